@@ -15,27 +15,24 @@
  *    system/         the machine: disk, locks, programs, git
  *    text/           words, faults, schemas, secrets
  *
- * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (what everyone
- * needs; the prompt is plugins/repl) and packages/ (abilities of their own). Deliberately not here:
- * tools, providers, how things look. Nothing at module level but constants.
+ * Next to it: sdk/ (scripts, programs, the test kit, zz/text), plugins/ (what everyone needs; the
+ * prompt is plugins/repl), packages/ (abilities of their own). Not here: tools, providers, looks.
  */
 
 import type { Answer, Fault, Image, Io, Message, Reply } from "./kernel/contract.ts";
-import {
-  addAsides,
-  addMessage,
-  closeChat,
-  markFailed,
-  openChat,
-  saveEntry,
-  savePluginStates,
-} from "./kernel/conversation/chat.ts";
+import { addAsides, addMessage, openChat } from "./kernel/conversation/chat.ts";
 import { NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
 import {
   messageOfReply,
   messageOfResult,
   takeAttachments,
 } from "./kernel/conversation/messages.ts";
+import {
+  closeChat,
+  markFailed,
+  saveEntry,
+  savePluginStates,
+} from "./kernel/conversation/save-chat.ts";
 import { sendRequest } from "./kernel/conversation/send-request.ts";
 import { loadPrompts, prepareSystemPrompt } from "./kernel/conversation/system-prompt.ts";
 import { assertPhase, emit, emitNote, enterPhase, runStep } from "./kernel/events.ts";
@@ -70,6 +67,7 @@ import {
   emitStarted,
   exitCode,
   openConversation,
+  openForCommand,
   parseAllFlags,
   takeForkId,
 } from "./kernel/program/command-line.ts";
@@ -88,6 +86,7 @@ import {
   printFailure,
   printOutcome,
   printVersion,
+  takeCommandNotes,
 } from "./kernel/program/print-outcome.ts";
 import { type EarlyStop, runAsProcess } from "./kernel/program/process-signals.ts";
 import { type FirstMessage, readPrompt, readStdin } from "./kernel/program/read-input.ts";
@@ -365,7 +364,7 @@ async function checkLimits(turn: Turn): Promise<void> {
 async function showAnswer(turn: Turn, { text, finish, data }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enterPhase(core, chat, "responding");
-  const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
+  const safe = turn.show && (core.io.stdout.isTTY || core.io.clean) ? clean(text) : text;
   // what is shown is not lost in a power cut
   const synced = core.io.stdout.isTTY ? chat.session?.sync() : undefined;
   const shown = await rendered(turn, safe, (error) =>
@@ -485,7 +484,7 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
     return runDialog(core, dialog, { open, first, stop, obey });
   checkPrompt(first);
   checkNamedPlugins(core);
-  const chat = await open();
+  const chat = (await open()) ?? (await openForCommand(core, first));
   if (!chat) throw usage(NO_MODEL_MESSAGE);
   stop.leave = () => chat.stop.abort();
   try {
@@ -512,10 +511,12 @@ async function answerOnce(
   first.attached.forEach(chat.attach);
   const show = format === "text" ? (text: string) => printAnswer(io, text) : undefined;
   if (!first.typed) chat.send(first.words);
+  const said = takeCommandNotes(core, format);
   const answer = await (first.typed
     ? obey({ core, chat, ctx: createCtx(core, chat) }, first.words, { show })
     : sendQueued(core, chat, { show }));
-  await printOutcome(core, answer ?? newTurn(core, chat).answer, format);
+  const text = await said();
+  await printOutcome(core, answer ?? { ...newTurn(core, chat).answer, text }, format);
   return exitCode(answer); // a command may have led to no turn
 }
 

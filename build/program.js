@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-import { basename, dirname, resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { build } from "esbuild";
 import { compileAtStart } from "./eager.js";
@@ -79,10 +79,16 @@ const quantizer = loads(/node_modules\/sixel\/upng\.js$/, ({ path }) => ({
 
 /**
  * What libraries import and zz never reaches: tables and emoji of marked-terminal, how chalk finds
- * out whether there are colours, bullmq's other database.
+ * out whether there are colours, bullmq's other databases and calendar, the prompt that opens an
+ * editor (with every character set there is), MCP's own checker of JSON Schema.
  */
-const UNUSED =
-  /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color|\.\/postgres)$/;
+const UNUSED = new RegExp(
+  `^(${[
+    "whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color",
+    "cron-parser|\\./(postgres|bun-redis-client|valkey-glide-client)",
+    "@inquirer/editor|\\./ajvProvider-\\w+\\.mjs",
+  ].join("|")})$`,
+);
 /** `npm run build -- --without=mcp,acp` leaves these packages out, `--without` all of them. */
 const without = process.argv.find((word) => /^--without(=|$)/.test(word))?.split("=");
 const isLeftOut = (name) =>
@@ -100,7 +106,7 @@ const ownPlugins = [
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 const plugins = ownPlugins.map(({ name }) => name);
 const MADE = {
-  unused: "export default {}; export const [highlight, get] = [];",
+  unused: "export default {}; export const [highlight, get, n] = [];",
   "own-plugins": `${ownPlugins.map(({ file }, i) => `import * as p${i} from "${file}";`).join("\n")}
     export default { ${plugins.map((name, i) => `"${name}": p${i}`).join(", ")} };
     export const packages = ${JSON.stringify(packages)};`,
@@ -126,7 +132,7 @@ const OUTPUT = {
   logLevel: "warning",
 };
 /**
- * What runs in processes of its own: a plugin's worker.ts or NAME-worker.ts, and what decodes
+ * What runs in processes of its own: a plugin's NAME-worker.ts, and what decodes
  * strangers' bytes (sdk/decode.ts).
  */
 const ofOwn = (names) =>
@@ -136,7 +142,6 @@ const ofOwn = (names) =>
       : readdirSync(file).flatMap((name) => (names.test(name) ? `${file}/${name}` : [])),
   );
 const APART = Object.fromEntries([
-  ...ofOwn(/^worker\.ts$/).map((file) => [`${basename(dirname(file))}-worker`, file]),
   ...ofOwn(/-worker\.ts$/).map((file) => [basename(file, ".ts"), file]),
   ...["./sdk/decoder.ts", ...ofOwn(/^decode-[\w-]+\.ts$/)].map((file) => [
     basename(file, ".ts"),

@@ -21,9 +21,10 @@ function ownCache() {
   const base = os.tmpdir();
   const uid = process.getuid?.();
   try {
-    const inProject =
-      process.env.TMPDIR && `${fs.realpathSync(base)}/`.startsWith(`${process.cwd()}/`);
-    if (!path.isAbsolute(base) || inProject) return undefined;
+    const projects = [process.cwd(), ...named("--cwd").map((name) => fs.realpathSync(name))];
+    const inProject = (project) => `${fs.realpathSync(base)}/`.startsWith(`${project}/`);
+    if (!path.isAbsolute(base) || (process.env.TMPDIR && projects.some(inProject)))
+      return undefined;
     const folder = path.join(base, `zz-compiled-${uid ?? "all"}`);
     if (!fs.existsSync(folder)) fs.mkdirSync(folder, 0o700);
     const stat = fs.lstatSync(folder);
@@ -32,4 +33,13 @@ function ownCache() {
   } catch {
     return undefined;
   }
+}
+
+/** The values of a flag. */
+function named(flag) {
+  const words = process.argv.slice(2);
+  return words.flatMap((word, i) => {
+    if (word === flag) return words[i + 1] ?? [];
+    return word.startsWith(`${flag}=`) ? word.slice(flag.length + 1) : [];
+  });
 }

@@ -3,7 +3,6 @@
 // processor time and 138 MB instead of 117 ms and 72 MB.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { basename } from "node:path";
 
 export const parser = {
   name: "parser",
@@ -13,10 +12,7 @@ export const parser = {
       ({ path }) => ({
         loader: "ts",
         contents: readFileSync(path, "utf8")
-          .replace(
-            'import { ts } from "ts-morph";',
-            `import * as ts from "ts-parser/${basename(path, ".ts")}";`,
-          )
+          .replace('import { ts } from "ts-morph";', 'import * as ts from "ts-parser";')
           // What is taken out of it name by name is all that is bundled.
           .replace(
             /^(export )?const \{ ([\w, ]+) \} = ts(?: as unknown as \{.*?^\})?;$/gms,
@@ -25,10 +21,10 @@ export const parser = {
           ),
       }),
     );
-    build.onResolve({ filter: /^ts-parser/ }, ({ path }) => ({ path, namespace: "parser" }));
-    build.onLoad({ filter: /.*/, namespace: "parser" }, ({ path }) => ({
+    build.onResolve({ filter: /^ts-parser$/ }, ({ path }) => ({ path, namespace: "parser" }));
+    build.onLoad({ filter: /.*/, namespace: "parser" }, () => ({
       resolveDir: process.cwd(),
-      contents: partUpTo(path.endsWith("/parser") ? "commandLineParser" : "binder"),
+      contents: parserOfTypescript(),
     }));
   },
 };
@@ -45,7 +41,7 @@ setObjectAllocator({ ...objectAllocator, getIdentifierConstructor: () => Named, 
  * The compiler is one script with its files one after the other; what comes before the binder
  * stands alone.
  */
-function partUpTo(end) {
+function parserOfTypescript() {
   const fromTsMorph = createRequire(createRequire(import.meta.url).resolve("ts-morph"));
   const text = readFileSync(
     fromTsMorph.resolve("@ts-morph/common").replace(/[^/\\]+$/, "typescript.js"),
@@ -56,7 +52,7 @@ function partUpTo(end) {
     "var __defProp = ",
     "// src/typescript/typescript.ts",
     exports,
-    `// src/compiler/${end}.ts`,
+    "// src/compiler/binder.ts",
   ];
   const [helpers, list, listEnd, partEnd] = marks.map((words) => text.indexOf(words));
   if (Math.min(helpers, list, listEnd, partEnd) < 0)

@@ -29,19 +29,21 @@ import type {
   Kind,
   Needs,
   Permissions,
-  Rules,
   Ruling,
-  Verdict,
 } from "./contract/permission-types.ts";
+import type { PluginFile, PluginState, Plugins, Reloaded } from "./contract/plugin-types.ts";
 import type { Infer, Schema } from "./contract/schema-types.ts";
 import type { Entry, Sessions, Store } from "./contract/session-types.ts";
+import type { Preferences } from "./contract/settings-types.ts";
 
 export type * from "./contract/file-types.ts";
 export type * from "./contract/io-types.ts";
 export type * from "./contract/model-types.ts";
 export type * from "./contract/permission-types.ts";
+export type * from "./contract/plugin-types.ts";
 export type * from "./contract/schema-types.ts";
 export type * from "./contract/session-types.ts";
+export type * from "./contract/settings-types.ts";
 
 /** The default export of a plugin file. The file may also export `defaults: C`, its settings, and
  * `settings: { name, schema, project }`, where `project` names the settings that a project's file
@@ -164,33 +166,6 @@ export type Question = {
   save?: boolean;
   signal?: AbortSignal;
 };
-export interface Plugins {
-  // loads what is new or changed, unloads what is gone; again: retries failures
-  refresh(again?: boolean): Promise<Reloaded[]>;
-  readonly brought?: Trust; // what the project's .zz/ brings
-  // for what was looked at last; sends: approves these, too
-  trust(yes: boolean, sends?: Trust["sends"]): Promise<Reloaded[]>;
-}
-/**
- * What a project brings that could run or steer zz, by name, and whether the person trusts exactly
- * these bytes.
- */
-export interface Trust {
-  files: string[];
-  given: boolean;
-  changed?: string[]; // since it was trusted
-  wrong?: string; // why it cannot be trusted
-  // settings that would send data elsewhere: each needs approval of its own
-  sends?: { setting: string; from: string; to: string }[];
-}
-/** What happened to a plugin whose files changed. If it failed, its last good version stays. */
-export type Reloaded = {
-  name: string;
-  did: "loaded" | "reloaded" | "unloaded" | "failed";
-  ms: number;
-  why?: string;
-};
-
 /** What an instance consists of, for commands such as /help and flags such as --tools. */
 export interface About {
   readonly home: string;
@@ -201,7 +176,11 @@ export interface About {
   readonly plugins: (PluginFile & PluginState)[];
   readonly flags: Flag[];
   // variable: of its key
-  readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[];
+  readonly providers: (Pick<Provider, "name" | "role"> & {
+    variable?: string;
+    endpoint: Endpoint;
+    owner: string;
+  })[];
   // of all providers, or of the one in --model
   models(isOfAll?: boolean): Promise<{ models: Model[]; failures: string[] }>;
   offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of
@@ -212,17 +191,6 @@ export interface About {
   line(call: Pick<Call, "name" | "args">): string | undefined; // in its tool's words
   complete(command: string, typed: string): Promise<Choice[]>; // what may follow a command's name
 }
-export type PluginFile = {
-  name: string;
-  from: "zz" | "home" | "project" | "flag" | "program";
-  file: string;
-  ms: number;
-  adds: Added[];
-};
-// outdated: why its new version could not be loaded
-export type PluginState = { failure?: string; disabled?: boolean; outdated?: string };
-// what a plugin registered: a tool, a command, a wrapper …
-export type Added = { kind: string; name: string };
 export type Choice = { name: string; description?: string }; // something to choose from
 
 export interface Tool<S extends Schema = any> {
@@ -359,22 +327,6 @@ export interface Compaction {
   texts?: Record<number, string | number>;
 }
 
-export interface Preferences {
-  list(): Setting[];
-  // checked, saved in the home, effective at once; undefined removes it
-  set(name: string, value: unknown): Promise<void>;
-  schema(): Record<string, unknown>; // a JSON Schema of all settings
-}
-export type Setting = {
-  name: string;
-  owner: string;
-  value: unknown;
-  default?: unknown;
-  values?: unknown[];
-} & SetBy;
-// from: who set it; absent: a default
-type SetBy = { about?: string; from?: ("team" | "home" | "project")[] };
-
 export interface Flag {
   name: string;
   short?: string;
@@ -407,7 +359,8 @@ export interface Events {
   started: { session: string | null; model: string; root: string; live: boolean; stays: boolean };
   phase: { from: Phase; to: Phase };
   requested: ChatRequest; // as sent to the provider
-  received: { tokens: number; ms: number; thinking: string }; // while a reply streams
+  // while a reply streams; text: of the answer, what came since the last time
+  received: { tokens: number; ms: number; thinking: string; text: string };
   replied: Reply & { task: string; ms: number }; // the whole reply
   compacted: { before: number; after: number; summary?: string }; // messages
   retried: { attempt: number; wait: number; reason: string };
@@ -425,13 +378,15 @@ export interface Events {
   // "": a plugin or an editor has the terminal; until `resumed` nothing else draws
   asked: { question: string };
   resumed: { ms: number }; // the question is over, after so long
-  noted: { text: string };
+  noted: { text: string; command?: string }; // said by this command
   answered: Answer;
   failed: { message: string; exit: number; kind: string };
 }
 /** Steps that a plugin can wrap: what goes in, what comes out. */
 export interface Steps {
   line: [string, string]; // what the person typed
+  // the command line; out come its words, of which those that begin with -- count as flags
+  words: [Typed, readonly string[]];
   // the tools that the model is offered; it can still call others
   offer: [ChatRequest["tools"], ChatRequest["tools"]];
   request: [ChatRequest, Reply];
@@ -447,37 +402,14 @@ export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
   : never;
-export interface Settings {
-  model?: string;
-  models?: Record<string, string>; // by task
-  window?: number; // the model's window in tokens, if its provider does not say
-  rounds?: number;
-  disabled?: string[]; // plugins, by name
-  timeout?: number; // seconds without a byte from the provider
-  store?: string; // where sessions are kept, if not in files
-  options?: Record<string, unknown>;
-  providers?: Record<
-    string,
-    {
-      url?: string;
-      key?: string;
-      kept?: string;
-      key_command?: string;
-      key_command_seconds?: number;
-      like?: string;
-      [otherField: string]: unknown;
-    }
-  >;
-  permissions?: { [K in Verdict | "only"]?: Rules };
-  [plugin: string]: unknown;
-}
-
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
     "decided changed configured reloaded called progressed typed asked resumed noted answered failed",
 );
-export const STEPS = words<keyof Steps>("line offer request fetch call gate preview render prompt");
+export const STEPS = words<keyof Steps>(
+  "line words offer request fetch call gate preview render prompt",
+);
 /** Which phase may follow which; `error` and `aborted` may follow any. Thinking is shown only in
  * `thinking` and `planning_tools`, tools run only in `executing_tools`, and text is shown only in
  * `responding`. */

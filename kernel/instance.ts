@@ -76,6 +76,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   ctx(): contract.Ctx; // of the conversation opened last
   chat?: LiveChat; // the conversation opened last
   showNote?: (text: string) => void; // shows a note while a line is being typed
+  showCommandNote?: (text: string) => void; // what a command says, where that is the answer
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
   mostAsked?: number | undefined; // characters of the longest question that the person can be shown

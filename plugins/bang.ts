@@ -1,14 +1,16 @@
 // !command runs the person's own shell command, without asking since they typed it; its output is
-// live, and can go to the model. !!command has the whole terminal, and its output is not kept: for
-// programs that fill the screen, such as editors and pagers. !+command runs as the model's commands
-// do, so that what it changes is shown, and /undo covers it.
+// live, and goes to the model only if they then type !! or press Tab on the empty line. !!command
+// has the whole terminal, and its output is not kept: for programs that fill the screen, such as
+// editors and pagers. !+command runs as the model's commands do, so that what it changes is shown,
+// and /undo covers it.
 import { stripVTControlCharacters } from "node:util";
 import type { Ctx, Zz } from "zz";
-import { keptVariables, shorten, usage, withoutValues } from "zz/text";
+import { keptVariables, plural, shorten, usage, withoutValues } from "zz/text";
 
 const NO_TIMEOUT = 2 ** 31 - 1; // ms; the person's command takes as long as it takes
 const MAX_OUTPUT_CHARS = 20_000; // given to the model
 const MAX_KEPT_BYTES = 256 * 1024; // from each end of an output
+const HOW_TO_GIVE = "Tab or !! gives it to the model";
 const EXIT_GRACE_MS = 200; // ms in which processes that a command left running may still write
 
 /** These need a real terminal, even with a single !. */
@@ -18,7 +20,12 @@ const FULL_SCREEN = new Set(
   ),
 );
 
+/** What the person may give to the conversation. */
+type Output = { words: string; text: string };
+
 export default (zz: Zz) => {
+  let last: Output | undefined;
+  zz.service("ownOutput", { give: (ctx) => give(ctx) });
   zz.wrap(
     "line",
     async (line, next, ctx) => {
@@ -27,9 +34,13 @@ export default (zz: Zz) => {
         await runCovered(covered, ctx);
         return "";
       }
+      if (line.trim() === "!!") {
+        if (!give(ctx)) ctx.note("There is no output to give: run a command with ! first.");
+        return "";
+      }
       const command = covered ? undefined : commandOf(line);
       if (command && ctx.terminal) {
-        await runAndOffer(command, ctx);
+        await runOwn(command, ctx);
         return "";
       }
       if (command || covered) throw refusal(line);
@@ -38,29 +49,33 @@ export default (zz: Zz) => {
     { order: "first", limit: NO_TIMEOUT }, // no other plugin needs to see it
   );
 
-  async function runAndOffer({ words, wholeTerminal }: Command, ctx: Ctx): Promise<void> {
+  async function runOwn({ words, wholeTerminal }: Command, ctx: Ctx): Promise<void> {
     const kept = keptVariables(ctx.about.home);
-    const output = withoutValues(
-      await ctx.terminal!(() => run(words, wholeTerminal, ctx, kept)),
-      kept,
-    );
-    if (output) await offer(words, output, ctx);
+    last = undefined;
+    const ran = await ctx.terminal!(() => run(words, wholeTerminal, ctx, kept));
+    keep(words, withoutValues(ran, kept));
   }
 
   async function runCovered(words: string, ctx: Ctx): Promise<void> {
     const { text, refused } = await ctx.call("run_command", { command: words });
-    ctx.note(text);
-    if (!refused) await offer(words, text, ctx);
+    keep(words, refused ? "" : text);
+    ctx.note(last ? `${text}\n${HOW_TO_GIVE}.` : text);
   }
 
-  async function offer(words: string, output: string, ctx: Ctx): Promise<void> {
-    if (ctx.signal.aborted) return;
-    const question = `Give ${amountOf(output)} to the conversation? [y/N] `;
-    if ((await ctx.ask?.(question, "yn")) !== "y") return;
-    ctx.chat.attach(
-      `--- OUTPUT OF ${words} ---\n${shorten(output, MAX_OUTPUT_CHARS)}\n--- END OUTPUT OF ${words} ---`,
+  function keep(words: string, text: string): void {
+    last = text ? { words, text } : undefined;
+  }
+
+  /** Gives the last output to the next message, once; false if there is none. */
+  function give({ chat, note }: Ctx): boolean {
+    if (!last) return false;
+    const { words, text } = last;
+    last = undefined;
+    chat.attach(
+      `--- OUTPUT OF ${words} ---\n${shorten(text, MAX_OUTPUT_CHARS)}\n--- END OUTPUT OF ${words} ---`,
     );
-    ctx.note("It goes with your next message.");
+    note(`${plural(text.split("\n").length, "line")} of ${words} go with your next message.`);
+    return true;
   }
 };
 
@@ -132,10 +147,10 @@ async function run(
     child.stdout?.destroy();
     child.stderr?.destroy();
     const seconds = ((io.clock.now() - started) / 1000).toFixed(1);
-    io.stderr.write(
-      `${last === 10 ? "" : "\n"}${reset(io)}${await dim(io, `${outcome} · ${seconds} s`)}\n`,
-    );
-    return plain(output.text());
+    const text = plain(output.text());
+    const row = [outcome, `${seconds} s`, ...(text ? [HOW_TO_GIVE] : [])].join(" · ");
+    io.stderr.write(`${last === 10 ? "" : "\n"}${reset(io)}${await dim(io, row)}\n`);
+    return text;
   } finally {
     signal.removeEventListener("abort", stop);
     process.off("SIGQUIT", ignore);
@@ -200,9 +215,4 @@ function plain(text: string): string {
     .join("\n")
     .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "")
     .replace(/^\n+|\s+$/g, "");
-}
-
-function amountOf(text: string): string {
-  const lines = text.split("\n").length;
-  return lines === 1 ? "this line" : `these ${lines} lines`;
 }

@@ -42,8 +42,10 @@ export default (zz: Zz<typeof defaults>) => {
   });
   zz.key({
     name: "tab",
-    description: "complete a command, its value, an @file, a path or a #symbol",
+    description:
+      "complete a command, its value, an @file, a path or a #symbol; on an empty line: give the output of your last !command to the model",
     async press(line, ctx) {
+      if (!line.text && ctx.service("ownOutput")?.give(ctx)) return;
       const completion = await find(line.text.slice(0, line.cursor), ctx);
       if (!completion) return;
       const choices = await best(completion.typed, completion.choices);

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Setting, Zz } from "zz";
-import { clip, jsonOrText, terminalColumns, width } from "zz/text";
+import { clip, jsonOrText, terminalColumns, width, wrap } from "zz/text";
 
 const FILE = "zz.config.json";
 const SCHEMA = "./zz.config.schema.json"; // the kernel writes it next to settings that name it
@@ -58,49 +58,29 @@ export const shown = (value: unknown): string =>
 const inForce = ({ value, default: otherwise }: Setting): string =>
   value === undefined && otherwise !== undefined ? `not set (${shown(otherwise)})` : shown(value);
 
+/** Each setting with its value, who set it, and under it the whole sentence of what it is. */
 function table(settings: Setting[], room: number): string {
   const names = new Set(settings.map(({ name }) => name));
   // its section has a row
   const isPart = ({ name }: Setting) => name.includes(".") && names.has(name.split(".")[0]!);
   const rows = settings
     .filter((setting) => !isPart(setting))
-    .map((setting) => {
+    .flatMap((setting) => {
       const { name, about = "" } = setting;
-      return [`${signOf(setting)} ${name}`, inForce(setting), about] as const;
+      const head = `${name} = ${inForce(setting)}`;
+      const end = ` (${whoSet(setting)})`;
+      const first = `${clip(head, Math.max(room - end.length, width(name) + 6))}${end}`;
+      return [first, ...wrap(sentence(about), Math.max(room - 4, 10)).map((line) => `    ${line}`)];
     });
-  // no room for what they are about; a name is typed, so it stays whole before its value does
-  const isNarrow = room < 60;
-  const first = Math.min(
-    Math.max(...rows.map(([name]) => width(name))),
-    isNarrow ? room - 8 : Math.floor(room * 0.55),
-  );
-  const second = Math.min(
-    Math.max(...rows.map(([, value]) => width(value))),
-    isNarrow ? room - first - 2 : 22,
-  );
-  const cell = (text: string, columns: number) => {
-    const shown = clip(text, columns);
-    return shown + " ".repeat(Math.max(0, columns - width(shown)));
-  };
-  const lines = rows.map(([name, value, about]) =>
-    clip(`${cell(name, first)}  ${cell(value, second)}  ${isNarrow ? "" : about}`.trimEnd(), room),
-  );
-  const projectLegend = settings.some((setting) => signOf(setting) === "+")
-    ? ", + set by the project"
-    : "";
-  const teamLegend = settings.some((setting) => signOf(setting) === "=")
-    ? ", = set by your team, in the store"
-    : "";
-  return [...lines, `* set by you${projectLegend}${teamLegend}; /config NAME shows one.`].join(
-    "\n",
-  );
+  const legend = "/config NAME shows one, /config NAME VALUE sets it, /config WORD finds some.";
+  return [...rows, ...wrap(legend, room)].join("\n");
 }
 
-const signOf = (setting: Setting): string => {
-  if (setting.from?.includes("project")) return "+";
-  if (setting.from?.join() === "team") return "=";
-  if (isChanged(setting)) return "*";
-  return " ";
+const sentence = (about: string): string =>
+  about && `${about.charAt(0).toUpperCase()}${about.slice(1)}${/[.?!]$/.test(about) ? "" : "."}`;
+const whoSet = ({ from, ...setting }: Setting): string => {
+  if (from) return `set in ${from.map((whose) => FROM[whose]).join(" and ")}`;
+  return isChanged(setting) ? "set by a flag or the environment" : "by default";
 };
 
 /** One setting, or a part of one: providers.openai.url. */
@@ -117,6 +97,11 @@ function describeSetting(ctx: Ctx, name: string): string {
   if (inner !== undefined) return `${name} = ${shown(inner)}`;
   const names = ctx.settings.list().map((setting) => setting.name);
   const near = names.filter((candidate) => candidate.includes(name) || name.includes(candidate));
+  const words = name.toLowerCase();
+  const about = ctx.settings
+    .list()
+    .filter((setting) => `${setting.name} ${setting.about}`.toLowerCase().includes(words));
+  if (about.length) return table(about, terminalColumns(ctx.io) - 1);
   throw new Error(
     `Cannot show '${name}': no such setting. ${near.length ? `There are: ${near.join(", ")}.` : "/config lists them."}`,
   );
@@ -130,7 +115,7 @@ function within(ctx: Ctx, name: string): unknown {
 }
 
 const FROM = {
-  team: "your team's, from the store",
+  team: "your team's, in the store",
   home: "your own settings",
   project: `the project's .zz/${FILE}`,
 };

@@ -1,16 +1,17 @@
-// Keys for the line: a line break, the person's editor, and Ctrl+Z, which undoes changes to files
-// when there is nothing else to undo.
+// Keys for the line: a line break, the person's editor, and Ctrl+Z, which suspends zz as it does
+// every program, or undoes changes to files.
 import type { Ctx, Line, Zz } from "zz";
 import { visible } from "zz/text";
 
-export const defaults = { ctrlZ: "undo" };
+export const defaults = { ctrlZ: "suspend" };
 export const settings = {
   schema: {
     type: "object",
     properties: {
       ctrlZ: {
         enum: ["undo", "suspend", "off"],
-        description: "what Ctrl+Z does: undo on an empty line, suspend on any line, or nothing",
+        description:
+          "what Ctrl+Z does: suspend zz, undo the last change on an empty line, or nothing",
       },
     },
   },
@@ -33,7 +34,8 @@ export default (zz: Zz<typeof defaults>) => {
   });
   zz.key({
     name: "ctrl+z",
-    description: "undo the last change to files (the setting keys.ctrlZ: undo, suspend or off)",
+    description:
+      "stop zz until the shell continues it: fg (the setting keys.ctrlZ: suspend, undo or off)",
     press(line, ctx) {
       if (zz.config.ctrlZ === "suspend") return false;
       if (zz.config.ctrlZ === "undo" && !line.text) return undo(ctx);

@@ -39,13 +39,19 @@ export default (zz: Zz) => {
   });
   zz.command({
     name: "model",
-    usage: "[NAME]",
-    description: "switch to another model",
-    examples: { "/model": "choose from a list", "/model ollama/qwen3": "ask that one" },
+    usage: "[NAME] [--keep]",
+    description: "switch to another model, for this conversation or from now on",
+    examples: {
+      "/model": "choose from a list",
+      "/model ollama/qwen3": "ask that one in this conversation",
+      "/model ollama/qwen3 --keep": "ask that one from now on: the setting model",
+    },
     group,
     async complete(typed, { about }) {
       if (!lastList || performance.now() - lastList.at > MAX_AGE)
         lastList = { models: (await about.models(true)).models, at: performance.now() };
+      if (lastList.models.some(({ id }) => typed.trim() === id && typed.endsWith(" ")))
+        return [{ name: `${typed.trim()} --keep`, description: "from now on" }];
       const fits = lastList.models.filter(({ id }) =>
         id.toLowerCase().includes(typed.toLowerCase()),
       );
@@ -125,14 +131,21 @@ async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" |
   return { models, failures };
 }
 
-async function choose(argument: string, ctx: Ctx): Promise<void> {
-  const { chat, note } = ctx;
+const KEEP = /\s*--keep$/;
+
+async function choose(words: string, ctx: Ctx): Promise<void> {
+  const { chat, note, settings } = ctx;
+  const argument = words.replace(KEEP, "");
+  const isKept = KEEP.test(words);
   if (!argument && !canPick(ctx)) return note([inForce(ctx), ...forTasks(ctx)].join("\n"));
   const name = argument ? await resolveModelName(argument, ctx) : await pick(ctx);
-  if (!name || name === chat.model)
-    return note([`Still ${inForce(ctx)}`, ...forTasks(ctx)].join("\n"));
-  await chat.use(name);
-  note(`Now ${inForce(ctx)}`);
+  const isSame = !name || name === chat.model;
+  if (!isSame) await chat.use(name);
+  if (isKept) await settings.set("model", chat.model);
+  const keep = `For this conversation; /model ${chat.model} --keep: from now on.`;
+  const scope = isKept ? "From now on: it is the setting model." : keep;
+  const rows = isSame ? [`Still ${inForce(ctx)}`, ...forTasks(ctx)] : [`Now ${inForce(ctx)}`];
+  note([...rows, ...(isSame && !isKept ? [] : [scope])].join("\n"));
 }
 
 const inForce = ({ chat: { model, window } }: Ctx): string =>

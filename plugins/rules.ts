@@ -1,15 +1,16 @@
-// Rules: AGENTS.md, else CLAUDE.md, from the top of the repository down to the working folder, and
-// the texts they reference.
+// Rules: AGENTS.md of the home; AGENTS.md, else CLAUDE.md, from the top of the repository down to
+// the working folder; and the texts they reference.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { isInside, stampOf, tryTo } from "zz/text";
 
 const NAMES = ["AGENTS.md", "CLAUDE.md"];
+const MAX_HOME_CHARS = 6_000;
 const MAX_RULES_CHARS = 24_000; // of all rules together
 const NAMED_FILES = { max: 16, maxChars: 6_000, room: 12_000 }; // that rules reference
 const MAX_LEFT_OUT = 20; // files listed as left out
-const BUDGET = 11_000; // tokens: all of that, with titles
+const BUDGET = 12_500; // tokens: all of that, with titles
 const PREFACE =
   "Rules for this project, the outermost first; where two differ, the later one holds.";
 const CODE = /^ {0,3}(`{3,}|~{3,})[\s\S]*?^ {0,3}\1|`[^`\n]*`/gm;
@@ -62,7 +63,17 @@ interface Rendering {
   included: { count: number; room: number };
 }
 
-function render(top: string, { root, permissions, files }: Ctx): Rendered {
+/** The person's own rules; "" if there are none, or the project is the home. */
+function rulesOfHome({ stamps, used, files }: Rendering, home: string): string {
+  const named = path.join(home, NAMES[0]!);
+  const file = tryTo(() => fs.realpathSync(named));
+  stamps.set(named, stampFor(named));
+  const stat = file && !used.has(file) ? statOf(file) : undefined;
+  if (!file || !stat?.isFile()) return "";
+  return textIn({ file, size: stat.size }, MAX_HOME_CHARS, files.open) ?? "";
+}
+
+function render(top: string, { root, permissions, files, about }: Ctx): Rendered {
   const state: Rendering = {
     top,
     root,
@@ -77,6 +88,8 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
   const rules = folders.flatMap((folder) => ruleOf(state, folder, folders.length));
   for (const { file } of rules) state.used.add(file);
   const parts = rules.flatMap((rule) => [block(rule.name, rule.text), ...named(state, rule)]);
+  const own = rulesOfHome(state, about.home);
+  if (own) parts.unshift(block(`${NAMES[0]} of the person's home, for every project`, own));
   const reasons = [...state.leftOut].map(([name, reason]) => `${name.slice(0, 100)} (${reason})`);
   const moreCount = reasons.length - MAX_LEFT_OUT;
   if (moreCount > 0) reasons.splice(MAX_LEFT_OUT, moreCount, `${moreCount} more`);

@@ -7,6 +7,7 @@ import {
   clip,
   oneLine,
   plural,
+  repositoryTop,
   sumUsage,
   terminalColumns,
   tokensOf,
@@ -105,6 +106,7 @@ async function status(
     ["model", [chat.model, ...modelsByTask(ctx)].join("; ")],
     ["window", await windowOf(ctx)],
     ["folder", root + (branch ? `, branch ${branch}` : "")],
+    ...partOf(root),
     [
       "since start",
       `${minutes(Date.now() - since)}; ${plural(turns, "turn")} in this conversation`,
@@ -122,6 +124,13 @@ async function status(
     ["permissions", `${plural(permissions.rules.length, "rule")} besides zz's own (/permissions)`],
     ["settings", `${path.join(about.home, "zz.config.json")}, ${changedCount} changed (/config)`],
   ];
+}
+
+/** A subfolder of a repository, where zz sees that folder alone. */
+function partOf(root: string): [string, string][] {
+  const top = repositoryTop(root);
+  if (!top || top === root) return [];
+  return [["part of", `${top}, which /config project.scope repository takes in whole`]];
 }
 
 const isSame = (first: unknown, two: unknown): boolean =>

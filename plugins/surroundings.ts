@@ -1,21 +1,31 @@
 // Tells the model once per session where it runs, and in each turn what it runs with, if that has
 // changed.
+import fs from "node:fs";
 import os from "node:os";
+import path from "node:path";
 import type { Ctx, Zz } from "zz";
+import { isInside, tryTo } from "zz/text";
 
 export default (zz: Zz) => {
   zz.layer({
     name: "session",
     slot: "project",
-    text: ({ root }) =>
+    text: ({ root, io }) =>
       [
         `Folder: ${root} (paths are relative to it; tools do not reach outside)`,
+        ...startedIn(root, io.cwd()),
         `System: ${os.type()} ${os.release()}, ${process.arch}`,
         `Shell: ${process.env.SHELL ?? process.env.ComSpec ?? "unknown"}`,
       ].join("\n"),
   });
   zz.layer({ name: "runtime", slot: "turn", text: runtime });
 };
+
+/** With project.scope "repository" the person may be further down. */
+function startedIn(root: string, folder: string): string[] {
+  const below = path.relative(root, tryTo(() => fs.realpathSync(folder)) ?? root);
+  return below && isInside(root, path.join(root, below)) ? [`The person is in: ${below}`] : [];
+}
 
 const runtime = ({ chat, about }: Ctx): string =>
   [

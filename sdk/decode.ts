@@ -7,7 +7,7 @@ import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Ctx } from "../kernel/contract.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
-import { textOf } from "../kernel/text/read-quietly.ts";
+import { fileBeside, textOf } from "../kernel/text/read-quietly.ts";
 import { tryTo } from "../kernel/text/words.ts";
 import type { Head } from "./decoder.ts";
 import type { SandboxedDecoder } from "./services.ts";
@@ -127,17 +127,11 @@ const fs = () => process.getBuiltinModule("node:fs");
  * when built.
  */
 function filesOf(job: string, near: string): [decoder: string, job: string] {
-  const places = (name: string, from: string) =>
-    [`./${name}.ts`, `./${name}.js`, `../${name}.js`].map((candidate) =>
-      fileURLToPath(new URL(candidate, from)),
-    );
   const findFile = (name: string, from: string) => {
-    const file = places(name, from).find((file) => fs().existsSync(file));
-    if (!file)
-      throw usage(
-        `Cannot decode anything by '${name}': ${places(name, from)[0]} is missing. Put the job there.`,
-      );
-    return fs().realpathSync(file);
+    const file = fileBeside(from, name);
+    if (file) return fs().realpathSync(fileURLToPath(file));
+    const wanted = fileURLToPath(new URL(`./${name}.ts`, from));
+    throw usage(`Cannot decode anything by '${name}': ${wanted} is missing. Put the job there.`);
   };
   return [findFile("decoder", import.meta.url), findFile(job, near)];
 }

@@ -101,10 +101,6 @@ async function draw<T>(
     narrowing(picker.rows),
   ]);
   const chalk = new Chalk({ level: io.variable("NO_COLOR") ? 0 : 1 });
-  const [{ PassThrough }, { emitKeypressEvents }] = [
-    builtin("node:stream"),
-    builtin("node:readline"),
-  ]; // slow to load
   const stderr = io.stderr as NodeJS.WriteStream;
   const layout = layoutOf(io, picker, state.term);
   const { term, selected } = state;
@@ -129,15 +125,8 @@ async function draw<T>(
     cancel();
     cancel = io.clock.timer(SETTLED_MS, () => over.abort((isResized = true)));
   };
-  const output = Object.create(stderr, {
-    end: { value: () => {} }, // the terminal outlives the picker
-    write: { value: (text: string) => !isDrawn || stderr.write(text) },
-  }) as NodeJS.WriteStream;
-  const input = new PassThrough();
-  emitKeypressEvents(input, ESCAPE_ALONE);
-  input.on("keypress", (_, { name = "", ctrl }: { name?: string; ctrl?: boolean } = {}) => {
-    if (name === "escape" || (ctrl && /^[cd]$/.test(name))) leave();
-  });
+  const output = outputOf(stderr, () => isDrawn);
+  const input = inputWith(leave);
   stderr.on("resize", resized);
   picker.signal?.addEventListener("abort", leave);
   if (picker.signal?.aborted) leave();
@@ -158,6 +147,23 @@ async function draw<T>(
     stderr.off("resize", resized);
     picker.signal?.removeEventListener("abort", leave);
   }
+}
+
+const outputOf = (stderr: NodeJS.WriteStream, isDrawn: () => boolean): NodeJS.WriteStream =>
+  Object.create(stderr, {
+    end: { value: () => {} }, // the terminal outlives the picker
+    write: { value: (text: string) => !isDrawn() || stderr.write(text) },
+  });
+
+/** The keys that leave are heard before the picker has them. */
+function inputWith(leave: () => void) {
+  const { PassThrough } = builtin("node:stream"); // slow to load
+  const input = new PassThrough();
+  builtin("node:readline").emitKeypressEvents(input, ESCAPE_ALONE);
+  input.on("keypress", (_, { name = "", ctrl }: { name?: string; ctrl?: boolean } = {}) => {
+    if (name === "escape" || (ctrl && /^[cd]$/.test(name))) leave();
+  });
+  return input;
 }
 
 /** The rows that hold what was typed; similar ones only if there are none. */

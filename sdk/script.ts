@@ -11,8 +11,9 @@ import type {
   Schema,
   Tool,
 } from "../kernel/contract.ts";
-import { closeChat, openChat } from "../kernel/conversation/chat.ts";
+import { openChat } from "../kernel/conversation/chat.ts";
 import { chooseModel, NO_MODEL_MESSAGE } from "../kernel/conversation/choose-model.ts";
+import { closeChat } from "../kernel/conversation/save-chat.ts";
 import { type Core, IDENTIFIER, type LiveChat, NO_MODEL_ID, newId } from "../kernel/instance.ts";
 import { createCtx } from "../kernel/plugins/create-ctx.ts";
 import {
@@ -28,6 +29,7 @@ import { unknown } from "../kernel/text/did-you-mean.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
 import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";
 import { readJson } from "./json-in-answers.ts";
+import { shortSchema } from "./short-schema.ts";
 
 /** What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings
  * and permissions of the flags; a program of your own gets those of an empty command line, and
@@ -37,6 +39,7 @@ export interface Script {
   stdin(): Promise<string>; // all of it; empty at a terminal
   // a single turn
   ask<const S extends Schema>(text: string, options: How<S> & { schema: S }): Promise<Infer<S>>;
+  ask(text: string, options: How & { schema: string }): Promise<any>;
   ask(text: string, options?: How): Promise<string>;
   chat(options?: How): Promise<Talk>; // several turns
   call(tool: string, args?: object): Promise<Result>; // through the same gate as a model's calls
@@ -50,7 +53,7 @@ export interface Talk {
   ask: Script["ask"];
 }
 export interface How<S extends Schema = Schema> {
-  schema?: S; // the answer is data that fits it
+  schema?: S | string; // the answer is data that fits it; a text: its short form
   model?: string;
   system?: string;
   tools?: (string | Tool)[] | false; // only these, by name or defined here; false: none
@@ -218,7 +221,8 @@ async function answer(
   text: string,
   options: How,
 ): Promise<any> {
-  const { schema, files = [], images = [], signal } = options;
+  const { files = [], images = [], signal } = options;
+  const schema = schemaOf(options);
   if (typeof text !== "string") throw usage("Cannot ask: what is asked must be a text.");
   signal?.throwIfAborted();
   for (const { text = [], image = [] } of await Promise.all(
@@ -247,6 +251,13 @@ async function answer(
   } finally {
     signal?.removeEventListener("abort", abort);
   }
+}
+
+/** `{ schema: "vendor, total float" }` is the short form. */
+function schemaOf({ schema }: How): Schema | undefined {
+  if (typeof schema !== "string") return schema;
+  if (schema.trim()) return shortSchema(schema) as Schema;
+  throw usage("Cannot use the schema: it is empty. Write names: 'name, age int'.");
 }
 
 const JSON_ALONE =

@@ -1,6 +1,6 @@
 // What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A
 // plugin of yours adds its own: declare module "zz" { interface Services { lamp: { on(): void } } }
-import type { Ctx, Result, Saved } from "../kernel/contract.ts";
+import type { Call, Ctx, Result, Saved } from "../kernel/contract.ts";
 
 declare module "../kernel/contract.ts" {
   interface Services {
@@ -10,8 +10,13 @@ declare module "../kernel/contract.ts" {
     redis: RedisServers;
     queue: Queue;
     toolNames: ToolNames;
+    otherNames: OtherNames;
+    ownOutput: OwnOutput;
+    background: Background;
     page: Page;
     conversations: ConversationStarter;
+    questions: Questions;
+    messenger: Messenger;
   }
 }
 
@@ -55,9 +60,25 @@ export type RunReport = {
   prompt: string;
 };
 
+/** What a command's name in another agent comes to here, as a sentence. */
+export interface OtherNames {
+  meaning(name: string): string | undefined;
+}
+
+/** The terminal's background, if it has said what it is. */
+export interface Background {
+  isLight(): boolean | undefined;
+}
+
+/** What the person's last own command printed, for the next message; false: there is none. */
+export interface OwnOutput {
+  give(ctx: Ctx): boolean;
+}
+
 /** zz's own names for the tools of other programs: run_command for Bash. */
 export interface ToolNames {
   own(name: string): Promise<string | undefined>;
+  calls(call: Call, ctx: Ctx): Promise<Call[]>; // a call, with the arguments of zz's own tools
 }
 
 /** Starts programs that the person need not be asked about, since they can do no harm there. */
@@ -149,6 +170,28 @@ export interface Page {
   html(saved: Saved, ctx: Ctx): Promise<string>;
 }
 
+/** Other places that the prompt's questions can be answered from, such as a phone. */
+export interface Questions {
+  also(place: AnswerPlace): () => void; // gives what ends it
+}
+export interface AnswerPlace {
+  /**
+   * Asks there, with keys for one of them. Undefined: the answer has to come from elsewhere. The
+   * signal aborts once an answer counts, which is its reason.
+   */
+  ask(
+    question: string,
+    keys: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ answer: string; from: string } | undefined>;
+}
+
+/** Messages that nobody asked for, to people who are not at the terminal: a build is done. */
+export interface Messenger {
+  /** `to` is a name that the messenger has for a chat; "": the person's own. */
+  send(to: string, text: string, ctx: Ctx): Promise<void>;
+}
+
 /** Conversations that a dialog elsewhere leads, such as a page, each in a process of its own. */
 export interface ConversationStarter {
   /** `flags` are those of the command line, without the one that the dialog itself has. */
@@ -163,18 +206,28 @@ export interface Conversations {
 export interface Conversation {
   readonly id: string;
   readonly events: readonly ConversationEvent[]; // so far
+  readonly last: string | undefined; // when it was opened: the key of its last message with one
   listen(hear: (event: ConversationEvent) => void): () => void; // gives what ends it
-  send(text: string, images?: { type: string; base64: string }[]): void; // begins a turn
+  send(text: string, along?: SentAlong): void; // begins a turn
   stop(): Promise<void>;
   use(model: string): Promise<void>;
   /** The first answer counts, if the hash is that of the question. */
   answer(name: string, hash: string, answer: string): void;
+  close(): Promise<void>; // ends its process; it can be opened again
+}
+export interface SentAlong {
+  images?: { type: string; base64: string }[];
+  files?: string[]; // absolute paths, which the model is told
+  // of the dialog's own: kept with the session before anything is asked of a model, or a command
+  // runs, so that a dialog knows after a crash whether the conversation had got the message
+  key?: string;
 }
 /** What a call or a question shows besides its text. */
 export type Shown =
   | { type: "text"; text: string }
   | { type: "diff"; path: string; before: string; after: string }
-  | { type: "image"; mime: string; base64: string };
+  | { type: "image"; mime: string; base64: string }
+  | { type: "file"; path: string }; // for the person to have
 type Named = { id: string; name: string };
 /** `id` counts from 1 in each conversation; a name is the same in later events. */
 export type ConversationEvent = { id: number; text: string } & (

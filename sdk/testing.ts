@@ -23,7 +23,8 @@ import {
   type Result,
   type Usage,
 } from "../kernel/contract.ts";
-import { closeChat, openChat } from "../kernel/conversation/chat.ts";
+import { openChat } from "../kernel/conversation/chat.ts";
+import { closeChat } from "../kernel/conversation/save-chat.ts";
 import { openSession } from "../kernel/conversation/session-files.ts";
 import { sessionPlaceOf } from "../kernel/conversation/session-store.ts";
 import { emit, observeEvent } from "../kernel/events.ts";

@@ -20,7 +20,9 @@ export { wrongInSchema } from "../kernel/text/json-schema.ts";
 export { fitsStars } from "../kernel/text/name-patterns.ts";
 export {
   entriesOf,
+  fileBeside,
   isInside,
+  isInsideAny,
   repositoryTop,
   stampOf,
   textOf,
@@ -60,6 +62,7 @@ export {
 } from "./pacing.ts";
 export { type Picker, type PickerRow, pickRow } from "./picker.ts";
 export { type RateLimit, rateLimitIn, spanOf } from "./rate-limits.ts";
+export { shortSchema } from "./short-schema.ts";
 export { keptVariables, MIN_VALUE_CHARS, withoutValues } from "./variables.ts";
 export { clip, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
 
@@ -72,14 +75,6 @@ export const decode = async <Value>(
   ctx: DecodeContext,
 ): Promise<{ value: Value; bytes: Buffer[] }> =>
   (await import("./decode.ts")).decode<Value>(decoding, ctx);
-
-/** How a picker of @inquirer/prompts tells its keys: Escape leaves each of zz's. */
-export const pickerTheme = {
-  style: {
-    keysHelpTip: (keys: [string, string][]) =>
-      [...keys, ["esc", "leave"]].map((key) => key.join(" ")).join(" · "),
-  },
-};
 
 /**
  * A terminal as a picker gets it: the streams of the terminal outlive the picker, which ends its

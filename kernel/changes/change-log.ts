@@ -2,24 +2,20 @@
 import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import type { Changed } from "../contract.ts";
-import { saveChangeEntry, saveEntry, saveFault } from "../conversation/chat.ts";
-import {
-  type Change,
-  type Content,
-  isChange,
-  sessionsFolder,
-} from "../conversation/session-files.ts";
+import { saveChangeEntry, saveEntry, saveFault } from "../conversation/save-chat.ts";
+import { sessionsFolder } from "../conversation/session-files.ts";
+import { type Change, type Content, isChange } from "../conversation/session-lines.ts";
 import { sessionPlaceOf } from "../conversation/session-store.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
-  hashOfState,
   missingFolders,
   removeEmptyFolders,
-  sharedEnds,
   type Unfinished,
+  type WriteStep,
   writeAllOrNone,
   writeFault,
 } from "../system/atomic-write.ts";
+import { hashOfState, sharedEnds } from "../system/file-state.ts";
 import { shortestName } from "../system/real-paths.ts";
 import { orAbort } from "../text/deadlines.ts";
 import { fault } from "../text/faults.ts";
@@ -71,55 +67,19 @@ export const moveStepFields = (moves: Moves, back = false) => ({
 type WriteOptions = { tidies: boolean | "made"; begin: (unfinished: Unfinished) => void };
 /** Records the changes first, then makes them: after a crash in between, the hashes tell. */
 export async function recordAndWrite(
-  { core, chat, ctx }: TurnContext,
+  turn: TurnContext,
   tool: string,
   held: PendingChanges,
   { tidies, begin }: WriteOptions,
 ): Promise<void> {
-  const steps = [...held].map(([file, { before, after, moves }]) => ({
+  const { core, chat } = turn;
+  const steps: ChangeStep[] = [...held].map(([file, { before, after, moves }]) => ({
     file,
     from: before,
     to: after,
     ...(moves && moveStepFields(moves)),
   }));
-  const past = (chat.session?.entries ?? []).filter(isChange);
-  const first = past.length + 1;
-  let keep: (fields: Record<string, unknown>) => void = (fields) =>
-    saveChangeEntry(core, chat, fields);
-  for (const [i, { file, from, to, moves }] of steps.entries()) {
-    const [was, is] = [hashOfState(from), hashOfState(to)];
-    const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
-    const earlier = past.filter((change) => change.path === file);
-    const hasOldContent =
-      earlier.at(-1)?.is === was &&
-      earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
-    const [deltaStart, end] = sharedEnds(old, next);
-    const changeEntry = {
-      change: first + i,
-      group: first,
-      turn: chat.turn,
-      tool,
-      path: file,
-      was,
-      is,
-      modes: [from?.mode ?? 0, to?.mode ?? 0],
-      ...(from && !hasOldContent && { base: contentOf(old) }),
-      place: deltaStart,
-      cut: old.length - deltaStart - end,
-      put: contentOf(next.subarray(deltaStart, next.length - end)),
-      made: moves ? [] : missingFolders(path.dirname(file)),
-      ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
-    };
-    try {
-      keep(changeEntry);
-    } catch (error) {
-      await mayGoWithout(error as Error, i);
-      keep = (fields) => saveEntry(core, chat, "change", fields);
-      keep(changeEntry);
-    }
-    if (moves) markMoves(moves, chat.id ?? "");
-  }
-  await syncSession();
+  const first = await recordChanges(turn, tool, steps);
   if (tidies === "made") return;
   try {
     const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
@@ -133,18 +93,47 @@ export async function recordAndWrite(
     });
     throw writeFault("write", (file) => shortestName(core.options, file), error);
   }
+}
 
-  /**
-   * A power cut must not leave a change without what undoes it. Some disks only say now that they
-   * are full.
-   */
-  async function syncSession(): Promise<void> {
+type ChangeStep = WriteStep & { moves?: Moves };
+
+/** Saves what undoes them; the number of the first. */
+async function recordChanges(
+  { core, chat, ctx }: TurnContext,
+  tool: string,
+  steps: ChangeStep[],
+): Promise<number> {
+  const past = (chat.session?.entries ?? []).filter(isChange);
+  const first = past.length + 1;
+  let keep: (fields: Record<string, unknown>) => void = (fields) =>
+    saveChangeEntry(core, chat, fields);
+  for (const [i, step] of steps.entries()) {
+    const { moves } = step;
+    const changeEntry = {
+      change: first + i,
+      group: first,
+      turn: chat.turn,
+      tool,
+      ...difference(step, past),
+      ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
+    };
     try {
-      chat.session?.syncNow();
+      keep(changeEntry);
     } catch (error) {
-      await mayGoWithout(saveFault(sessionPlaceOf(core), error), steps.length);
+      await mayGoWithout(error as Error, i);
+      keep = (fields) => saveEntry(core, chat, "change", fields);
+      keep(changeEntry);
     }
+    if (moves) markMoves(moves, chat.id ?? "");
   }
+  try {
+    // a power cut must not leave a change without what undoes it; some disks only say now that they
+    // are full
+    chat.session?.syncNow();
+  } catch (error) {
+    await mayGoWithout(saveFault(sessionPlaceOf(core), error), steps.length);
+  }
+  return first;
 
   /** A change that could not be undone later is made only if the person agrees. */
   async function mayGoWithout({ message }: Error, madeCount: number): Promise<void> {
@@ -161,6 +150,28 @@ export async function recordAndWrite(
       `Cannot write '${name}': ${reason} --home names another place; --no-session goes without.`,
     );
   }
+}
+
+/** From one state of a file to the other; the whole old one only where the session has no copy. */
+function difference({ file, from, to, moves }: ChangeStep, past: Change[]) {
+  const [was, is] = [hashOfState(from), hashOfState(to)];
+  const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
+  const earlier = past.filter((change) => change.path === file);
+  const hasOldContent =
+    earlier.at(-1)?.is === was &&
+    earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
+  const [start, end] = sharedEnds(old, next);
+  return {
+    path: file,
+    was,
+    is,
+    modes: [from?.mode ?? 0, to?.mode ?? 0],
+    ...(from && !hasOldContent && { base: contentOf(old) }),
+    place: start,
+    cut: old.length - start - end,
+    put: contentOf(next.subarray(start, next.length - end)),
+    made: moves ? [] : missingFolders(path.dirname(file)),
+  };
 }
 
 /**

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { StructuredPatch } from "diff";
 import type { Call } from "../contract.ts";
-import type { Change } from "../conversation/session-files.ts";
+import type { Change } from "../conversation/session-lines.ts";
 import { emit } from "../events.ts";
 import { applyGateWrappers, askPerson, judgeNeed, type PendingNeed } from "../gate/gate.ts";
 import { partsOfRepositories } from "../gate/sensitive-paths.ts";
@@ -17,7 +17,7 @@ import {
   isSameState,
   stateInPlace,
   TYPE,
-} from "../system/atomic-write.ts";
+} from "../system/file-state.ts";
 import { withProjectLock } from "../system/locks.ts";
 import { shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";
@@ -151,7 +151,11 @@ async function askAboutChanges(
     ...((news || warning) && { r: "let the model look again" }),
   };
   const needs = [...open.values()];
-  const { key, refusal } = await askPerson(turn, call.name, needs, text, { also, long });
+  const { key, refusal } = await askPerson(turn, call.name, needs, text, {
+    also,
+    long,
+    args: call.args,
+  });
   if (refusal) return { refusal };
   if (key === "r") return { refusal: SENT_BACK };
   // the editor was closed without saving: ask again

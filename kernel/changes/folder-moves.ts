@@ -4,15 +4,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Move } from "../contract.ts";
 import { newId } from "../instance.ts";
-import {
-  FOLDER,
-  type FolderModes,
-  folderModes,
-  LINK,
-  makePrivate,
-  TYPE,
-  writePrivate,
-} from "../system/atomic-write.ts";
+import { makePrivate, writePrivate } from "../system/atomic-write.ts";
+import { FOLDER, type FolderModes, folderModes, LINK, TYPE } from "../system/file-state.ts";
 import { partIn } from "../system/temporary-files.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { entriesOf, textOf } from "../text/read-quietly.ts";

@@ -5,7 +5,7 @@ import type { Difference } from "../contract.ts";
 import { runStep } from "../events.ts";
 import { MAX_QUESTION_CHARS, MAX_QUESTION_LINES } from "../gate/gate.ts";
 import type { TurnContext } from "../instance.ts";
-import { type DiskState, FILE, isFolder, LINK, sharedEnds, TYPE } from "../system/atomic-write.ts";
+import { type DiskState, FILE, isFolder, LINK, sharedEnds, TYPE } from "../system/file-state.ts";
 import { shortestName } from "../system/real-paths.ts";
 import { clean, cleanVersions, visible } from "../text/show-safely.ts";
 import type { PendingChanges } from "./commit-changes.ts";

@@ -2,7 +2,7 @@
 
 import type { Message, Moved, Span } from "../contract.ts";
 import type { LiveChat, Seen } from "../instance.ts";
-import { type DiskState, hashOf, hashOfState, isFolder } from "../system/atomic-write.ts";
+import { type DiskState, hashOf, hashOfState, isFolder } from "../system/file-state.ts";
 
 const ALL_LINES: Span = [1, Number.POSITIVE_INFINITY];
 const EVERYTHING_MOVED: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };

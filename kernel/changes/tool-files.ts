@@ -5,20 +5,21 @@ import { promisify } from "node:util";
 import type { Call, Fault, FileRead, FileState, Files, Kind } from "../contract.ts";
 import { emit } from "../events.ts";
 import { verdictFor } from "../gate/rules.ts";
-import { isTool, type TurnContext } from "../instance.ts";
+import { repositoryAround } from "../gate/sensitive-paths.ts";
+import { type Core, isTool, type TurnContext } from "../instance.ts";
+import { fileFault } from "../system/atomic-write.ts";
 import {
   type DiskState,
   FILE,
-  fileFault,
   hashOfState,
   isFolder,
   MAX_READ_BYTES,
-  openReal,
   stateInPlace,
   stateOf,
   TYPE,
-} from "../system/atomic-write.ts";
+} from "../system/file-state.ts";
 import { withProjectLock } from "../system/locks.ts";
+import { openReal } from "../system/open-real.ts";
 import { absolutePath, projectContaining, realPath, shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
@@ -44,10 +45,16 @@ type CallReach = {
   changes?: boolean;
 };
 type FilesOfCall = TurnContext &
-  CallReach & { args: Call["args"]; granted: string[]; changes: boolean };
+  CallReach & {
+    args: Call["args"];
+    granted: string[];
+    changes: boolean;
+    bases: Map<string, string>; // hashes of what it read last, on which its changes are based
+  };
 
 export function filesForCall(turnContext: TurnContext, reach: CallReach): Files {
-  const hand: FilesOfCall = { ...turnContext, args: {}, granted: [], changes: true, ...reach };
+  const defaults = { args: {}, granted: [], changes: true, bases: new Map() };
+  const hand: FilesOfCall = { ...turnContext, ...defaults, ...reach };
   const { options } = turnContext.core;
   return {
     path: (name) => requireInside(hand, name),
@@ -117,9 +124,17 @@ function requireInside({ core, granted }: FilesOfCall, name: string): string {
     !allowed("write")
   )
     throw fault(
-      `Cannot use '${name}': it is outside the project (${core.options.root}). Use a path inside it.`,
+      `Cannot use '${name}': it is outside the project (${core.options.root}). ${insteadOf(core, file)}`,
     );
   return file;
+}
+
+/** A subfolder of a repository is a project of its own, unless the person says otherwise. */
+function insteadOf({ options: { root } }: Core, file: string): string {
+  const repository = repositoryAround(root);
+  return repository && repository !== root && isInside(repository, file)
+    ? `It is in the same repository: the person can let zz work in all of that (/config project.scope repository).`
+    : "Use a path inside it.";
 }
 
 /** The path itself, with a link at its end not followed. */
@@ -246,6 +261,9 @@ async function changeFiles(
         throw fault(
           `Cannot ${verb} '${name}': it is read-only. Leave it, or have its mode changed first.`,
         );
+      // what it becomes was made of what was read
+      if (!into.has(file) && hand.bases.has(file) && hand.bases.get(file) !== hashOfState(present))
+        throw fault(`Cannot ${verb} '${name}': it changed meanwhile. Read it again.`);
       into.set(file, {
         before: into.has(file) ? into.get(file)!.before : present,
         after: become(present),
@@ -256,6 +274,7 @@ async function changeFiles(
   }
   const { refusal } = held ? {} : await commitChanges(hand, callOf(hand), into);
   if (refusal) throw fault(refusal);
+  for (const [file] of steps) hand.bases.delete(file);
 }
 
 async function readFile(hand: FilesOfCall, name: string): Promise<FileRead> {
@@ -278,6 +297,7 @@ async function readFile(hand: FilesOfCall, name: string): Promise<FileRead> {
       lines: mergeSpans(seenFile?.lines ?? []),
       moved: movedNow(chat, seenFile),
     };
+    if (!waiting && isTool(hand.tool)) hand.bases.set(file, hash);
     if (granted.includes(file)) reads?.set(file, hash);
     return { text: bytes.toString("utf8"), bytes, hash, ...seenFields };
   } catch (error) {

@@ -1,19 +1,24 @@
 // Undo and redo.
 
 import type { Entry, Result } from "../contract.ts";
-import { addMessage, openChat, saveAgain, saveEntry } from "../conversation/chat.ts";
+import { addMessage, openChat } from "../conversation/chat.ts";
+import { saveAgain, saveEntry } from "../conversation/save-chat.ts";
 import {
-  type Change,
   findSession,
-  isChange,
   lastSession,
   openSession,
   readSession,
   sessionsFolder,
-  unsavedSession,
 } from "../conversation/session-files.ts";
+import { type Change, isChange, unsavedSession } from "../conversation/session-lines.ts";
 import { emitNote } from "../events.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
+import {
+  type Unfinished,
+  type WriteStep,
+  writeAllOrNone,
+  writeFault,
+} from "../system/atomic-write.ts";
 import {
   type DiskState,
   FOLDER,
@@ -21,11 +26,7 @@ import {
   isSameState,
   stateInPlace,
   TYPE,
-  type Unfinished,
-  type WriteStep,
-  writeAllOrNone,
-  writeFault,
-} from "../system/atomic-write.ts";
+} from "../system/file-state.ts";
 import { withProjectLock } from "../system/locks.ts";
 import { realPath, shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";

@@ -6,6 +6,7 @@ import type {
   SpawnSyncOptions,
   SpawnSyncReturns,
 } from "node:child_process";
+import type { Kind } from "./permission-types.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -29,7 +30,15 @@ export interface HttpAnswer
  * Asks for a line, or with keys ("yn") for one of these, in either case. Enter and Escape give "".
  * The question is shown as given.
  */
-export type Ask = (question: string, keys?: string) => Promise<string>;
+export type Ask = (question: string, keys?: string, asked?: Asked) => Promise<string>;
+/** The question whether a call may do something, as data. */
+export interface Asked {
+  tool: string;
+  args?: unknown; // of the call
+  needs: { kind: Kind; name: string; why?: string }[]; // what it would read, write, run …
+  shown: string; // the command or the diff, as the question shows it
+  keys: Record<string, string>; // what each answer does
+}
 /**
  * The only way to start other programs. They are found by absolute path, never in or above the
  * project or in a node_modules.

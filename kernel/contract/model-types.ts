@@ -8,6 +8,7 @@ export interface Result {
   failed?: boolean;
   refused?: boolean; // it failed because it was not permitted
   images?: Image[];
+  files?: string[]; // absolute paths of what a dialog elsewhere hands to the person
 }
 // type: image/png …; application/pdf or audio/mpeg if the model accepts it
 export type Image = { type: string; base64: string };
@@ -15,8 +16,9 @@ export type Image = { type: string; base64: string };
 /** A source of models, such as a company's server. */
 export interface Provider {
   name: string; // the part of a model's name before the slash
-  // used for --base-url alone; used if no other answers; listed only with a key or URL
-  role?: "default" | "fallback" | "named";
+  // used for --base-url alone; used if no other answers; listed only with a key or URL; no source
+  // of models at all, but what a plugin has a key for, which /keys keeps
+  role?: "default" | "fallback" | "named" | "service";
   key?: { variable: string }; // the environment variable of its key, which comes as endpoint.key
   url?: { variable: string }; // the same for its URL
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
@@ -113,7 +115,10 @@ export type Message =
       calls?: Call[];
       cut?: boolean; // it is unfinished
     })
-  | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
+  | ({ role: "tool"; id: string; name: string } & Pick<
+      Result,
+      "text" | "failed" | "images" | "files"
+    >);
 
 // aside: from zz or a plugin; news: layer updates, by key
 export type UserMeta = { aside?: true; news?: Record<string, string> };

@@ -1,9 +1,10 @@
 // Choosing a model, and what is known about it.
 
-import type { Endpoint, Model, Provider, Saved } from "../contract.ts";
+import type { Endpoint, Model, Provider, Saved, Settings } from "../contract.ts";
 import { type Core, type LiveChat, NO_MODEL_ID, registeredValues } from "../instance.ts";
 import { allProviders, ownSettings } from "../settings/providers.ts";
-import { ENDPOINT } from "../settings/settings-table.ts";
+import { sourcesOf } from "../settings/settings-files.ts";
+import { ENDPOINT, SETTINGS } from "../settings/settings-table.ts";
 import { programs } from "../system/other-programs.ts";
 import { clockOf } from "../text/clock.ts";
 import { PROVIDER_TIMEOUT_MS } from "../text/deadlines.ts";
@@ -22,7 +23,8 @@ export async function listModels(
     ? undefined
     : (model?.split("/")[0] ?? (baseUrl ? defaultProvider(core) : undefined));
   const isConfigured = ({ name, role }: Provider) =>
-    role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url;
+    role !== "service" &&
+    (role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url);
   const asked = only
     ? [providerNamed(core, only)]
     : [...allProviders(core).values()].filter(isConfigured);
@@ -72,6 +74,8 @@ function refuseUnknownFields(core: Core, name: string): void {
     (configured) => !knownNames.includes(configured) && nearest(configured, knownNames) === name,
   );
   const refuse = (reason: string) => usage(`Cannot use provider '${name}': ${reason}`);
+  const reason = whyNotUnderstood(core, "providers");
+  if (reason && allProviders(core).get(name)?.role !== "fallback") throw refuse(reason);
   if (misspelt !== undefined)
     throw refuse(
       `the settings describe '${shortenName(misspelt)}', which nobody has. Correct its name, or say what it is "like".`,
@@ -84,6 +88,26 @@ function refuseUnknownFields(core: Core, name: string): void {
   throw refuse(
     `in its settings ${unknown("field", shortenName(strange), fields)} Correct it, so that nothing goes elsewhere.`,
   );
+}
+
+/** Why a setting that nobody has is no reason to do without the one that was probably meant. */
+function whyNotUnderstood(core: Core, ...meant: (keyof Settings)[]): string | undefined {
+  const names = [
+    ...Object.keys(SETTINGS),
+    ...core.configs.map(({ value }) => value.section),
+    ...core.plugins.map(({ name }) => name),
+  ];
+  const { home } = sourcesOf(core.options);
+  const isMisspelt = (name: string) =>
+    !names.includes(name) && meant.some((known) => known === nearest(name, names));
+  const name = Object.keys(home).find(isMisspelt);
+  const tasks =
+    meant.includes("models") && !home.models?.chat ? Object.keys(home.models ?? {}) : [];
+  const task = tasks.find((task) => nearest(task, ["chat"]));
+  const strange = name ?? task;
+  if (strange === undefined) return undefined;
+  const why = unknown("setting", shortenName(strange), name === undefined ? ["chat"] : names);
+  return `${why} Correct it, so that nothing goes elsewhere.`;
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {
@@ -221,6 +245,8 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
     return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);
+  const reason = whyNotUnderstood(core, "model", "models");
+  if (reason) throw usage(`Cannot choose a model: ${reason}`);
   // until the first byte; after that a server may take its time
   const signal = clockOf(core.io).limit(LOCAL_LIMIT_MS);
   const offers = [...allProviders(core).values()].map(

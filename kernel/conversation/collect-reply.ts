@@ -48,9 +48,7 @@ export async function collectReply(
       throw fault("The server answered with nothing. Try again.", { transient: true });
     if (!finish) throw fault(CUT_OFF, { transient: true });
   } catch (error) {
-    const cut = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/.test(
-      (error as NodeJS.ErrnoException)?.code ?? "",
-    );
+    const cut = CONNECTION_ENDED.test((error as NodeJS.ErrnoException)?.code ?? "");
     throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : asFault(error), {
       partial: { text, thinking },
     });
@@ -60,11 +58,7 @@ export async function collectReply(
     .map((draft) => finishCall(draft, finish === "length"));
   if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooManyCalls(calls[MAX_CALLS]!, unrun);
   if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
-  const ids = new Set<string>();
-  for (const call of calls) {
-    if (!call.id || ids.has(call.id)) call.id = newId("call_");
-    ids.add(call.id);
-  }
+  giveOwnIds(calls);
   const parts = splitThinking(text);
   const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
   return {
@@ -76,6 +70,15 @@ export async function collectReply(
     ...(extra.length && { extra }),
   };
 }
+function giveOwnIds(calls: Call[]): void {
+  const ids = new Set<string>();
+  for (const call of calls) {
+    if (!call.id || ids.has(call.id)) call.id = newId("call_");
+    ids.add(call.id);
+  }
+}
+
+const CONNECTION_ENDED = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/;
 const NOT_A_DELTA =
   "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
 const DELTA_FIELDS = {
@@ -294,6 +297,12 @@ export function splitThinking(text: string): { text: string; thinking: string } 
   }
   if (remaining.length !== text.length) remaining = remaining.replace(/^\s+/, "");
   return { text: remaining, thinking: thoughts.filter(Boolean).join("\n") };
+}
+
+/** Of a reply that is not complete yet, the text that is certainly no thinking at its start. */
+export function answerSoFar(text: string): string {
+  if (!/^\s*</.test(text.slice(0, 200))) return text;
+  return /^\s*<[^>]*$/.test(text) ? "" : splitThinking(text).text;
 }
 
 /** Whether a text ends inside of a code fence or inline code. */

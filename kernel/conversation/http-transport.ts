@@ -56,16 +56,16 @@ export const sendHttp = (url: string, request?: HttpRequest): Promise<HttpAnswer
 type FinalAnswer = HttpAnswer & { host: string; beginning(maxChars: number): Promise<string> };
 /** A redirect's address comes from the server: placeholders in it mean nothing. */
 export async function fetchWithRedirects(
-  { url, request, hide }: Outgoing,
+  outgoing: Outgoing,
   isModels = false,
   moves = 0,
 ): Promise<FinalAnswer> {
+  const { url, request, hide } = outgoing;
   const { signal } = request;
   signal?.throwIfAborted();
   const location = new URL(url);
-  const shown = (address: string | URL) => hide(veil(sealUrl(String(address))));
   if (!/^https?:$/.test(location.protocol))
-    throw usage(`Cannot reach '${shown(url)}': neither http nor https. Check the address.`);
+    throw usage(`Cannot reach '${hide(sealUrl(url))}': neither http nor https. Check the address.`);
   const again = (error: NodeJS.ErrnoException & { stale?: boolean }) => {
     if (!error.stale || signal?.aborted)
       throw signal?.aborted ? error : Object.assign(error, { host: location.host });
@@ -76,36 +76,50 @@ export async function fetchWithRedirects(
   const to = [301, 302, 303, 307, 308].includes(status) && answer.headers.location;
   if (to && URL.canParse(to, location.href)) {
     answer.destroy();
-    const moved = new URL(to, location.href);
-    const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
     if (moves >= MAX_REDIRECTS)
       throw usage(`Cannot reach '${location.host}': it redirects without end.`);
-    const kept =
-      status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
-    const isFar = moved.origin !== location.origin;
-    // A body is not sent on unless the status says so, and never to another server; nor is a
-    // model's server exchanged unseen.
-    if ((!reads && status < 303) || (isFar && (isModels || kept.body !== undefined))) {
-      const far = isFar ? ", another server, and nothing was sent there" : "";
-      const hint = isModels
-        ? `If you trust it: --base-url ${shown(moved).replace(WIRE_PATH, "")}`
-        : "Give that address";
-      throw usage(
-        `Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'${far}. ${hint}.`,
-      );
-    }
-    return fetchWithRedirects(
-      {
-        url: moved.href,
-        request: isFar ? { ...kept, headers: headersForOtherServer(kept.headers) } : kept,
-        hide,
-      },
-      isModels,
-      moves + 1,
+    const next = redirected(outgoing, new URL(to, location.href), status, isModels);
+    return fetchWithRedirects(next, isModels, moves + 1);
+  }
+  return answerFrom(answer, location.host, signal);
+}
+
+/** The same request for where it has moved to; throws where it may not go there. */
+function redirected(
+  { url, request, hide }: Outgoing,
+  moved: URL,
+  status: number,
+  isModels: boolean,
+): Outgoing {
+  const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
+  const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
+  const isFar = moved.origin !== new URL(url).origin;
+  // A body is not sent on unless the status says so, and never to another server; nor is a
+  // model's server exchanged unseen.
+  if ((!reads && status < 303) || (isFar && (isModels || kept.body !== undefined))) {
+    const shownMoved = hide(sealUrl(moved.href));
+    const far = isFar ? ", another server, and nothing was sent there" : "";
+    const hint = isModels
+      ? `If you trust it: --base-url ${shownMoved.replace(WIRE_PATH, "")}`
+      : "Give that address";
+    throw usage(
+      `Cannot reach '${hide(sealUrl(url))}': it has moved to '${shownMoved}'${far}. ${hint}.`,
     );
   }
-  const body = unpackBody(answer, location.host);
-  const parts = () => readPieces(body, answer, location.host, signal);
+  return {
+    url: moved.href,
+    request: isFar ? { ...kept, headers: headersForOtherServer(kept.headers) } : kept,
+    hide,
+  };
+}
+
+function answerFrom(
+  answer: IncomingMessage,
+  host: string,
+  signal: AbortSignal | undefined,
+): FinalAnswer {
+  const body = unpackBody(answer, host);
+  const parts = () => readPieces(body, answer, host, signal);
   const text = async (maxChars = MAX_TEXT_BYTES, isCut = false) => {
     const decoder = new TextDecoder();
     let text = "";
@@ -113,9 +127,7 @@ export async function fetchWithRedirects(
       for await (const bytes of parts()) {
         text += decoder.decode(bytes, { stream: true });
         if (text.length > maxChars)
-          throw usage(
-            `Cannot use what '${location.host}' sent: it is larger than ${maxChars / MB} MB.`,
-          );
+          throw usage(`Cannot use what '${host}' sent: it is larger than ${maxChars / MB} MB.`);
       }
     } catch (error) {
       if (!isCut) throw error; // else what arrived is enough
@@ -123,10 +135,10 @@ export async function fetchWithRedirects(
     return text + decoder.decode();
   };
   return {
-    host: location.host,
+    host,
     beginning: (maxChars) => text(maxChars, true),
-    ok: status >= 200 && status < 300,
-    status,
+    ok: answer.statusCode! >= 200 && answer.statusCode! < 300,
+    status: answer.statusCode!,
     headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
     body: parts(),
     text: () => text(),

@@ -21,13 +21,17 @@ export const messageOfReply = (
 });
 
 /** The result of a call as it is saved. */
-export const messageOfResult = ({ id, name }: Call, { text, failed, images }: Result): Message => ({
+export const messageOfResult = (
+  { id, name }: Call,
+  { text, failed, images, files }: Result,
+): Message => ({
   role: "tool",
   id,
   name,
   text,
   ...(failed && { failed }),
   ...(images && { images }),
+  ...(files && { files }),
 });
 
 /** The person's message, with what was attached to it: texts go before it. */

@@ -13,24 +13,42 @@ import { entriesOf, textOf } from "../text/read-quietly.ts";
 /** zz's own, the team's, the home's and the project's; of the second and last the trusted ones. */
 export function promptFiles(core: Core): string[] {
   const { home, root } = core.options;
-  const filesIn = (folder: string) =>
-    entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
+  const filesIn = (folder: string) => filesOf(path.join(folder, "prompts"));
   const zzs = filesIn(PACKAGE_FOLDER).sort();
   const own = home === PACKAGE_FOLDER ? [] : filesIn(home).sort();
   const team = sourcesOf(core.options).team?.prompts ?? [];
-  const project = filesIn(path.join(root, ".zz")).filter((file) => isTrusted(core, file));
-  return [...zzs, ...team, ...own, ...project.sort()].filter((file) => file.endsWith(".md"));
+  const project = [
+    ...OTHER_AGENTS.flatMap((folder) => filesOf(path.join(root, folder, "commands"))).sort(),
+    ...filesIn(path.join(root, ".zz")).sort(),
+  ].filter((file) => isTrusted(core, file));
+  return [...zzs, ...team, ...own, ...project].filter((file) => file.endsWith(".md"));
 }
+/** Folders whose commands/ have the files of Claude Code. */
+const OTHER_AGENTS = [".agents", ".claude"];
+const filesOf = (folder: string): string[] =>
+  entriesOf(folder).map((name) => path.join(folder, name));
 
 export type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
 /** On a name clash the nearer file wins. */
 export function readPrompts(files: string[]): PromptFile[] {
-  const read = files.map((file) => ({ file, ...frontMatter(textOf(file)) }));
+  const read = files.map((file) => ({ file, ...promptOf(file) }));
   const prompts = read.map((prompt) => ({
     ...prompt,
     name: prompt.head.name ?? path.basename(prompt.file, ".md"),
   }));
   return [...new Map(prompts.map((prompt) => [prompt.name, prompt])).values()];
+}
+
+function promptOf(file: string): ReturnType<typeof frontMatter> {
+  const prompt = frontMatter(textOf(file));
+  return path.basename(path.dirname(file)) === "commands" ? commandOf(prompt) : prompt;
+}
+
+/** A command of Claude Code: its description may be absent, and $ARGUMENTS is all words. */
+function commandOf({ head, body }: ReturnType<typeof frontMatter>): ReturnType<typeof frontMatter> {
+  const { description = body.split("\n")[0]!.replace(/^#+ /, "") } = head;
+  const usage = head["argument-hint"] ?? "";
+  return { head: { description, usage }, body: body.replaceAll("$ARGUMENTS", "$@") };
 }
 
 /**

@@ -7,10 +7,10 @@ import { SILENCE_SECONDS } from "../settings/settings-table.ts";
 import { clockOf } from "../text/clock.ts";
 import { deadline, orAbort } from "../text/deadlines.ts";
 import { asFault, fault } from "../text/faults.ts";
-import { errorMessage, secretFinder, veil, veilData } from "../text/secrets.ts";
+import { errorMessage, secretFinder, veil, veilData, veilPieces } from "../text/secrets.ts";
 import { CHARS_PER_TOKEN } from "../text/words.ts";
 import { endpointOf, providerNamed } from "./choose-model.ts";
-import { collectReply } from "./collect-reply.ts";
+import { answerSoFar, collectReply } from "./collect-reply.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
 const LIFE_SIGN_SILENCES = 4; // that many times as long while comments and other signs of life come
@@ -99,19 +99,11 @@ async function receiveReply(
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
   // when more than a sign of life came; whether for too long nothing else has
   let [heard, isSigns] = [started, false];
-  const silence = deadline(clock, seconds * 1000, () => {
-    const late = isSigns
-      ? `nothing but signs of life for ${seconds * LIFE_SIGN_SILENCES}`
-      : `nothing for ${seconds}`;
-    return fault(
-      `'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`,
-      { kind: "network", stalled: true },
-    );
-  });
+  const silence = deadline(clock, seconds * 1000, () => stalled(provider, seconds, isSigns));
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
-  let [partial, thought] = [{ text: "", thinking: "" }, ""];
+  let [partial, thought, told] = [{ text: "", thinking: "" }, "", 0]; // told: of the answer
   let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
-  const secret = secretFinder();
+  const [secret, veiledPiece] = [secretFinder(), veilPieces()];
   try {
     const reply = await orAbort(
       signal,
@@ -125,7 +117,7 @@ async function receiveReply(
     throw Object.assign(failed, { kind: failed.kind ?? "provider", partial: veilData(partial) });
   } finally {
     silence.lift();
-    if (telling) tell();
+    if (telling || told) tell(true);
   }
 
   function see(text: string, thinking: string, newThought: string, size: number): void {
@@ -137,11 +129,14 @@ async function receiveReply(
     if (!isSigns) silence.putOff();
     const { endpoint, task, ...shown } = request;
     if (core.options.dry) throw fault("dry run", { dry: shown });
-    telling = setImmediate(tell);
+    telling = setImmediate(() => tell());
   }
-  function tell(): void {
+  function tell(isLast = false): void {
     clearImmediate(telling);
     const { text, thinking } = partial;
+    const answer = answerSoFar(text);
+    const newText = veiledPiece(answer.slice(told), isLast);
+    told = Math.max(told, answer.length);
     const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
     const shownThinking = secret(thought) ? veil(thinking) : thinking;
     [telling, thought] = [undefined, ""];
@@ -149,8 +144,19 @@ async function receiveReply(
       tokens,
       ms: Math.round(clock.now() - started),
       thinking: shownThinking,
+      text: newText,
     });
   }
+}
+
+function stalled({ name }: Provider, seconds: number, isSigns: boolean): Fault {
+  const late = isSigns
+    ? `nothing but signs of life for ${seconds * LIFE_SIGN_SILENCES}`
+    : `nothing for ${seconds}`;
+  return fault(`'${name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, {
+    kind: "network",
+    stalled: true,
+  });
 }
 
 /** Extras are sent back only to the provider that they came from. */

@@ -5,7 +5,7 @@ import { type Core, type Owned, type TurnContext, ZZ } from "../instance.ts";
 import { stampOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
 import { CHARS_PER_TOKEN, compare, shorten } from "../text/words.ts";
-import { saveLayerUpdates, savePluginStates, saveSystemPrompt } from "./chat.ts";
+import { saveLayerUpdates, saveSystemPrompt } from "./chat.ts";
 import {
   addTemplates,
   type PromptFile,
@@ -13,6 +13,7 @@ import {
   readPrompts,
   TEMPLATE_OWNER,
 } from "./prompt-files.ts";
+import { savePluginStates } from "./save-chat.ts";
 
 const LAYER_BUDGET = 2_000;
 const MAX_WINDOW_SHARE = 8; // the part of the window that one layer may fill

@@ -2,8 +2,8 @@
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "../contract.ts";
 import type { Core } from "../instance.ts";
-import { followLinks } from "../system/atomic-write.ts";
-import { isInside } from "../text/read-quietly.ts";
+import { followLinks } from "../system/open-real.ts";
+import { isInside, isInsideAny } from "../text/read-quietly.ts";
 import { verdictFor } from "./rules.ts";
 import { holdsSecret } from "./secret-files.ts";
 
@@ -33,14 +33,11 @@ export function compilerRules(
  * denied or with secrets.
  */
 export const compilerGate: MakeCompilerGate = (
-  { rules, where },
+  compiled,
   { own = [], near = [] } = {},
 ): CompilerGate => {
-  const options = where as Core["options"];
-  const core = { rules: [...rules], options };
-  const root = followLinks(options.root);
-  const [mine, nearby] = [own.map(followLinks), near.map(followLinks)];
-  const anchors = [root, ...mine, ...nearby];
+  const { whyUnreadable, mayList, isInstalled, isAround } = pathJudge(compiled, own, near);
+  const { root } = compiled.where as Core["options"];
   const verdicts = new Map<string, string | undefined>();
   const unreadFiles = new Map<string, string>();
   return {
@@ -74,7 +71,7 @@ export const compilerGate: MakeCompilerGate = (
     if (unreadFiles.size < MAX_UNREAD_NAMED) unreadFiles.set(name, reason);
   }
   function shown(file: string): string {
-    return isInside(options.root, file) ? path.relative(options.root, file) : file;
+    return isInside(root, file) ? path.relative(root, file) : file;
   }
 
   /** Why a file may not be read; undefined if it may. `lookUp`: only to resolve an import. */
@@ -83,15 +80,27 @@ export const compilerGate: MakeCompilerGate = (
     if (!verdicts.has(key)) verdicts.set(key, whyUnreadable(file, lookUp));
     return verdicts.get(key);
   }
+};
+const MAX_UNREAD_NAMED = 20;
+
+/** What the rules and the place of a path say, without a memory of it. */
+function pathJudge({ rules, where }: CompilerRules, own: string[], near: string[]) {
+  const options = where as Core["options"];
+  const core = { rules: [...rules], options };
+  const root = followLinks(options.root);
+  const [mine, nearby] = [own.map(followLinks), near.map(followLinks)];
+  const anchors = [root, ...mine, ...nearby];
+  return { whyUnreadable, mayList, isInstalled, isAround };
+
   function whyUnreadable(file: string, lookUp: boolean): string | undefined {
     if (file.includes("\0") || file.split("/").length > MAX_PATH_DEPTH) return "is not a path";
     const real = followLinks(file);
-    if (mine.some((ownFolder) => isInside(ownFolder, real))) return undefined;
+    if (isInsideAny(mine, real)) return undefined;
     const { verdict, why } = verdictFor(core, "read", real);
     if (verdict === "allow") return undefined;
     if (verdict === "deny") return `is denied ${why}`;
     if (holdsSecret(real)) return "may hold secrets";
-    if (nearby.some((folder) => isInside(folder, real))) return undefined;
+    if (isInsideAny(nearby, real)) return undefined;
     if (
       (TYPES_FILE.test(real) || (lookUp && path.basename(real) === "package.json")) &&
       isInstalled(real)
@@ -112,21 +121,14 @@ export const compilerGate: MakeCompilerGate = (
 
   function mayList(folder: string): boolean {
     const real = followLinks(folder);
-    if (isInstalled(real + path.sep) || mine.some((ownFolder) => isInside(ownFolder, real)))
-      return true;
+    if (isInstalled(real + path.sep) || isInsideAny(mine, real)) return true;
     const { verdict } = verdictFor(core, "read", real);
-    return (
-      verdict === "allow" || (verdict === "ask" && nearby.some((folder) => isInside(folder, real)))
-    );
+    return verdict === "allow" || (verdict === "ask" && isInsideAny(nearby, real));
   }
   /**
    * Whether its existence may be revealed: it is part of what is checked, or of installed packages.
    */
   function isAround(file: string): boolean {
-    return (
-      [options.root, ...own, ...near, ...anchors].some((folder) => isInside(folder, file)) ||
-      isInstalled(file)
-    );
+    return isInsideAny([options.root, ...own, ...near, ...anchors], file) || isInstalled(file);
   }
-};
-const MAX_UNREAD_NAMED = 20;
+}

@@ -40,6 +40,25 @@ const describeAccess = (open: { kind: Kind; name: string }[], max = Infinity): s
     .join(" and ");
 };
 
+const VERBS: Record<Kind, string> = {
+  read: "read",
+  write: "change",
+  run: "run",
+  net: "reach",
+  env: "use",
+};
+/** What would happen, in a person's words; a name stands in quotes where it is not plainly one. */
+function describeWish(open: { kind: Kind; name: string }[]): string {
+  const quoted = (kind: Kind, name: string) =>
+    kind !== "run" && /^[\w.@/+~:-]+$/.test(name) ? name : `"${visible(name)}"`;
+  const wishes = [...Map.groupBy(open, ({ kind }) => kind)].map(([kind, needs]) => {
+    const names = [...new Set(needs.map(({ name }) => quoted(kind, name)))];
+    const last = names.pop()!;
+    return `${VERBS[kind]} ${names.length ? `${names.join(", ")} and ${last}` : last}`;
+  });
+  return wishes.join(" and to ");
+}
+
 /**
  * A need that the rules leave open. isUnlistable: no list can allow it; exact: only its exact name
  * can; isAlwaysAsked: no answer changes that.
@@ -108,6 +127,7 @@ export async function judgeCall(
     const { key, refusal } = await askPerson(turn, tool.name, [...open.values()], clean(text), {
       also: moreKeys,
       writes: tool.changes,
+      args,
     });
     if (refusal) return refusal;
     if (key === "F") core.rules.push(...rules!);
@@ -272,6 +292,7 @@ type QuestionOptions = {
   also?: AnswerKeys;
   writes?: boolean | undefined;
   long?: string | undefined;
+  args?: unknown; // of the call
 };
 /** Asks the person; without a terminal the answer is no. */
 export async function askPerson(
@@ -279,7 +300,7 @@ export async function askPerson(
   tool: string,
   open: PendingNeed[],
   text: string,
-  { also = {}, writes = false, long: tooMuch }: QuestionOptions = {},
+  { also = {}, writes = false, long: tooMuch, args }: QuestionOptions = {},
 ): Promise<PersonAnswer> {
   const accesses = describeAccess(open);
   const isAlwaysAsked = open.some((need) => need.isAlwaysAsked);
@@ -299,23 +320,19 @@ export async function askPerson(
     return { key: "n", refusal: refusalWithoutTerminal(open, writes, flags) };
   }
   const rules = rulesForAlways(core, open);
-  const { F, ...others } = also;
-  const keys: AnswerKeys = {
-    y: "yes",
-    n: "no",
-    ...others,
-    ...(!isAlwaysAsked && { A: describeRules(rules) }),
-    ...(F && { F }),
-  };
+  const skips = flags ? `${shortenMiddle(visible(flags))} skips this question` : "";
+  const keys = answerKeys(also, isAlwaysAsked ? "" : describeRules(rules));
+  const needs = open.map(({ kind, name, why }) => ({ kind, name, ...(why && { why }) }));
+  const asked = { tool, ...(args !== undefined && { args }), needs, shown: text, keys };
   const put = (question: string) =>
-    orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
+    orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`, asked));
   const { key, because } = await oneQuestionAtATime(core, async () => {
     const isAllowed = (need: PendingNeed) =>
       verdictFor(core, need.kind, needOf(need), need.target).verdict === "allow";
     const granted = !isAlwaysAsked && open.every(isAllowed); // meanwhile
-    const question = questionFor(tool, accesses, open, text, flags);
+    const question = questionFor(tool, open, text);
     let key = granted && !text ? "y" : await put(`${question}\n${allowLine(keys)}`);
-    while (key === "?") key = await put(explanationOf(keys));
+    while (key === "?") key = await put(explanationOf(keys, skips));
     const because =
       key === "n" && isTool(tool)
         ? (await orAbort(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim()
@@ -331,6 +348,10 @@ export async function askPerson(
   const shortAccesses = describeAccess(open, MAX_NAMED_NEEDS);
   const refusal = `Refused: the person said no to ${shortAccesses}${because ? `: ${because}` : "."}`;
   return { key: "n", refusal };
+}
+
+function answerKeys({ F, ...others }: AnswerKeys, always: string): AnswerKeys {
+  return { y: "yes", n: "no", ...others, ...(always && { A: always }), ...(F && { F }) };
 }
 
 /** The flags, or those without lists where the lists would be too long to read. */
@@ -361,35 +382,27 @@ function rulesForAlways(core: Core, open: PendingNeed[]): Rule[] {
   return [...new Map(rules.map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
 }
 
-/** The capital is the default. */
 function allowLine(keys: AnswerKeys): string {
-  const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key));
-  return `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
+  return `┗ Allow? [${[...Object.keys(keys), "?"].join("/")}] (? explains) `;
 }
 
-function explanationOf(keys: AnswerKeys): string {
+function explanationOf(keys: AnswerKeys, skips: string): string {
   const rows = Object.entries(keys).map(([key, does]) => `${key}  ${shortenMiddle(visible(does))}`);
   const [first = "", ...remainingRows] = [
     ...rows,
-    "Enter  no, without a reason",
+    "Escape  no, without a reason",
     "words  no, for the reason that you type or paste",
+    ...(skips ? [skips] : []),
   ];
   const lines = [`┏ ${first}`, ...remainingRows.map((row) => `┠ ${row}`), allowLine(keys)];
   return lines.join("\n");
 }
 
-function questionFor(
-  tool: string,
-  accesses: string,
-  open: PendingNeed[],
-  text: string,
-  flags: string,
-): string {
+function questionFor(tool: string, open: PendingNeed[], text: string): string {
   return [
-    `┏ ${tool} requests ${visible(accesses)}.`,
+    `┏ ${tool} wants to ${visible(describeWish(open))}.`,
     ...open.flatMap(({ why }) => (why ? [`┠ ${visible(why)}.`] : [])),
     ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
-    ...(flags ? [`┠ ${shortenMiddle(visible(flags))} skips this question.`] : []),
   ].join("\n");
 }
 

@@ -13,8 +13,8 @@ import {
   words,
 } from "../contract.ts";
 import type { Core, PathScope } from "../instance.ts";
-import { followLinks } from "../system/atomic-write.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
+import { followLinks } from "../system/open-real.ts";
 import { hasNameIn, isInsideByIdentity } from "../system/other-names.ts";
 import { absolutePath, projectContaining, projectsOf, realPath } from "../system/real-paths.ts";
 import { usage } from "../text/faults.ts";
@@ -27,11 +27,11 @@ import {
   neverMatches,
   pathPattern,
 } from "../text/name-patterns.ts";
-import { isInside, textOf } from "../text/read-quietly.ts";
+import { isInside, isInsideAny, textOf } from "../text/read-quietly.ts";
 import { clean } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
-import { behindDot, runsByItself, whyNotProject } from "./sensitive-paths.ts";
+import { behindDot, configuresRepository, runsByItself, whyNotProject } from "./sensitive-paths.ts";
 
 const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((needKind): Rule[] => {
@@ -187,11 +187,12 @@ function judgeRead(
 /** Listing a folder shows names only, and its name alone means little: src/secrets may be code. */
 function isSecret(file: string): boolean {
   if (holdsSecret(file)) return !isFolder(file) || holdsSecret(path.join(file, "x"));
+  if (configuresRepository(file)) return true;
   const location = behindDot(file);
   return (
     location !== undefined &&
     !/^\.zz(\/|$)/.test(location.name) &&
-    credentials(location.home).some((credential) => isInside(credential, file))
+    isInsideAny(credentials(location.home), file)
   );
 }
 const isFolder = (file: string): boolean => tryTo(() => fs.statSync(file))?.isDirectory() === true;
@@ -295,7 +296,7 @@ export function denialOf(where: PathScope, name: string): (file: string) => bool
   const pattern = isPattern(name) ? pathPattern(anyCase(rest)) : () => false;
   return (file) => {
     const plain = anyCase(file);
-    if (coveredPaths.some((folder) => isInside(folder, plain))) return true;
+    if (isInsideAny(coveredPaths, plain)) return true;
     const below = begins.filter((folder) => isInside(folder, plain));
     return (
       below.some((folder) => pattern(plain.slice(folder.length))) ||

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { isInside } from "../text/read-quietly.ts";
+import { isInside, repositoryTop } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 import runs from "./run-by-themselves.json" with { type: "json" };
 import { foldPath } from "./secret-files.ts";
@@ -38,6 +38,12 @@ export function whyNotProject(root: string): string | undefined {
   if (["/home", "/Users"].includes(root) || knownHomes().some((home) => isInside(root, home)))
     return "a folder with home directories in it";
   return undefined;
+}
+
+/** The repository that a folder is in, unless its top is no ordinary project. */
+export function repositoryAround(folder: string): string | undefined {
+  const top = repositoryTop(folder);
+  return top && !whyNotProject(top) ? top : undefined;
 }
 
 /**
@@ -79,6 +85,13 @@ export function partsOfRepositories(files: readonly string[]): Set<string> {
     return OF_REPOSITORY.every((name) => comes.has(name) || there.includes(name));
   });
   return new Set(newRepositories.flatMap(([, comes]) => [...comes.values()].flat()));
+}
+
+/** Whether a file holds the settings of such a folder, or of a worktree: a token, maybe. */
+export function configuresRepository(file: string): boolean {
+  if (!/^config(\.worktree)?$/i.test(path.basename(file))) return false;
+  const there = tryTo(() => fs.readdirSync(path.dirname(file))) ?? [];
+  return there.includes("commondir") || OF_REPOSITORY.every((name) => there.includes(name));
 }
 
 /**

@@ -1,11 +1,12 @@
-// What a project brings that could run or steer zz: plugins, prompts and settings in its .zz/, and
-// the servers of its .mcp.json. It counts only after the person has trusted exactly these bytes;
-// trust.json in the home remembers them.
+// What a project brings that could run or steer zz: plugins, prompts, settings and hooks in its
+// .zz/, the servers of its .mcp.json, and what it has for other agents. It counts only after the
+// person has trusted exactly these bytes; trust.json in the home remembers them.
 
 import fs from "node:fs";
 import path from "node:path";
 import type { Core, Hashes, ProjectExtras } from "../instance.ts";
-import { fileFault, hashOf } from "../system/atomic-write.ts";
+import { fileFault } from "../system/atomic-write.ts";
+import { hashOf } from "../system/file-state.ts";
 import { updatePrivateFile } from "../system/locks.ts";
 import { fault } from "../text/faults.ts";
 import { entriesOf, textOf } from "../text/read-quietly.ts";
@@ -28,20 +29,7 @@ export function projectExtras(
 ): ProjectExtras | undefined {
   const projectFolder = path.join(root, ".zz");
   if (tryTo(() => fs.realpathSync(projectFolder) === fs.realpathSync(home))) return undefined;
-  const hashes: Hashes = {};
-  const stamps: ProjectExtras["stamps"] = {};
-  let bytes = 0;
-  let wrong: string | undefined;
-  for (const name of [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".mcp.json"])
-    try {
-      if (tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink()))
-        throw fault(
-          `${name} is a link, and what it leads to was not looked at. Put it there itself`,
-        );
-      look(path.join(root, name));
-    } catch (error) {
-      wrong = (error as Error).message;
-    }
+  const { hashes, stamps, wrong } = hashExtras(root, before);
   const files = Object.keys(hashes).sort(compare);
   if (!files.length && !wrong) return undefined;
   const trustEntries = readTrustFile(home)[root];
@@ -67,6 +55,28 @@ export function projectExtras(
     ...(changed && { changed }),
     ...(wrong && { wrong }),
   };
+}
+
+/** What is there as it is now; `wrong`: why it cannot be trusted. */
+function hashExtras(root: string, before?: ProjectExtras) {
+  const hashes: Hashes = {};
+  const stamps: ProjectExtras["stamps"] = {};
+  let bytes = 0;
+  let wrong: string | undefined;
+  const others = OTHER_AGENTS.filter(
+    (name) => !isBehindLink(root, name) && isOfUse(path.join(root, name)),
+  );
+  for (const name of [...OWN, ...others])
+    try {
+      if (tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink()))
+        throw fault(
+          `${name} is a link, and what it leads to was not looked at. Put it there itself`,
+        );
+      look(path.join(root, name));
+    } catch (error) {
+      wrong = (error as Error).message;
+    }
+  return { hashes, stamps, wrong };
 
   function look(inspected: string): void {
     const stat = fs.lstatSync(inspected, { throwIfNoEntry: false });
@@ -87,6 +97,29 @@ export function projectExtras(
       hashOf(fs.readFileSync(inspected));
   }
 }
+
+const OWN = [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".zz/hooks.json", ".mcp.json"];
+/** What other agents read, and zz too: commands, skills, agents and hooks. */
+const OTHER_AGENTS = [
+  ...[".claude", ".agents"].flatMap((folder) => [
+    `${folder}/commands`,
+    `${folder}/skills`,
+    `${folder}/agents`,
+    `${folder}/hooks`,
+  ]),
+  ".agents/hooks.json",
+  ".codex/hooks.json",
+  ".claude/settings.json",
+  ".claude/settings.local.json",
+];
+/** What a link leads to may be another project's. */
+const isBehindLink = (root: string, name: string): boolean =>
+  [path.dirname(name), name].some((part) =>
+    fs.lstatSync(path.join(root, part), { throwIfNoEntry: false })?.isSymbolicLink(),
+  );
+/** Settings of another agent count for their hooks alone. */
+const isOfUse = (file: string): boolean =>
+  !/settings(\.local)?\.json$/.test(file) || textOf(file).includes('"hooks"');
 
 const DESTINATION_MARK = "to "; // no file name in .zz/ begins like this
 const INVISIBLE_CHARS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;

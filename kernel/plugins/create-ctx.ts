@@ -2,11 +2,20 @@
 
 import path from "node:path";
 import { filesForCall } from "../changes/tool-files.ts";
-import type { About, Added, Call, Ctx, Plugins, Question, SideRequest } from "../contract.ts";
+import type {
+  About,
+  Added,
+  Call,
+  Choice,
+  Ctx,
+  Plugins,
+  Question,
+  SideRequest,
+} from "../contract.ts";
 import { sessions } from "../conversation/chat.ts";
 import { describeModel, endpointOf, listModels } from "../conversation/choose-model.ts";
 import { composePrompt, updatePart } from "../conversation/system-prompt.ts";
-import { emit, emitNote, runStep, withinHookLimit } from "../events.ts";
+import { emit, runStep, withinHookLimit } from "../events.ts";
 import { effectOf } from "../gate/gate.ts";
 import { permissions } from "../gate/permissions.ts";
 import { keepTrust, projectExtras } from "../gate/trust.ts";
@@ -65,7 +74,8 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     service: (name: string) => core.services.get(name)?.value.offer as any,
     command: async (name: string, words = "") =>
       commandNamed(core, name).run(words, createCtx(core, chat, `/${name}`)),
-    note: (text: string) => emitNote(core, text),
+    note: (text: string) =>
+      void emit(core, "noted", { text, ...(actor.startsWith("/") && { command: actor.slice(1) }) }),
     keep: (name: string, change: (text: string) => string) =>
       updatePrivateFile(path.join(home, path.basename(name)), change),
     progress: (text: string) => void emit(core, "progressed", { text }),
@@ -105,7 +115,7 @@ function pluginsOf(core: Core): Plugins {
 
 /** Parts are created on first access: most layers use one or two. */
 function createAbout(turn: TurnContext): About {
-  const { core, ctx } = turn;
+  const { core } = turn;
   const { home } = core.options;
   const ownerOf = (name: string) => core.tools.get(name)!.owner;
   const lazyParts = lazily({
@@ -132,12 +142,13 @@ function createAbout(turn: TurnContext): About {
       }),
     flags: () => allFlags(core),
     providers: () =>
-      [...allProviders(core).values()].map(({ name, key }) => {
+      [...allProviders(core).values()].map(({ name, key, role }) => {
         const owner = core.providers.get(name)?.owner ?? ZZ;
         return {
           name,
           owner,
           endpoint: endpointOf(core, name),
+          ...(role && { role }),
           ...(key && { variable: key.variable }),
         };
       }),
@@ -160,15 +171,21 @@ function createAbout(turn: TurnContext): About {
     },
     model: (name: string, quick?: boolean) => describeModel(core, name, quick),
     line: (call: Pick<Call, "name" | "args">) => describeCall(core, call),
-    async complete(command: string, typed: string) {
-      const { owner, value } = core.commands.get(command) ?? {};
-      const named = (error: unknown) =>
-        fault(`Cannot complete '/${command}' of plugin '${owner}': ${errorMessage(error)}`);
-      const completed = withinHookLimit(core, (async () => value?.complete?.(typed, ctx))());
-      const choices = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
-      return choices.map((choice) => (typeof choice === "string" ? { name: choice } : choice));
-    },
+    complete: (command: string, typed: string) => completeCommand(turn, command, typed),
   });
+}
+
+async function completeCommand(
+  { core, ctx }: TurnContext,
+  command: string,
+  typed: string,
+): Promise<Choice[]> {
+  const { owner, value } = core.commands.get(command) ?? {};
+  const named = (error: unknown) =>
+    fault(`Cannot complete '/${command}' of plugin '${owner}': ${errorMessage(error)}`);
+  const completed = withinHookLimit(core, (async () => value?.complete?.(typed, ctx))());
+  const choices = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
+  return choices.map((choice) => (typeof choice === "string" ? { name: choice } : choice));
 }
 
 const nameOfAddition = ({ name, override }: { name: string; override?: boolean }): string =>

@@ -279,12 +279,17 @@ export function requireTool(core: Core, name: string, verb = "call"): Tool {
   return tool;
 }
 
+const toolNames = (core: Core) =>
+  core.services.get("toolNames")?.value.offer as Services["toolNames"] | undefined;
+
 /** Also by the name that another program has for it, where a plugin knows such names. */
 export async function requireToolMeant(core: Core, name: string, verb?: string): Promise<Tool> {
-  const names = core.services.get("toolNames")?.value.offer as Services["toolNames"] | undefined;
-  const meant = findTool(core, name) ? name : await names?.own(name);
+  const meant = findTool(core, name) ? name : await toolNames(core)?.own(name);
   return (meant && findTool(core, meant)) || requireTool(core, name, verb);
 }
+/** What a call becomes that may have another program's name or arguments. */
+export const callsMeant = async (core: Core, call: Call, ctx: Ctx): Promise<Call[]> =>
+  (await toolNames(core)?.calls(call, ctx)) ?? [call];
 
 /**
  * By name or alias, even in markup, with a prefix or suffix, or written twice. If two tools match,

@@ -1,7 +1,7 @@
 // ctx.request(): asks a model outside of the conversation, with tools if it gets some.
 
 import type { Call, Message, Reply, SideRequest } from "../contract.ts";
-import { saveEntry } from "../conversation/chat.ts";
+import { saveEntry } from "../conversation/save-chat.ts";
 import { sendRequest } from "../conversation/send-request.ts";
 import type { Core, LiveChat, TurnContext } from "../instance.ts";
 import { unknown } from "../text/did-you-mean.ts";

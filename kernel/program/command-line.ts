@@ -5,6 +5,7 @@ import { openChat } from "../conversation/chat.ts";
 import {
   chooseModel,
   completeModelName,
+  fallbackModel,
   modelOfSession,
   providerNamed,
 } from "../conversation/choose-model.ts";
@@ -19,7 +20,7 @@ import {
   UNSAVED_IN_FILES,
 } from "../conversation/session-files.ts";
 import { reachStore, sessionPlaceOf } from "../conversation/session-store.ts";
-import { emit, emitNote } from "../events.ts";
+import { emit, emitNote, runStep } from "../events.ts";
 import { whyNotProject } from "../gate/sensitive-paths.ts";
 import {
   type Core,
@@ -115,8 +116,29 @@ export async function parseAllFlags(core: Core, argv: string[]): Promise<Command
   const parsed = parseFlags(argv, allFlags(core));
   checkFlags(core, parsed);
   const cli = await setPluginFlags(core, parsed, argv);
-  await checkTools(core, cli);
-  return cli;
+  const line = PLAIN_WORD.test(cli.words[0] ?? "") ? await wordsInstead(core, cli) : undefined;
+  const final = line ? await parseAgainWith(core, line, flagsOf(argv, cli)) : cli;
+  await checkTools(core, final);
+  return final;
+}
+
+const PLAIN_WORD = /^[a-z][a-z-]*$/;
+
+/** What plugins make of the words; undefined if they leave them as they are. */
+async function wordsInstead(core: Core, cli: CommandLine): Promise<string[] | undefined> {
+  const turn = { core, ctx: core.ctx() };
+  const words = await runStep(turn, "words", cli, async ({ words }) => words);
+  return words.join("\0") === cli.words.join("\0") ? undefined : [...words];
+}
+
+/** The command line without its words. */
+function flagsOf(argv: string[], { words }: CommandLine): string[] {
+  const left = [...words];
+  return argv.filter((arg) => {
+    const index = left.indexOf(arg);
+    if (index >= 0) left.splice(index, 1);
+    return index < 0;
+  });
 }
 
 /** One may stand for other words: then all are read again. */
@@ -209,6 +231,16 @@ export async function openConversation(
       return undefined;
     }
   }
+}
+
+/** A command may do without a model, unless it is a template. */
+export async function openForCommand(
+  core: Core,
+  first: FirstMessage,
+): Promise<LiveChat | undefined> {
+  const { name } = commandIn(core, first.typed ? first.words : "");
+  const asksModel = core.commands.get(name)?.value.template;
+  return name && !asksModel ? openChat(core, await fallbackModel(core)) : undefined;
 }
 
 /** Refuses to ask nothing. */

@@ -11,16 +11,19 @@ import { plural } from "../text/words.ts";
  * Notes go to stderr. Everything else that a person sees during a turn comes from plugins/terminal.
  */
 export function narrateTurns(core: Core): void {
-  let live = false; // then plugins/terminal shows every call
-  observeEvent(core, "started", (fact) => void (live = fact.live));
+  let live = false; // then plugins/terminal shows every call, or a dialog does elsewhere
+  observeEvent(core, "started", (fact) => void (live = fact.live || fact.stays));
   observeEvent(
     core,
     "called",
     ({ call, result }) =>
       void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)),
   );
+  observeEvent(core, "noted", ({ text, command }) => {
+    if (command && core.showCommandNote) core.showCommandNote(text);
+    else if (!core.options.quiet) showToPerson(core, wrapForTerminal(core.io, text));
+  });
   if (core.options.quiet) return;
-  observeEvent(core, "noted", ({ text }) => showToPerson(core, wrapForTerminal(core.io, text)));
   observeEvent(core, "retried", ({ attempt, wait, reason }) =>
     say(
       core.io,

@@ -3,11 +3,14 @@ import fs from "node:fs";
 import path from "node:path";
 import { type Io, KINDS, type Rules } from "../contract.ts";
 import { loadPrompts } from "../conversation/system-prompt.ts";
+import { repositoryAround } from "../gate/sensitive-paths.ts";
 import { projectExtras } from "../gate/trust.ts";
 import type { Core, Options } from "../instance.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { readSettings } from "../settings/settings-files.ts";
 import { homeFolder } from "../system/installation.ts";
+import { say } from "../system/streams.ts";
+import { dropUnusableTmpdir } from "../system/temporary-files.ts";
 import { usage } from "../text/faults.ts";
 import { jsonOrText, tryTo } from "../text/words.ts";
 import { allValues, type CommandLine, lastValue, parseFlags } from "./parse-flags.ts";
@@ -29,7 +32,10 @@ export function obeyEarlyFlags({ values }: CommandLine, io: Io): void {
     .get("cwd")
     ?.filter((value) => value !== true)
     .at(-1);
-  if (folder !== undefined) io.enter(requireFolder(folder, "cwd", io.cwd()));
+  if (folder === undefined) return;
+  io.enter(requireFolder(folder, "cwd", io.cwd()));
+  const tmpdirFault = dropUnusableTmpdir(tryTo(() => fs.realpathSync(io.cwd())) ?? "/gone", io.env);
+  if (tmpdirFault) say(io, tmpdirFault);
 }
 
 export async function optionsFromFlags(
@@ -43,15 +49,24 @@ export async function optionsFromFlags(
   const home = lastValue(cli, "home")
     ? path.resolve(io.cwd(), lastValue(cli, "home")!)
     : homeFolder(io.env);
-  const root = tryTo(() => fs.realpathSync(io.cwd())); // createZz() reports a folder that is gone
+  const folder = tryTo(() => fs.realpathSync(io.cwd())); // createZz() reports one that is gone
   const config = lastValue(cli, "config") && path.resolve(io.cwd(), lastValue(cli, "config")!);
-  const brought = root !== undefined && !has("no-plugins") && projectExtras({ root, home });
+  const settingsIn = (root: string | undefined) => {
+    const brought = root !== undefined && !has("no-plugins") && projectExtras({ root, home });
+    return readSettings({ home, root, config, brought });
+  };
+  let root = folder;
+  let read = await settingsIn(folder);
+  if (folder && !has("cwd") && read.sources.home.project?.scope === "repository") {
+    root = repositoryAround(folder) ?? folder;
+    if (root !== folder) read = await settingsIn(root);
+  }
   return {
     io,
     home,
     ...(root && { root }),
     ...(config && { config }),
-    ...(await readSettings({ home, root, config, brought })),
+    ...read,
     plugins: allValues(cli, "plugin"),
     own: !has("no-plugins"),
     given: cli.unknown,

@@ -26,7 +26,7 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
   const options = Object.fromEntries(flags.map(option));
   const cli: CommandLine = { values: new Map(), words: [], unknown: [] };
   const { tokens } = parseArgs({
-    args: joinPairs(argv),
+    args: joinPairs(argv, flags, isFlag),
     options,
     strict: false,
     allowPositionals: true,
@@ -57,31 +57,32 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
   function isFlag(value: string): boolean {
     return value.startsWith("--") && byName.has(value.slice(2));
   }
-  /**
-   * -o KEY VALUE is one option with two words, and --resume may stand alone, which parseArgs cannot
-   * express.
-   */
-  function joinPairs(args: string[]): string[] {
-    const parsed: string[] = [];
-    for (let i = 0; i < args.length; i++) {
-      if (args[i] === "--") return [...parsed, ...args.slice(i)];
-      const [key, value] = [args[i + 1], args[i + 2]];
-      const meant = MEANT_WITHOUT_VALUE[args[i]!];
-      if (meant && (key === undefined || key.startsWith("-"))) {
-        parsed.push(meant);
-        continue;
-      }
-      const pair = flags.find(
-        (flag) =>
-          flag.value === "KEY VALUE" && [`-${flag.short}`, `--${flag.name}`].includes(args[i]!),
-      );
-      if (!pair || key === undefined) parsed.push(args[i]!);
-      else if (key.includes("=") || value === undefined || isFlag(value))
-        parsed.push(`--${pair.name}=${args[++i]}`);
-      else parsed.push(`--${pair.name}=${key}=${args[(i += 2)]}`);
+}
+
+/**
+ * -o KEY VALUE is one option with two words, and --resume may stand alone, which parseArgs cannot
+ * express.
+ */
+function joinPairs(args: string[], flags: Flag[], isFlag: (value: string) => boolean): string[] {
+  const parsed: string[] = [];
+  for (let i = 0; i < args.length; i++) {
+    if (args[i] === "--") return [...parsed, ...args.slice(i)];
+    const [key, value] = [args[i + 1], args[i + 2]];
+    const meant = MEANT_WITHOUT_VALUE[args[i]!];
+    if (meant && (key === undefined || key.startsWith("-"))) {
+      parsed.push(meant);
+      continue;
     }
-    return parsed;
+    const pair = flags.find(
+      (flag) =>
+        flag.value === "KEY VALUE" && [`-${flag.short}`, `--${flag.name}`].includes(args[i]!),
+    );
+    if (!pair || key === undefined) parsed.push(args[i]!);
+    else if (key.includes("=") || value === undefined || isFlag(value))
+      parsed.push(`--${pair.name}=${args[++i]}`);
+    else parsed.push(`--${pair.name}=${key}=${args[(i += 2)]}`);
   }
+  return parsed;
 }
 
 export const allValues = (cli: CommandLine, name: string): string[] =>

@@ -1,6 +1,6 @@
 // What stdout and stderr get beside an answer: lines of JSON, figures, why it ended early, and a
 // failure as one sentence.
-import { type Answer, EVENTS, type Io, type Result } from "../contract.ts";
+import { type Answer, type ChatRequest, EVENTS, type Io, type Result } from "../contract.ts";
 import { observeEvent } from "../events.ts";
 import { type Core, MAX_SAME_CALLS, showsTraces } from "../instance.ts";
 import { explainError } from "../plugins/import-plugin.ts";
@@ -8,6 +8,7 @@ import { version } from "../system/installation.ts";
 import { print, say } from "../system/streams.ts";
 import { asFault, fault, kindOf } from "../text/faults.ts";
 import { veiledJson } from "../text/secrets.ts";
+import { clean } from "../text/show-safely.ts";
 import { plural } from "../text/words.ts";
 import { madeNoChange } from "./command-line.ts";
 import { usageLine } from "./narrate-turns.ts";
@@ -21,13 +22,64 @@ export function formatOf(cli: CommandLine): OutputFormat {
 }
 
 export const CUT_OFF = "The answer is not complete: the model's output limit cut it off.";
-const PRINTED_OTHERWISE = ["received", "answered", "failed"];
+const PRINTED_OTHERWISE = ["requested", "received", "answered", "failed"];
 
 /** With --json-lines each event is a line. */
 export function printEvents(core: Core, format: OutputFormat): void {
   if (format !== "json-lines") return;
   for (const event of EVENTS.filter((name) => !PRINTED_OTHERWISE.includes(name)))
     observeEvent(core, event, (fact) => void printJson(core, { type: event, ...fact }));
+  const newIn = sinceLastRequest();
+  observeEvent(core, "requested", (fact) => void printJson(core, newIn(fact)));
+  let before = 0; // tokens when the last line was printed
+  observeEvent(core, "received", ({ text, tokens }) => {
+    if (text || tokens !== before) void printJson(core, { type: "delta", text, tokens });
+    before = tokens;
+  });
+}
+
+/**
+ * A request without what the one before it, of the same task, had too: `from` says how many
+ * messages are left out.
+ */
+function sinceLastRequest(): (request: ChatRequest) => object {
+  const last = new Map<string, { messages: string[]; parts: Map<string, string> }>();
+  return ({ messages, ...fields }) => {
+    const before = last.get(fields.task) ?? { messages: [], parts: new Map<string, string>() };
+    const texts = messages.map((message) => JSON.stringify(message));
+    const isLonger = before.messages.every((text, i) => text === texts[i]);
+    const from = isLonger ? before.messages.length : 0;
+    const parts = new Map(
+      Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]),
+    );
+    last.set(fields.task, { messages: texts, parts });
+    const newFields = Object.entries(fields).filter(
+      ([name]) => name === "task" || parts.get(name) !== before.parts.get(name),
+    );
+    return {
+      type: "requested",
+      ...Object.fromEntries(newFields),
+      from,
+      messages: messages.slice(from),
+    };
+  };
+}
+
+/**
+ * What a command says is the answer where it asks for none: on stdout as it comes, or at the end as
+ * the text of the object. The function that is returned waits for it.
+ */
+export function takeCommandNotes(core: Core, format: OutputFormat): () => Promise<string> {
+  const said: string[] = [];
+  let printed: Promise<unknown> = Promise.resolve();
+  core.showCommandNote = (text) => {
+    said.push(text);
+    if (format === "text") printed = Promise.all([printed, print(core.io, clean(text))]);
+  };
+  return async () => {
+    await printed;
+    return said.join("\n");
+  };
 }
 const printJson = ({ io }: Core, value: object): Promise<void> => print(io, veiledJson(value));
 

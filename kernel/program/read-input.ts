@@ -3,7 +3,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Fault, Image, Io } from "../contract.ts";
 import { fencedBlock } from "../conversation/system-prompt.ts";
-import { fileFault, MAX_READ_BYTES } from "../system/atomic-write.ts";
+import { fileFault } from "../system/atomic-write.ts";
+import { MAX_READ_BYTES } from "../system/file-state.ts";
 import { say } from "../system/streams.ts";
 import { clockOf } from "../text/clock.ts";
 import { codeOf, usage } from "../text/faults.ts";
@@ -81,9 +82,12 @@ export async function readAllStdin({ stdin, env }: Io, heard?: () => void): Prom
   return (await readUpTo(stdin, Number(env.ZZ_STDIN_LIMIT ?? 64), tooMuch, heard)).toString("utf8");
 }
 
+/** Seconds to wait for the first byte: of a pipe, and of a socket where words are given. */
+const [PIPE_WAIT, SOCKET_WAIT] = [30, 5];
 /**
  * Reads stdin; the result waits for all of it. A silent pipe is reported after 2 s of waiting,
- * given up after 30 s (ZZ_STDIN_WAIT).
+ * given up after 30 s (ZZ_STDIN_WAIT). A silent socket is what Node and others give a program for
+ * which they have no input: with words on the command line, zz answers these.
  */
 export function readStdin(cli: CommandLine, io: Io): () => Promise<string> {
   if (
@@ -106,7 +110,8 @@ export function readStdin(cli: CommandLine, io: Io): () => Promise<string> {
   return async () => {
     const { fd } = io.stdin as { fd?: number };
     const stat = fd === undefined ? undefined : fs.fstatSync(fd);
-    const wait = Number(io.env.ZZ_STDIN_WAIT ?? 30) * 1000;
+    const goesOn = Boolean(stat?.isSocket()) && cli.words.length > 0 && !cli.words.includes("-");
+    const wait = Number(io.env.ZZ_STDIN_WAIT ?? (goesOn ? SOCKET_WAIT : PIPE_WAIT)) * 1000;
     if (stat && !stat.isFIFO() && !stat.isSocket()) return promise;
     const cancelNote = clock.timer(
       2_000,
@@ -115,7 +120,7 @@ export function readStdin(cli: CommandLine, io: Io): () => Promise<string> {
     let cancel = () => {};
     putOff = () => {
       cancel();
-      if (wait) cancel = clock.timer(wait, () => giveUp(wait / 1000));
+      if (wait) cancel = clock.timer(wait, () => (goesOn && isSilent ? goOn : giveUp)(wait / 1000));
     };
     putOff();
     return promise.finally(() => {
@@ -124,6 +129,11 @@ export function readStdin(cli: CommandLine, io: Io): () => Promise<string> {
     });
   };
 
+  function goOn(seconds: number): void {
+    say(io, `Nothing came on stdin for ${seconds} s: answering without it.`);
+    resolve("");
+    io.stdin.destroy?.();
+  }
   function giveUp(seconds: number): void {
     const remedy =
       "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit)";

@@ -4,8 +4,9 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ask, Ctx, Dialog, DialogHost, Flag, Person } from "../contract.ts";
-import { closeChat, openChat, retractLastMessage } from "../conversation/chat.ts";
+import { openChat, retractLastMessage } from "../conversation/chat.ts";
 import { fallbackModel, learnWindow, NO_MODEL_MESSAGE } from "../conversation/choose-model.ts";
+import { closeChat } from "../conversation/save-chat.ts";
 import { emit, emitNote, observeEvent, runStep } from "../events.ts";
 import type { Core, LiveChat, TurnContext } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
@@ -16,7 +17,7 @@ import { printAnswer, say } from "../system/streams.ts";
 import { clockOf } from "../text/clock.ts";
 import { asFault, usage } from "../text/faults.ts";
 import { textOf } from "../text/read-quietly.ts";
-import { makeSecret as markSecret, veil } from "../text/secrets.ts";
+import { makeSecret as markSecret, veil, veilData } from "../text/secrets.ts";
 import { cleanRendered } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 import {
@@ -65,8 +66,8 @@ export function connectPerson(core: Core, person: Person): void {
   if (note) core.showNote = (text) => note(veil(text));
   if (core.options.prompt === false) return;
   if (ask) {
-    const through: Ask = (question, keys) =>
-      askWhileQuiet(core, question, (shown) => ask(shown, keys));
+    const through: Ask = (question, keys, asked) =>
+      askWhileQuiet(core, question, (shown) => ask(shown, keys, veilData(asked)));
     if (away)
       Object.defineProperty(core, "ask", {
         get: () => (away() ? undefined : through),
@@ -111,6 +112,7 @@ interface RunningDialog extends DialogOptions {
   chat?: LiveChat;
   opening?: Promise<Ctx>;
   person?: Person;
+  unseen: boolean; // what is shown on the terminal reaches nobody
   begins: string[]; // the commands to start with
   busy: boolean;
   plugins: ReturnType<typeof watchPlugins>;
@@ -138,7 +140,14 @@ export async function runDialog(
   setting: DialogOptions,
 ): Promise<number> {
   const plugins = watchPlugins(core, () => void (talk.busy || renewPlugins(talk)));
-  const talk: RunningDialog = { ...setting, core, busy: false, begins: [], plugins };
+  const talk: RunningDialog = {
+    ...setting,
+    core,
+    busy: false,
+    begins: [],
+    plugins,
+    unseen: dialog.unseen === true,
+  };
   try {
     return await dialog.talk(dialogHost(talk));
   } catch (error) {
@@ -208,7 +217,7 @@ async function beginConversation(talk: RunningDialog): Promise<Ctx> {
   if (!opened && !setup) emitNote(core, NO_MODEL_MESSAGE);
   const chat = (talk.chat = opened ?? openChat(core, await fallbackModel(core)));
   first.attached.forEach(chat.attach);
-  await emitStarted(core, chat, true, true);
+  await emitStarted(core, chat, !talk.unseen, true);
   for (const event of ["configured", "reloaded"] as const)
     observeEvent(core, event, () => void learnWindow(core, chat));
   void learnWindow(core, chat);
@@ -234,7 +243,9 @@ async function obeyLine(
     await talk.obey({ core, chat, ctx: createCtx(core, chat) }, line, { show, expand });
   } catch (thrown) {
     const error = asFault(thrown);
-    if (!error.told) say(core.io, error.exit === 130 ? "Stopped." : explainError(error));
+    const text = error.exit === 130 ? "Stopped." : explainError(error);
+    if (!error.told) say(core.io, text);
+    if (talk.unseen && !error.told && error.exit !== 130) core.showNote?.(text);
   } finally {
     talk.busy = false;
     // a command was stopped, not a turn

@@ -2,11 +2,19 @@
 // one thing.
 
 import type { Call, Flag } from "../contract.ts";
-import { closeChat, openChat } from "../conversation/chat.ts";
+import { openChat } from "../conversation/chat.ts";
 import { wantedModel } from "../conversation/choose-model.ts";
+import { closeChat } from "../conversation/save-chat.ts";
 import { type Core, type LiveChat, NO_MODEL_ID, newId, registeredValues } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
-import { normalizeArgs, requireToolMeant, runCall, validateArgs } from "../plugins/run-call.ts";
+import {
+  callsMeant,
+  normalizeArgs,
+  requireTool,
+  requireToolMeant,
+  runCall,
+  validateArgs,
+} from "../plugins/run-call.ts";
 import { print, say } from "../system/streams.ts";
 import { usage } from "../text/faults.ts";
 import { errorMessage, veiledJson } from "../text/secrets.ts";
@@ -63,13 +71,14 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
   const tool = await requireToolMeant(core, name);
   const args = argumentsOf(cli.words.join(" ") || "{}");
   const isOwn = core.tools.has(name); // else a plugin translates its arguments, too
-  if (isOwn)
-    await validateArgs(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
   const call: Call = { id: newId("call_"), name: isOwn ? tool.name : name, args };
-  const { text, data, failed, refused } = await runCall(
-    { core, chat, ctx: createCtx(core, chat) },
-    call,
-  );
+  const ctx = createCtx(core, chat);
+  for (const own of isOwn ? await callsMeant(core, call, ctx) : []) {
+    const named = requireTool(core, own.name);
+    const hint = "zz --tools --json shows its parameters.";
+    await validateArgs(named, normalizeArgs(named, own.args), hint);
+  }
+  const { text, data, failed, refused } = await runCall({ core, chat, ctx }, call);
   closeChat(core, chat);
   if (isJson(cli)) await print(core.io, veiledJson({ ok: !failed, text, data }));
   else if (!failed) await print(core.io, text);

@@ -249,46 +249,46 @@ export function unknownSettings(core: Core): string[] {
     isTrusted = true,
   ): string[] {
     return Object.keys(settings).flatMap((name) => {
-      const isPartial =
-        core.options.own === false ||
-        core.plugins.some(({ disabled, failure }) => disabled || failure) ||
-        hasUntrustedPlugins(core);
-      const shape =
-        name === "providers" && !isPartial ? { properties: providersOf(core) } : SETTINGS[name]!;
-      if (isKernelSetting(name))
-        return OPEN_SETTINGS.includes(name)
-          ? []
-          : unknownKeys(shape, settings[name], `${name}.`, where);
+      const value = settings[name];
+      if (isKernelSetting(name)) return unknownOfKernel(core, name, value, where);
       allSections ??= sectionsOf(core);
       const section = allSections.get(name);
-      const isOff = core.plugins.some(
-        (plugin) => plugin.name === name && (plugin.disabled || plugin.failure),
-      );
-      // Its plugin may come.
-      const isNobodys =
-        isOff ||
-        core.options.own === false ||
-        isFlagGiven(core, "alone") ||
-        (where && hasUntrustedPlugins(core));
-      const file = core.options.config ?? path.join(core.options.home, SETTINGS_FILE_NAME);
-      const remedy = `Remove it ${where ? "there" : `from '${file}'`}, or install the plugin that takes it.`;
-      if (!section)
-        return isNobodys
-          ? []
-          : unknownSetting(
-              name,
-              [...Object.keys(SETTINGS), ...allSections.keys()],
-              "",
-              where,
-              remedy,
-            );
-      if (!isObject(settings[name]))
+      if (!section) return unknownSection(core, name, [...allSections.keys()], where);
+      if (!isObject(value))
         return [`Cannot use the setting "${name}"${where}: it must be an object.`];
-      if (!isTrusted) refusedNames.push(...refusedSettings(name, section, settings[name]));
-      return unknownKeys(section.shape, settings[name], `${name}.`, where);
+      if (!isTrusted) refusedNames.push(...refusedSettings(name, section, value));
+      return unknownKeys(section.shape, value, `${name}.`, where);
     });
   }
 }
+
+function unknownOfKernel(core: Core, name: string, value: unknown, where: string): string[] {
+  if (OPEN_SETTINGS.includes(name)) return [];
+  const isPartial =
+    core.options.own === false ||
+    core.plugins.some(({ disabled, failure }) => disabled || failure) ||
+    hasUntrustedPlugins(core);
+  const shape =
+    name === "providers" && !isPartial ? { properties: providersOf(core) } : SETTINGS[name]!;
+  return unknownKeys(shape, value, `${name}.`, where);
+}
+
+/** None if its plugin may come. */
+function unknownSection(core: Core, name: string, sections: string[], where: string): string[] {
+  const isOff = core.plugins.some(
+    (plugin) => plugin.name === name && (plugin.disabled || plugin.failure),
+  );
+  const mayCome =
+    isOff ||
+    core.options.own === false ||
+    isFlagGiven(core, "alone") ||
+    (where && hasUntrustedPlugins(core));
+  if (mayCome) return [];
+  const file = core.options.config ?? path.join(core.options.home, SETTINGS_FILE_NAME);
+  const remedy = `Remove it ${where ? "there" : `from '${file}'`}, or install the plugin that takes it.`;
+  return unknownSetting(name, [...Object.keys(SETTINGS), ...sections], "", where, remedy);
+}
+
 const [MAX_NOTES, MAX_NAMES] = [5, 10];
 /** Whether the project has plugins that are not trusted. */
 const hasUntrustedPlugins = ({ extras }: Core): boolean =>

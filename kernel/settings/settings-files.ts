@@ -9,7 +9,7 @@ import { fileFault } from "../system/atomic-write.ts";
 import { shortenName } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import type { Misfit } from "../text/json-schema.ts";
-import { isInside, textOf } from "../text/read-quietly.ts";
+import { isInside, readRegular, textOf } from "../text/read-quietly.ts";
 import { errorMessage, learnData, learnSecret } from "../text/secrets.ts";
 import { isObject, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
@@ -103,10 +103,13 @@ export async function readSettings({
 function readOwnSettings(file: string, named: string | undefined): Settings {
   let parsed: Settings = {};
   try {
-    parsed = JSON.parse(fs.readFileSync(file, "utf8"));
+    // --config may name a pipe
+    parsed = JSON.parse(named ? fs.readFileSync(file, "utf8") : readRegular(file).toString());
   } catch (error) {
     if (!codeOf(error)) throw settingsFault(file, `not JSON (${jsonFault(error)})`);
-    if (named) throw fileFault("read the settings", named, error, { exit: 2 });
+    if (codeOf(error) === "EISDIR" && !named) throw settingsFault(file, "it is no regular file");
+    if (named || !/^(ENOENT|ENOTDIR)$/.test(codeOf(error)))
+      throw fileFault("read the settings", named ?? file, error, { exit: 2 });
   }
   if (!isObject(parsed)) throw settingsFault(file, "they must be a JSON object");
   learnData(parsed);

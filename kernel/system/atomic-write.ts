@@ -1,192 +1,25 @@
-// The disk: files written whole or not at all, opened exactly where they were judged, and private
-// files of the home.
+// Files written whole or not at all, several of them or one, and private files of the home.
 import fs from "node:fs";
 import path from "node:path";
 import type { Fault } from "../contract.ts";
 import { codeOf, errnoSentence, fault } from "../text/faults.ts";
 import { errorMessage } from "../text/secrets.ts";
 import { someOf, tryTo } from "../text/words.ts";
+import {
+  ancestorsOf,
+  type DiskState,
+  FILE,
+  type FolderModes,
+  folderModes,
+  isFolder,
+  isSameState,
+  isShut,
+  LINK,
+  stateInPlace,
+  TYPE,
+} from "./file-state.ts";
+import { withFolderOpen } from "./open-real.ts";
 import { partIn, sweepParts } from "./temporary-files.ts";
-
-export const MAX_READ_BYTES = 50 * 1024 * 1024;
-export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o170000];
-
-/**
- * The state of a file: its mode with the type; the bytes of a link are its target, a folder has
- * none. Undefined: it does not exist.
- */
-export type DiskState = { bytes: Buffer; mode: number } | undefined;
-
-export const hashOf = (bytes: Uint8Array): string =>
-  process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex");
-export const isFolder = (state: DiskState): boolean =>
-  state !== undefined && (state.mode & TYPE) === FOLDER;
-export const hashOfState = (state: DiskState): string | null => {
-  if (!state) return null;
-  if (isFolder(state)) return "folder";
-  return hashOf(state.bytes);
-};
-export const isSameState = (first: DiskState, two: DiskState): boolean =>
-  first && two ? first.bytes.equals(two.bytes) && first.mode === two.mode : first === two;
-
-/** How many bytes two contents share at their start, and how many of the others at their end. */
-export function sharedEnds(first: Buffer, two: Buffer): [start: number, end: number] {
-  const maxShared = Math.min(first.length, two.length);
-  let start = 0;
-  while (start < maxShared && first[start] === two[start]) start++;
-  let end = 0;
-  while (end < maxShared - start && first[first.length - 1 - end] === two[two.length - 1 - end])
-    end++;
-  return [start, end];
-}
-
-export function stateOf(file: string): DiskState {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  if (!stat) return undefined;
-  const refuse = (reason: string) => fault(`Cannot change '${file}': ${reason}`);
-  if (stat.isSymbolicLink()) return { bytes: fs.readlinkSync(file, "buffer"), mode: stat.mode };
-  if (stat.isDirectory()) return { bytes: Buffer.alloc(0), mode: stat.mode };
-  if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-  if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Use a command.`);
-  const fd = openReal(file);
-  try {
-    return { bytes: fs.readFileSync(fd), mode: fs.fstatSync(fd).mode };
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-
-/**
- * The same, for a path whose parent may be a file or a link, where nothing is then. A mode may keep
- * its owner out.
- */
-export function stateInPlace(file: string): DiskState {
-  const folder = path.dirname(file);
-  const look = () => (followLinks(folder) === folder ? stateOf(file) : undefined);
-  const modes = folderModes((folder, stat = fs.lstatSync(folder)) =>
-    stat.isSymbolicLink() ? undefined : stat.mode,
-  );
-  try {
-    return look();
-  } catch (error) {
-    if (["ENOTDIR", "ELOOP"].includes(codeOf(error))) return undefined;
-    if (codeOf(error) !== "EACCES") throw error;
-    modes.open(ancestorsOf(file));
-    const state = look();
-    return state && { ...state, mode: modes.late.get(file) ?? state.mode };
-  } finally {
-    modes.close();
-  }
-}
-const isShut = (folder: string): boolean =>
-  !tryTo(() => fs.accessSync(folder, R_OK | W_OK | X_OK) ?? true);
-const ancestorsOf = (file: string): string[] =>
-  file === path.dirname(file) ? [] : [...ancestorsOf(path.dirname(file)), file];
-
-/**
- * Opens folders that keep their owner out. They get their modes at the end, the innermost first.
- */
-export function folderModes(
-  modeOf: (folder: string) => number | undefined = modeOfFolder,
-  set = setMode,
-) {
-  const late = new Map<string, number>();
-  const ownerBits = 0o700;
-  const give = (folder: string, mode: number): void => {
-    set(folder, mode | ownerBits);
-    (mode & ownerBits) === ownerBits ? late.delete(folder) : late.set(folder, mode);
-  };
-  return {
-    give,
-    late,
-    open(folders: Iterable<string>): void {
-      for (const folder of [...folders].sort()) {
-        const mode = tryTo(() => modeOf(folder));
-        if (mode !== undefined && (mode & ownerBits) !== ownerBits) tryTo(() => give(folder, mode));
-      }
-    },
-    close(): void {
-      for (const [folder, mode] of [...late].sort().reverse())
-        tryTo(() => modeOf(folder) !== undefined && set(folder, mode));
-    },
-  };
-}
-export type FolderModes = ReturnType<typeof folderModes>;
-
-const modeOfFolder = (file: string, stat = fs.lstatSync(file)): number | undefined =>
-  stat.isDirectory() ? stat.mode : undefined;
-const setMode = (file: string, mode: number): void =>
-  withFolderOpen(file, (reachedPath) => fs.chmodSync(reachedPath, mode & 0o7777));
-
-// Windows has only the first
-const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0, R_OK, W_OK, X_OK } = fs.constants;
-// refuses links anywhere in the path
-const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0;
-export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO does not block
-
-/** Opens a path that was resolved before. A link that was swapped in since then is not followed; a
- * file that another program saves at that moment is opened again. */
-export function openReal(file: string, tries = 10): number {
-  const fd = fs.openSync(file, SAFELY);
-  try {
-    assertOpenedHere(fd, file);
-    return fd;
-  } catch (error) {
-    fs.closeSync(fd);
-    if (tries > 1) return openReal(file, tries - 1);
-    throw error;
-  }
-}
-
-/** Checks what was really opened, since the name may point elsewhere by now. */
-export function assertOpenedHere(fd: number, file: string): void {
-  if (O_NOFOLLOW_ANY) return;
-  const openedPath = pathOfOpenFile(fd);
-  const foldName = (name: string) => name.normalize().toLowerCase(); // some disks ignore case
-  if (
-    openedPath === undefined
-      ? isStill(fd, file)
-      : openedPath === file || foldName(openedPath) === foldName(file)
-  )
-    return;
-  throw Object.assign(new Error(`'${file}' was swapped for a link`), { code: "ELOOP" });
-}
-
-/** Where the system cannot tell what was opened: no link may be in the path, before or after. */
-function isStill(fd: number, file: string): boolean {
-  const { ino, dev } = fs.fstatSync(fd);
-  const isHere = (stat = fs.lstatSync(file, { throwIfNoEntry: false })) =>
-    followLinks(file) === file && stat?.ino === ino && stat.dev === dev;
-  return isHere() && isHere() && followLinks(file) === file;
-}
-
-/** Where an open file is, even if it was replaced meanwhile. Undefined: this system cannot tell. */
-function pathOfOpenFile(fd: number): string | undefined {
-  if (process.platform !== "linux") return undefined;
-  const link = tryTo(() => fs.readlinkSync(`/proc/self/fd/${fd}`));
-  return link?.endsWith(GONE) && fs.fstatSync(fd).nlink === 0 ? link.slice(0, -GONE.length) : link;
-}
-const GONE = " (deleted)";
-
-/**
- * Holds the file's folder open, so that nobody can swap it for a link. here: its path by that
- * handle.
- */
-function withFolderOpen<T>(file: string, act: (reachedPath: string) => T): T {
-  const folder = path.dirname(file);
-  const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
-  const handle = `/proc/self/fd/${fd}`;
-  try {
-    const real = tryTo(() => fs.readlinkSync(handle));
-    if ((real ?? fs.realpathSync(folder)) !== folder)
-      throw fault(
-        `Cannot write '${file}': its folder was swapped for a link. Look at what happens there.`,
-      );
-    return act(path.join(real === undefined ? folder : handle, path.basename(file)));
-  } finally {
-    fs.closeSync(fd);
-  }
-}
 
 /** Writes a file's new state next to it and renames it into place: whole, or not at all. aside:
  * where it is already. check: runs right before the file is replaced or removed. */
@@ -303,32 +136,19 @@ export function writeAllOrNone(
   const newFolders: string[] = [];
   const done: [step: WriteStep, aside: string | undefined][] = [];
   const modes = folderModes();
-  const going = new Set(
-    steps.flatMap(({ file, from, to, gone = [] }) =>
-      isFolder(from) && !isFolder(to) ? file : gone,
-    ),
-  );
+  const going = foldersThatGo(steps);
   const forget = () =>
     done.splice(0).map(([, aside]) => aside && tryTo(() => fs.unlinkSync(aside)));
   let step = steps[0]!;
-  const folders = [
-    ...new Set(
-      steps.flatMap(({ file, near }) => near ?? [path.dirname(file), lastingFolder(file, going)]),
-    ),
-  ];
-  begin({
-    folders,
-    made: [
-      ...new Set(steps.flatMap(({ file, act }) => (act ? [] : missingFolders(path.dirname(file))))),
-    ].sort(),
-  });
+  const unfinished = unfinishedOf(steps, going);
+  begin(unfinished);
   try {
     if (opens)
       modes.open(
         [...new Set(steps.flatMap(({ file }) => ancestorsOf(path.dirname(file))))].filter(isShut),
       );
     modes.open(steps.flatMap(({ file, from }) => (isFolder(from) ? [file] : [])));
-    for (const folder of folders) sweepParts(folder);
+    for (const folder of unfinished.folders) sweepParts(folder);
     for (step of steps) {
       if (!step.act) newFolders.push(...missingFolders(path.dirname(step.file)));
       const aside = keepAside(step, going);
@@ -357,6 +177,21 @@ export function writeAllOrNone(
     forget();
     modes.close();
   }
+}
+
+const foldersThatGo = (steps: WriteStep[]): Set<string> =>
+  new Set(
+    steps.flatMap(({ file, from, to, gone = [] }) =>
+      isFolder(from) && !isFolder(to) ? file : gone,
+    ),
+  );
+
+function unfinishedOf(steps: WriteStep[], going: Set<string>): Unfinished {
+  const folders = steps.flatMap(
+    ({ file, near }) => near ?? [path.dirname(file), lastingFolder(file, going)],
+  );
+  const made = steps.flatMap(({ file, act }) => (act ? [] : missingFolders(path.dirname(file))));
+  return { folders: [...new Set(folders)], made: [...new Set(made)].sort() };
 }
 
 /**
@@ -462,20 +297,6 @@ export function writeFault(
   const names = someOf(10, lost, (lostFile) => `'${nameOf(lostFile)}'`);
   if (names) failure.message += ` What it did to ${names} could not be taken back: then undo it.`;
   return failure;
-}
-
-export function followLinks(file: string): string {
-  let existing = file;
-  const missing: string[] = [];
-  for (let links = 0; ; ) {
-    const real = tryTo(() => fs.realpathSync.native(existing));
-    const parent = path.dirname(existing);
-    if (real !== undefined || parent === existing) return path.join(real ?? existing, ...missing);
-    // a link to something that does not exist yet
-    const to = links++ < 40 ? tryTo(() => fs.readlinkSync(existing)) : undefined;
-    if (to === undefined) missing.unshift(path.basename(existing));
-    existing = to === undefined ? parent : path.resolve(parent, to);
-  }
 }
 
 /**

@@ -13,10 +13,11 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OwnPath, Programs } from "../contract.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { isInside } from "../text/read-quietly.ts";
+import { isInside, isInsideAny } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
-import { fileFault, followLinks } from "./atomic-write.ts";
+import { fileFault } from "./atomic-write.ts";
 import { modulesForPlugins, SELF_URL } from "./installation.ts";
+import { followLinks } from "./open-real.ts";
 
 const PROGRAM_ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
 /** Where the system keeps its programs, and where links there lead. */
@@ -87,7 +88,7 @@ function judgeOf(root: string) {
     // project.
     const [holder, inModules] = real.split(/[\\/]node_modules(?=[\\/]|$)/, 2);
     if (inModules !== undefined && isInside(holder || path.sep, root)) return true;
-    return [file, real].some((candidate) => folders.some((folder) => isInside(folder, candidate)));
+    return [file, real].some((candidate) => isInsideAny(folders, candidate));
   };
   return { isProjects, realOf };
 }

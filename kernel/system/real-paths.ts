@@ -7,7 +7,7 @@ import { fault, usage } from "../text/faults.ts";
 import { isInside } from "../text/read-quietly.ts";
 import { visible } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
-import { followLinks } from "./atomic-write.ts";
+import { followLinks } from "./open-real.ts";
 
 const MAX_PATH_DEPTH = 1_000;
 

@@ -3,13 +3,13 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { Clock, Git, GitDoubt } from "../contract.ts";
+import type { Clock, Git, GitDoubt, Programs } from "../contract.ts";
 import { CLOCK } from "../text/clock.ts";
-import { isInside, repositoryTop } from "../text/read-quietly.ts";
+import { isInside, isInsideAny, repositoryTop } from "../text/read-quietly.ts";
 import { learnData, learnSecret } from "../text/secrets.ts";
 import { tryTo } from "../text/words.ts";
-import { followLinks } from "./atomic-write.ts";
 import harmless from "./git-settings.json" with { type: "json" };
+import { followLinks } from "./open-real.ts";
 import { programs } from "./other-programs.ts";
 
 const GIT_PATIENCE_MS = 10_000; // ms for one question
@@ -105,7 +105,12 @@ function isHarmless({ scope, key, value }: Setting): boolean {
 /** Where a repository is, as git finds it from a folder. */
 type Repository = { dir: string; common: string; top: string; hooks: string; objects: string };
 type GitOutput = { out?: string; err: string };
-type GitCall = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
+type GitCall = {
+  start: Programs["start"];
+  before: readonly string[];
+  env: NodeJS.ProcessEnv;
+  stop: AbortSignal;
+};
 type AskGit = (args: readonly string[], cwd: string) => Promise<GitOutput>;
 
 /**
@@ -137,7 +142,7 @@ export function gitOf(root: string, clock: Clock = CLOCK): Git {
           reads: [],
         };
       if (!find("git")) return { reads: [] };
-      const gitCall = { before: command ? asIs : quiet, env: gitEnvironment(command), stop };
+      const gitCall = { start, before: command ? asIs : quiet, env: gitEnvironment(command), stop };
       const early = fs.existsSync(path.join(folder, ".git"))
         ? runGit(LIST_SETTINGS, folder, gitCall)
         : undefined; // at the same time
@@ -148,6 +153,7 @@ export function gitOf(root: string, clock: Clock = CLOCK): Git {
     },
     async say(args, folder = root) {
       const gitCall = {
+        start,
         before: quiet,
         env: gitEnvironment(),
         stop: clock.limit(3 * GIT_PATIENCE_MS),
@@ -155,49 +161,49 @@ export function gitOf(root: string, clock: Clock = CLOCK): Git {
       return find("git") && (await runGit(args, folder, gitCall).catch(() => undefined))?.out;
     },
   };
+}
 
-  /** Rejects when the signal aborts; everything that git started is stopped as well. */
-  function runGit(
-    args: readonly string[],
-    cwd: string,
-    { before, env, stop }: GitCall,
-  ): Promise<GitOutput> {
-    const { promise, resolve, reject } = Promise.withResolvers<GitOutput>();
-    if (stop.aborted) return Promise.reject(stop.reason);
-    const spawnOptions = { cwd, env, detached: process.platform !== "win32", windowsHide: true };
-    const child = start("git", [...before, ...args], {
-      ...spawnOptions,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const [output, err]: [Buffer[], Buffer[]] = [[], []];
-    let size = 0;
-    child.stdout!.on(
-      "data",
-      (bytes: Buffer) => (size += output.push(bytes) && bytes.length) > MAX_OUTPUT_BYTES && kill(),
-    );
-    child.stderr!.on("data", (bytes: Buffer) => err.length < 100 && err.push(bytes));
-    const abort = () => {
-      kill();
-      reject(stop.reason);
-    };
-    stop.addEventListener("abort", abort, { once: true });
-    stopAtExit(kill);
-    child.on("error", (error) => resolve({ err: error.message }));
-    child.on("close", (code) => {
-      stop.removeEventListener("abort", abort);
-      running.delete(kill);
-      const [text, errorText] = [output, err].map((parts) =>
-        Buffer.concat(parts).toString("utf8"),
-      ) as [string, string];
-      resolve(code === 0 ? { out: text, err: errorText } : { err: errorText });
-    });
-    return promise;
+/** Rejects when the signal aborts; everything that git started is stopped as well. */
+function runGit(
+  args: readonly string[],
+  cwd: string,
+  { start, before, env, stop }: GitCall,
+): Promise<GitOutput> {
+  const { promise, resolve, reject } = Promise.withResolvers<GitOutput>();
+  if (stop.aborted) return Promise.reject(stop.reason);
+  const spawnOptions = { cwd, env, detached: process.platform !== "win32", windowsHide: true };
+  const child = start("git", [...before, ...args], {
+    ...spawnOptions,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [output, err]: [Buffer[], Buffer[]] = [[], []];
+  let size = 0;
+  child.stdout!.on(
+    "data",
+    (bytes: Buffer) => (size += output.push(bytes) && bytes.length) > MAX_OUTPUT_BYTES && kill(),
+  );
+  child.stderr!.on("data", (bytes: Buffer) => err.length < 100 && err.push(bytes));
+  const abort = () => {
+    kill();
+    reject(stop.reason);
+  };
+  stop.addEventListener("abort", abort, { once: true });
+  stopAtExit(kill);
+  child.on("error", (error) => resolve({ err: error.message }));
+  child.on("close", (code) => {
+    stop.removeEventListener("abort", abort);
+    running.delete(kill);
+    const [text, errorText] = [output, err].map((parts) =>
+      Buffer.concat(parts).toString("utf8"),
+    ) as [string, string];
+    resolve(code === 0 ? { out: text, err: errorText } : { err: errorText });
+  });
+  return promise;
 
-    function kill(): void {
-      const alone = process.platform === "win32" || !child.pid;
-      // it may have ended
-      tryTo(() => (alone ? child.kill("SIGKILL") : process.kill(-child.pid!, "SIGKILL")));
-    }
+  function kill(): void {
+    const alone = process.platform === "win32" || !child.pid;
+    // it may have ended
+    tryTo(() => (alone ? child.kill("SIGKILL") : process.kill(-child.pid!, "SIGKILL")));
   }
 }
 
@@ -280,7 +286,7 @@ async function foldersElsewhere(
   const lent = lends ? [objects, ...(counts.match(/(?<=^alternate: ).*/gm) ?? ["/"])] : [];
   const links = [dir, common, objects, path.join(objects, "pack")].flatMap(linkTargetsIn);
   return [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))].filter(
-    (target) => !ownFolders.some((ownFolder) => isInside(ownFolder, target)),
+    (target) => !isInsideAny(ownFolders, target),
   );
 }
 

@@ -27,6 +27,12 @@ export function repositoryTop(folder: string): string | undefined {
 /** The names in a folder; none if it cannot be read. */
 export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
 
+/** A plugin's own file of code, named without its ending; in zz's build it is beside the kernel. */
+export const fileBeside = (near: string, name: string): URL | undefined =>
+  [`./${name}.ts`, `./${name}.js`, `../${name}.js`]
+    .map((relativePath) => new URL(relativePath, near))
+    .find((url) => fs.existsSync(url));
+
 /** Changes whenever the file does; "" if it does not exist. */
 export function stampOf(file: string): string {
   const stat = tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
@@ -36,3 +42,5 @@ export function stampOf(file: string): string {
 /** Whether a path is that folder or inside of it. Both are absolute and without links. */
 export const isInside = (folder: string, file: string): boolean =>
   file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
+export const isInsideAny = (folders: readonly string[], file: string): boolean =>
+  folders.some((folder) => isInside(folder, file));

@@ -194,6 +194,35 @@ export function secretFinder(): (piece: string) => boolean {
   };
 }
 
+/**
+ * For text that is passed on piece by piece: veils it, and holds back an end with which a secret
+ * may begin until it is known how it goes on.
+ */
+export function veilPieces(): (piece: string, isLast?: boolean) => string {
+  let held = "";
+  return (piece, isLast = false) => {
+    const text = held + piece;
+    const from = isLast ? text.length : startOfSecret(text);
+    held = text.slice(from);
+    return veil(text.slice(0, from));
+  };
+}
+
+/** Where, at the end of a text, a secret may have begun; its length if none can have. */
+function startOfSecret(text: string): number {
+  let from = text.length;
+  for (const form of [PLACEHOLDER_START, ...veiledForms.keys()])
+    for (let i = Math.max(0, text.length - form.length + 1); i < from; i++) {
+      i = text.indexOf(form[0]!, i);
+      if (i < 0) break;
+      if (i < from && form.startsWith(text.slice(i))) from = i;
+    }
+  // one secret may end as another begins
+  for (const { 0: form, index } of text.matchAll((firmPattern ??= patternOf(false))))
+    if (index < from && index + form.length > from) from = index;
+  return from;
+}
+
 export function isVeiled(text: string): boolean {
   if (!veiledForms.size && !valuesByPlaceholder.size) return false;
   return text.search((firmPattern ??= patternOf(false))) >= 0;

@@ -2,9 +2,11 @@
 // which this starts. What happens in it becomes events that any number of listeners read, from the
 // first on; a question is answered by the first of them.
 import { createHash, randomUUID } from "node:crypto";
+import { basename } from "node:path";
 import { Readable, Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
 import * as acp from "@agentclientprotocol/sdk";
-import type { Conversation, ConversationEvent, Conversations, Ctx, Shown, Zz } from "zz";
+import type { Conversation, ConversationEvent, Conversations, Ctx, SentAlong, Shown, Zz } from "zz";
 import { fault } from "zz/text";
 import { optionsFact, questionFact, updateFact } from "./facts.ts";
 
@@ -26,8 +28,10 @@ interface Live {
   listeners: Set<(event: ConversationEvent) => void>;
   questions: Map<string, Question>;
   isBusy: boolean;
+  last?: string | undefined; // the key of the last message that had one
 }
 
+const IS_GONE = /^(The process of this session ended|Cannot do '.*': there is no session)/;
 const MAX_EVENTS = 20_000; // of a conversation; the first ones go
 
 const refusal = (status: number, sentence: string): Error => fault(sentence, { status });
@@ -106,6 +110,7 @@ class RunningConversations implements Conversations {
       const params = { sessionId: id, cwd: this.#root, mcpServers: [] };
       const loaded = await this.#agent.request<acp.LoadSessionResponse>(load, params);
       this.#add(live, optionsFact(loaded.configOptions ?? []));
+      live.last = (loaded._meta as { zz?: { last?: string } } | undefined)?.zz?.last;
       return this.#conversation(live);
     } catch (error) {
       this.#live.delete(id);
@@ -117,18 +122,26 @@ class RunningConversations implements Conversations {
     return {
       id: live.id,
       events: live.events,
+      last: live.last,
       listen(hear) {
         live.listeners.add(hear);
         return () => void live.listeners.delete(hear);
       },
-      send: (text, images) => this.#send(live, text, images),
+      send: (text, along) => this.#send(live, text, along),
       stop: () => this.#agent.notify(acp.methods.agent.session.cancel, { sessionId: live.id }),
       use: (model) => this.#use(live, model),
       answer: (name, hash, answer) => settle(live, { name, hash, answer }),
+      close: () => this.#close(live),
     };
   }
 
-  #send(live: Live, text: string, images: Parameters<Conversation["send"]>[1] = []): void {
+  async #close(live: Live): Promise<void> {
+    this.#live.delete(live.id);
+    const close = acp.methods.agent.session.close;
+    await this.#agent.request(close, { sessionId: live.id }).catch(() => {}); // it is gone already
+  }
+
+  #send(live: Live, text: string, { images = [], files = [], key }: SentAlong = {}): void {
     if (live.isBusy)
       throw refusal(409, "Cannot send this now: a turn is under way. Stop it first.");
     live.isBusy = true;
@@ -140,13 +153,26 @@ class RunningConversations implements Conversations {
         mimeType: type,
         data: base64,
       })),
+      ...files.map((file) => ({
+        type: "resource_link" as const,
+        uri: pathToFileURL(file).href,
+        name: basename(file),
+      })),
     ];
+    const meta = key === undefined ? {} : { _meta: { zz: { key } } };
     void this.#agent
-      .request<acp.PromptResponse>(acp.methods.agent.session.prompt, { sessionId: live.id, prompt })
-      .then(({ stopReason }) => this.#add(live, { type: "end", text: stopReason }))
-      .catch((error) => this.#add(live, { type: "failed", text: reasonOf(error) }))
+      .request<acp.PromptResponse>(acp.methods.agent.session.prompt, {
+        sessionId: live.id,
+        prompt,
+        ...meta,
+      })
       .finally(() => {
-        live.isBusy = false;
+        live.isBusy = false; // before those who listen hear that it is over
+      })
+      .then(({ stopReason }) => this.#add(live, { type: "end", text: stopReason }))
+      .catch((error) => {
+        if (IS_GONE.test(reasonOf(error))) this.#live.delete(live.id); // it can be opened again
+        this.#add(live, { type: "failed", text: reasonOf(error) });
       });
   }
 
@@ -214,7 +240,6 @@ class RunningConversations implements Conversations {
       live.questions.set(name, { hash, options, settle });
       this.#add(live, { type: "question", name, hash, ...asked });
     });
-    live.questions.delete(name);
     this.#add(live, { type: "answered", name, text: answer });
     return answer;
   }
@@ -230,5 +255,6 @@ function settle(live: Live, given: { name: string; hash: string; answer: string 
   if (question.hash !== hash) throw refusal(409, "This answer is for another question.");
   if (question.options.length && !question.options.includes(answer))
     throw refusal(400, `Answer with one of ${question.options.join(", ")}.`);
+  live.questions.delete(name); // at once: the next answer may come before this one is acted on
   question.settle(answer);
 }

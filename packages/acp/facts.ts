@@ -1,4 +1,5 @@
 // Updates and questions of the protocol, as the facts that a conversation tells its listeners.
+import { fileURLToPath } from "node:url";
 import type * as acp from "@agentclientprotocol/sdk";
 import type { Shown } from "zz";
 import type { Asked, Fact } from "./conversations.ts";
@@ -60,5 +61,7 @@ const shownIn = (content: acp.ToolCallContent[] | null | undefined): Shown[] =>
     if (block.type === "text") return [{ type: "text", text: block.text }];
     if (block.type === "image")
       return [{ type: "image", mime: block.mimeType, base64: block.data }];
+    if (block.type === "resource_link" && block.uri.startsWith("file:"))
+      return [{ type: "file", path: fileURLToPath(block.uri) }];
     return [];
   });

@@ -1,13 +1,17 @@
 // Maps the editor's names of sessions to zz's, in a file of the home: the editor gets a name before
-// zz has one.
+// zz has one. With a name stands what was asked last under a key of the client's own.
 import type { Ctx } from "zz";
 
 const FILE = "acp.json";
-const MAX_NAMES = 1_000;
+const MAX_NAMES = 1_000; // those used longest ago go
 
-type Names = Record<string, string>; // zz's names, by the editor's
+interface Named {
+  id: string; // zz's own
+  last?: string; // the key of the last prompt that had one
+}
+type Names = Record<string, Named>; // by the editor's name
 
-export function namesIn(ctx: Ctx): Names {
+function entriesIn(ctx: Ctx): Names {
   let names: Names = {};
   ctx.keep(FILE, (text) => {
     names = parsed(text);
@@ -16,19 +20,36 @@ export function namesIn(ctx: Ctx): Names {
   return names;
 }
 
-export function keepName(ctx: Ctx, editorName: string, name: string): void {
+/** zz's names, by the editor's. */
+export const namesIn = (ctx: Ctx): Record<string, string> =>
+  Object.fromEntries(Object.entries(entriesIn(ctx)).map(([name, { id }]) => [name, id]));
+
+export const lastKeyOf = (ctx: Ctx, editorName: string): string | undefined =>
+  entriesIn(ctx)[editorName]?.last;
+
+export function keepName(ctx: Ctx, editorName: string, id: string, key?: string): void {
   ctx.keep(FILE, (text) => {
-    const allNames = { ...parsed(text), [editorName]: name };
-    return `${JSON.stringify(Object.fromEntries(Object.entries(allNames).slice(-MAX_NAMES)), null, 2)}\n`;
+    const { [editorName]: before, ...others } = parsed(text);
+    const last = key ?? before?.last;
+    const names: Names = { ...others, [editorName]: last === undefined ? { id } : { id, last } };
+    const kept = Object.entries(names).slice(-MAX_NAMES);
+    return `${JSON.stringify(Object.fromEntries(kept.map(written)), null, 2)}\n`;
   });
 }
 
+const written = ([name, { id, last }]: [string, Named]): [string, string | Named] => [
+  name,
+  last === undefined ? id : { id, last },
+];
+
 function parsed(text: string): Names {
   try {
-    const names = JSON.parse(text);
     return Object.fromEntries(
-      Object.entries(names).filter(([, name]) => typeof name === "string"),
-    ) as Names;
+      Object.entries(JSON.parse(text)).flatMap(([name, value]) => {
+        const entry = typeof value === "string" ? { id: value } : (Object(value) as Named);
+        return typeof entry.id === "string" ? [[name, entry]] : [];
+      }),
+    );
   } catch {
     return {};
   }

@@ -15,9 +15,10 @@ const OPTIONS = [
 export function askThrough(talk: Talk): Person {
   return {
     ask: (question, keys) => (keys ? choose(talk, question, keys) : askForText(talk, question)),
-    note: (text) => void tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`)),
+    // why a turn failed is in the answer to its request
+    note: (text) =>
+      void (talk.failed || tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`))),
     pick: (question, choices) => pick(talk, question, choices),
-    goOn: async (reason) => (await choose(talk, `Stopped: ${reason}. Go on?`, "yn")) === "y",
   };
 }
 

@@ -12,19 +12,28 @@ interface Message {
   method?: string;
   params?: Record<string, any>;
   result?: any;
-  error?: { code: number; message: string };
+  error?: { code: number; message: string; data?: { details?: unknown } };
 }
 interface Session {
   process: ChildProcess;
   number: number;
   // handlers of its answers, by the request's id
   waiting: Map<Message["id"], (answer: Message) => void>;
+  isOpen?: true; // its first request was answered
+  said: string; // the end of what it wrote on stderr
+}
+/** What begins a session again whose process died. */
+interface Known {
+  params: Record<string, any>;
+  mode?: string;
+  again?: Promise<Session>; // it is being begun
 }
 interface Relay {
   zz: Zz;
   ctx: Ctx;
   hello: Message; // the editor's `initialize`, which each process gets too
   sessions: Map<string, Session>;
+  known: Map<string, Known>; // those of this editor that were not closed
   live: Set<Session>; // also those that have not begun yet
   begun: number;
 }
@@ -46,7 +55,15 @@ const PATIENCE_MS = 3_000; // until a process that does not end is killed
 
 /** Runs until the editor closes its end. */
 export async function relay(zz: Zz, ctx: Ctx): Promise<void> {
-  const state: Relay = { zz, ctx, hello: {}, sessions: new Map(), live: new Set(), begun: 0 };
+  const state: Relay = {
+    zz,
+    ctx,
+    hello: {},
+    sessions: new Map(),
+    known: new Map(),
+    live: new Set(),
+    begun: 0,
+  };
   zz.io.stdout.on("error", () => {}); // the editor is gone; the end of stdin ends the loop
   try {
     for await (const line of linesOf(zz.io.stdin)) void obey(state, line);
@@ -113,8 +130,11 @@ async function handle(state: Relay, message: Message): Promise<unknown> {
     throw refusal(CODES.request, `Cannot do '${method}' before 'initialize'.`);
   if (method === "authenticate") return {};
   if (method === "session/new") return begin(state, message);
-  if (method === "session/load" || method === "session/resume")
-    return begin(state, message, sessionIdIn(params));
+  if (method === "session/load" || method === "session/resume") {
+    const id = sessionIdIn(params);
+    if (!isSaved(state, id) && !state.known.has(id)) throw missing(method, id);
+    return begin(state, message, id);
+  }
   if (method === "session/list") return list(state, params);
   if (method === "session/delete") return remove(state, sessionIdIn(params));
   if (method === "session/close") return close(state, sessionIdIn(params));
@@ -124,14 +144,59 @@ async function handle(state: Relay, message: Message): Promise<unknown> {
   }
   if (!OF_A_SESSION.test(method))
     throw refusal(CODES.method, `Cannot do '${method}': zz has no such method.`);
-  const session = state.sessions.get(sessionIdIn(params));
-  if (!session)
-    throw refusal(
-      CODES.missing,
-      `Cannot do '${method}': there is no session '${params.sessionId}'. session/list names them.`,
-    );
+  const id = sessionIdIn(params);
+  const session = state.sessions.get(id) ?? (await beginAgain(state, id, method));
+  if (method === "session/set_mode") noteMode(state, id, params.modeId);
   pass(state, session, message);
   return undefined;
+}
+
+const missing = (method: string, id: string): Error =>
+  refusal(
+    CODES.missing,
+    `Cannot do '${method}': there is no session '${id}'. session/list names them.`,
+  );
+
+/** Whether a session is on the disk. Nothing is before the first prompt. */
+function isSaved({ ctx }: Relay, id: string): boolean {
+  const ownName = namesIn(ctx)[id] ?? id;
+  return ctx.sessions.list().some((session) => session.id === ownName);
+}
+
+function noteMode({ known }: Relay, id: string, mode: unknown): void {
+  const entry = known.get(id);
+  if (entry && typeof mode === "string") entry.mode = mode;
+}
+
+/** Begins a session whose process died once more, in the mode in which it was. */
+async function beginAgain(state: Relay, id: string, method: string): Promise<Session> {
+  const known = state.known.get(id);
+  if (!known) throw missing(method, id);
+  known.again ??= resume(state, id, known).finally(() => delete known.again);
+  return known.again;
+}
+
+async function resume(state: Relay, id: string, { params, mode }: Known): Promise<Session> {
+  const again = `zz again ${state.begun}`;
+  const { promise, resolve } = Promise.withResolvers<Message>();
+  const request = {
+    jsonrpc: "2.0",
+    id: again,
+    method: "session/resume",
+    params: { ...params, sessionId: id },
+  };
+  await begin(state, request, id, resolve);
+  const { error } = await promise;
+  const session = state.sessions.get(id);
+  if (error || !session) throw refusal(CODES.internal, error?.message ?? GONE);
+  if (mode !== undefined) {
+    const set = { jsonrpc: "2.0", id: `${again} mode`, method: "session/set_mode" };
+    await new Promise<void>((done) => {
+      session.waiting.set(set.id, () => done());
+      session.process.send({ ...set, params: { sessionId: id, modeId: mode } }, () => {});
+    });
+  }
+  return session;
 }
 
 function sessionIdIn(params: Record<string, any>): string {
@@ -158,7 +223,12 @@ function initialize(state: Relay, message: Message): object {
  * Starts a process for one session, and sends it the editor's `initialize` first, then the editor's
  * request.
  */
-async function begin(state: Relay, message: Message, id?: string): Promise<undefined> {
+async function begin(
+  state: Relay,
+  message: Message,
+  id?: string,
+  answered = (reply: Message): void => send(state, reply),
+): Promise<undefined> {
   const { params = {} } = message;
   if (typeof params.cwd !== "string" || !path.isAbsolute(params.cwd))
     throw refusal(
@@ -170,7 +240,11 @@ async function begin(state: Relay, message: Message, id?: string): Promise<undef
       CODES.params,
       `Cannot begin a session in '${params.cwd}': no such folder. Check 'cwd'.`,
     );
-  if (id && state.sessions.has(id)) await close(state, id);
+  const before = id === undefined ? undefined : state.sessions.get(id);
+  if (before) {
+    state.sessions.delete(id!);
+    await end(before);
+  }
   if (state.live.size >= MAX_SESSIONS)
     throw refusal(
       CODES.request,
@@ -180,24 +254,49 @@ async function begin(state: Relay, message: Message, id?: string): Promise<undef
   const args = [process.argv[1]!, ...flags, "--acp-session", "--no-stdin", "--cwd", params.cwd];
   const child = state.zz.programs.start(
     process.execPath,
-    [...args, ...(id ? ["--session", namesIn(state.ctx)[id] ?? id] : [])],
-    { stdio: ["ignore", "ignore", "inherit", "ipc"], ownPath: true },
+    [...args, ...(id && isSaved(state, id) ? ["--session", namesIn(state.ctx)[id] ?? id] : [])],
+    { stdio: ["ignore", "ignore", "pipe", "ipc"], ownPath: true },
   );
-  const session: Session = { process: child, number: state.begun++, waiting: new Map() };
+  const session: Session = { process: child, number: state.begun++, waiting: new Map(), said: "" };
   state.live.add(session);
+  const heard = hear(state, session);
   child.on("message", (message) => receive(state, session, message as Message));
   child.on("error", () => ended(state, session));
-  child.on("exit", () => ended(state, session));
+  child.on("exit", () => void heard.then(() => ended(state, session)));
   const greeting = { ...state.hello, id: `zz hello ${session.number}` };
   session.waiting.set(message.id, (reply) => {
     const sessionId = id ?? reply.result?.sessionId;
-    if (sessionId && !reply.error) state.sessions.set(sessionId, session);
-    send(state, reply);
+    if (sessionId && !reply.error) {
+      session.isOpen = true;
+      state.sessions.set(sessionId, session);
+      state.known.set(sessionId, { ...state.known.get(sessionId), params });
+    }
+    answered(reply);
     if (reply.error) void end(session);
   });
   session.waiting.set(greeting.id, (reply) => void (reply.error || child.send(message, () => {})));
   child.send(greeting, () => {});
 }
+
+/**
+ * Passes on what a session's process writes on stderr, and keeps the end of it: why it did not
+ * start. Resolves once that is read.
+ */
+function hear({ zz }: Relay, session: Session): Promise<void> {
+  const { stderr } = session.process;
+  stderr!.setEncoding("utf8").on("data", (text: string) => {
+    session.said = (session.said + text).slice(-MAX_SAID_CHARS);
+    zz.io.stderr.write(text);
+  });
+  const read = new Promise<void>((done) => stderr!.once("end", done));
+  // what it started may hold the other end
+  const late = new Promise<void>((done) =>
+    session.process.once("exit", () => setTimeout(done, HEARD_MS)),
+  );
+  return Promise.race([read, late]);
+}
+const MAX_SAID_CHARS = 2_000;
+const HEARD_MS = 500;
 
 /** Sends the editor's message to the session's process. */
 function pass(state: Relay, session: Session, message: Message): void {
@@ -213,9 +312,19 @@ function receive(state: Relay, session: Session, message: Message): void {
   if (message.method === undefined) {
     const onReply = session.waiting.get(message.id);
     session.waiting.delete(message.id);
-    onReply?.(message);
+    onReply?.(inWords(message));
   } else if (message.id === undefined) send(state, message);
   else send(state, { ...message, id: `${session.number} ${JSON.stringify(message.id)}` });
+}
+
+/** What went wrong stands in the message, not beside the protocol's own word for it. */
+function inWords(message: Message): Message {
+  const { error } = message;
+  if (error?.code !== CODES.internal) return message;
+  const { data, ...plain } = error;
+  const { details } = Object(data) as { details?: unknown };
+  const words = typeof details === "string" ? details : error.message;
+  return { ...message, error: { ...plain, message: words.replace(/^Internal error: /, "") } };
 }
 
 /** Passes the editor's answer to the session that asked. */
@@ -232,13 +341,14 @@ function answer(state: Relay, message: Message): void {
 function ended(state: Relay, session: Session): void {
   state.live.delete(session);
   for (const [id, other] of state.sessions) if (other === session) state.sessions.delete(id);
-  const error = {
-    code: CODES.internal,
-    message: "The process of this session ended. Load it again, or begin a new one.",
-  };
-  for (const [id, onReply] of session.waiting) onReply({ id: id ?? null, error });
+  const why = session.said.trim().split("\n").at(-1);
+  const message = session.isOpen || !why ? GONE : why;
+  for (const [id, onReply] of session.waiting)
+    onReply({ id: id ?? null, error: { code: CODES.internal, message } });
   session.waiting.clear();
 }
+
+const GONE = "The process of this session ended. The next prompt begins it again.";
 
 async function end({ process: child }: Session): Promise<void> {
   if (child.exitCode !== null || child.signalCode) return;
@@ -252,6 +362,7 @@ async function end({ process: child }: Session): Promise<void> {
 async function close(state: Relay, id: string): Promise<object> {
   const session = state.sessions.get(id);
   state.sessions.delete(id);
+  state.known.delete(id);
   if (session) await end(session);
   return {};
 }

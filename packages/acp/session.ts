@@ -4,9 +4,9 @@ import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import type { AgentContext, AnyMessage, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
 import * as acp from "@agentclientprotocol/sdk";
-import type { Ctx, DialogHost, Zz } from "zz";
-import { sentenceOf } from "zz/text";
-import { keepName, namesIn } from "./names.ts";
+import type { Ctx, DialogHost, Ruling, Zz } from "zz";
+import { mediaIn, sentenceOf } from "zz/text";
+import { keepName, lastKeyOf, namesIn } from "./names.ts";
 import { askThrough } from "./questions.ts";
 import { lendServers } from "./servers.ts";
 import { type Running, running, type Talk, tell } from "./talk.ts";
@@ -20,6 +20,7 @@ import {
   stopReasonOf,
   textUpdate,
 } from "./updates.ts";
+import { showWriting, tellRest } from "./writing.ts";
 
 const MODES = {
   ask: { name: "Ask", description: "asks before it changes files or runs what may do harm" },
@@ -44,62 +45,70 @@ export async function talk(zz: Zz, host: DialogHost): Promise<number> {
     id: string,
     servers: acp.McpServer[] = [],
   ): Promise<Talk> => {
-    const ctx = await host.open();
-    live = {
-      zz,
-      host,
-      ctx,
-      id,
-      editor,
-      can,
-      mode: "ask",
-      turn: new AbortController(),
-      finish: "stop",
-      busy: false,
-    };
-    watch(live);
-    host.meet(askThrough(live));
-    await lendServers(servers, ctx);
+    live = await openTalk(zz, host, { id, editor, can });
+    await lendServers(servers, live.ctx);
     return live;
   };
   const current = (): Talk => {
     if (live) return live;
     throw new acp.RequestError(-32002, "Cannot do that yet: there is no session.");
   };
+  const { initialize, session } = acp.methods.agent;
   const connection = acp
     .agent({ name: "zz" })
-    .onRequest(acp.methods.agent.initialize, ({ params }) => {
+    .onRequest(initialize, ({ params }) => {
       can = params.clientCapabilities ?? {};
       return { protocolVersion: acp.PROTOCOL_VERSION };
     })
-    .onRequest(acp.methods.agent.session.new, async ({ client, params }) => {
+    .onRequest(session.new, async ({ client, params }) => {
       const talk = await opened(client, randomUUID(), params.mcpServers);
       return { sessionId: talk.id, ...(await begun(talk)) };
     })
-    .onRequest(acp.methods.agent.session.load, async ({ client, params }) => {
+    .onRequest(session.load, async ({ client, params }) => {
       const talk = await opened(client, params.sessionId, params.mcpServers);
       for (const update of historyOf(talk.ctx)) await tell(talk, update);
       return begun(talk);
     })
-    .onRequest(acp.methods.agent.session.resume, async ({ client, params }) =>
+    .onRequest(session.resume, async ({ client, params }) =>
       begun(await opened(client, params.sessionId, params.mcpServers)),
     )
-    .onRequest(acp.methods.agent.session.setMode, ({ params }) => setMode(current(), params.modeId))
-    .onRequest(acp.methods.agent.session.setConfigOption, async ({ params }) => {
+    .onRequest(session.setMode, ({ params }) => setMode(current(), params.modeId))
+    .onRequest(session.setConfigOption, async ({ params }) => {
       const { ctx } = current();
       if (params.configId !== "model")
         throw acp.RequestError.invalidParams(undefined, `there is no option '${params.configId}'`);
       await ctx.chat.use(String(params.value));
       return { configOptions: await optionsOf(ctx) };
     })
-    .onRequest(acp.methods.agent.session.prompt, async ({ params }) => ({
-      stopReason: await prompt(current(), params.prompt),
+    .onRequest(session.prompt, async ({ params }) => ({
+      stopReason: await prompt(current(), params.prompt, keyIn(params)),
     }))
-    .onNotification(acp.methods.agent.session.cancel, () => cancel(live))
+    .onNotification(session.cancel, () => cancel(live))
     .connect(streamOfParent());
   await connection.closed;
   cancel(live);
   return 0;
+}
+
+async function openTalk(
+  zz: Zz,
+  host: DialogHost,
+  session: Pick<Talk, "id" | "editor" | "can">,
+): Promise<Talk> {
+  const talk: Talk = {
+    ...session,
+    zz,
+    host,
+    ctx: await host.open(),
+    mode: "ask",
+    turn: new AbortController(),
+    finish: "stop",
+    busy: false,
+    written: "",
+  };
+  watch(talk);
+  host.meet(askThrough(talk));
+  return talk;
 }
 
 /** A stream over the channel to the parent process, which passes messages as objects. */
@@ -133,7 +142,9 @@ async function begun(talk: Talk) {
       configOptions: await optionsOf(ctx),
     });
   });
+  const last = lastKeyOf(ctx, talk.id);
   return {
+    ...(last !== undefined && { _meta: { zz: { last } } }),
     modes: {
       currentModeId: mode,
       availableModes: Object.entries(MODES).map(([id, about]) => ({ id, ...about })),
@@ -157,7 +168,25 @@ function cancel(talk?: Talk): void {
   talk?.host.stop();
 }
 
-async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
+/** A client's own key for a prompt: after a crash it asks whether zz had got it. */
+const keyIn = ({ _meta }: acp.PromptRequest): string | undefined => {
+  const { key } = Object((_meta as { zz?: unknown } | undefined)?.zz) as { key?: unknown };
+  return typeof key === "string" ? key : undefined;
+};
+
+/** So that the session is found by the editor's name, whatever ends this process. */
+function nameSession({ ctx, id, key }: Talk): void {
+  const { id: own } = ctx.chat;
+  if (!own) return;
+  const isKept = namesIn(ctx)[id] === own || id === own;
+  if (!isKept || (key !== undefined && key !== lastKeyOf(ctx, id))) keepName(ctx, id, own, key);
+}
+
+async function prompt(
+  talk: Talk,
+  blocks: ContentBlock[],
+  key: string | undefined,
+): Promise<StopReason> {
   const { host, ctx } = talk;
   if (talk.busy)
     throw acp.RequestError.invalidRequest(
@@ -169,14 +198,16 @@ async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
     failed: undefined,
     finish: "stop",
     turn: new AbortController(),
+    key,
   });
   try {
+    blocks.forEach(refuseUnusable); // before anything is attached
     const words = blocks.flatMap((block) => wordsOf(ctx, block)).join("\n\n");
+    if (words.startsWith("/")) nameSession(talk); // a command may do what must not be done twice
     await host.obey(words);
   } finally {
     talk.busy = false;
-    if (ctx.chat.id && !Object.hasOwn(namesIn(ctx), talk.id) && ctx.chat.id !== talk.id)
-      keepName(ctx, talk.id, ctx.chat.id);
+    nameSession(talk);
   }
   const { failed } = talk as Talk;
   if (talk.turn.signal.aborted || failed?.exit === 130) return "cancelled";
@@ -191,7 +222,7 @@ async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
  */
 function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
   if (block.type === "text") return [block.text];
-  if (block.type === "image") chat.attach({ type: block.mimeType, base64: block.data });
+  if (block.type === "image") chat.attach(imageIn(block.data, block.mimeType));
   if (block.type === "resource_link") return [pathOrUri(block.uri, block.name)];
   if (block.type === "resource") {
     const { resource } = block;
@@ -200,10 +231,34 @@ function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
         `<file name=${JSON.stringify(pathOrUri(resource.uri))}>\n${resource.text}\n</file>`,
       );
     else if (/^image\//.test(resource.mimeType ?? ""))
-      chat.attach({ type: resource.mimeType!, base64: resource.blob });
+      chat.attach(imageIn(resource.blob, resource.mimeType!));
     else return [pathOrUri(resource.uri)];
   }
   return [];
+}
+
+function refuseUnusable(block: ContentBlock): void {
+  if (block.type === "audio") throw cannotTake("a sound", NO_AUDIO);
+  if (block.type === "image") imageIn(block.data, block.mimeType);
+  if (block.type !== "resource" || !("blob" in block.resource)) return;
+  const { blob, mimeType = "" } = block.resource;
+  if (mimeType?.startsWith("image/")) imageIn(blob, mimeType);
+}
+
+const cannotTake = (what: string, reason: string): Error =>
+  new acp.RequestError(-32602, `Cannot take ${what}: ${reason}`);
+const NO_AUDIO = "only text, images and files are taken here. Name its file instead.";
+
+/** An image by its bytes: a model's server would refuse all of the conversation for a broken one. */
+function imageIn(base64: string, type: string): { type: string; base64: string } {
+  const bytes = Buffer.from(base64, "base64");
+  try {
+    const media = mediaIn(bytes);
+    if (media?.type.startsWith("image/")) return { type: media.type, base64: media.base64 };
+  } catch (error) {
+    throw cannotTake(`the image (${type})`, sentenceOf(error));
+  }
+  throw cannotTake(`the image (${type})`, "it is no PNG, JPEG, WebP or GIF. Attach it again.");
 }
 
 /** The path of a file's URI; of another URI, its name and the URI. */
@@ -220,21 +275,18 @@ function pathOrUri(uri: string, name = uri): string {
  */
 function watch(talk: Talk): void {
   const { zz, ctx } = talk;
+  showWriting(talk);
+  zz.on("requested", () => nameSession(talk)); // the message is saved, and nothing was done yet
   zz.on("thought", ({ text }) => tell(talk, textUpdate("agent_thought_chunk", text)));
-  zz.on(
-    "planned",
-    async ({ text }) =>
-      void (text.trim() && (await tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`)))),
-  );
+  zz.on("planned", async ({ text }) => void (text.trim() && (await tellRest(talk, `${text}\n\n`))));
   zz.on("answered", async ({ text, finish }) => {
     talk.finish = finish;
-    if (text) await tell(talk, textUpdate("agent_message_chunk", text));
+    await tellRest(talk, text);
   });
   zz.on("failed", async (failed) => {
     talk.failed = failed;
     const last = ctx.chat.messages.at(-1);
-    if (last?.role === "assistant" && last.cut && last.text)
-      await tell(talk, textUpdate("agent_message_chunk", last.text));
+    if (last?.role === "assistant" && last.cut && last.text) await tellRest(talk, last.text);
   });
   zz.wrap(
     "call",
@@ -256,32 +308,12 @@ function watch(talk: Talk): void {
     },
     "first",
   );
-  zz.wrap("gate", async (judged, next, gateCtx) => {
-    const state = running.getStore();
+  zz.wrap("gate", async (judged, next, { permissions }) => {
     const names = [...(judged.needs.write ?? []), ...(judged.needs.read ?? [])].map((need) =>
       typeof need === "string" ? need : need.name,
     );
-    const files = [...new Set(names)].slice(0, 20).map((name) => gateCtx.permissions.place(name));
-    if (state && files.length)
-      await tell(talk, {
-        sessionUpdate: "tool_call_update",
-        toolCallId: state.id,
-        locations: files.map((path) => ({ path })),
-      });
-    const writes = judged.kind !== "read";
-    for (const file of files) {
-      const text = await unsavedText(talk, file);
-      if (text === undefined) continue;
-      if (writes)
-        return {
-          verdict: "deny",
-          why: `'${file}' has changes in the editor that are not saved. Ask the person to save it first.`,
-        };
-      state?.unsaved.push(
-        `[In the editor '${file}' has changes that are not saved. With them it is:\n${text}\n]`,
-      );
-    }
-    return next(judged);
+    const files = [...new Set(names)].slice(0, 20).map((name) => permissions.place(name));
+    return (await lookAtFiles(talk, files, judged.kind !== "read")) ?? next(judged);
   });
   zz.wrap(
     "preview",
@@ -293,6 +325,34 @@ function watch(talk: Talk): void {
     },
     "first",
   );
+}
+
+/** Shows which files a call needs. Denies it where it would change unsaved text. */
+async function lookAtFiles(
+  talk: Talk,
+  files: string[],
+  writes: boolean,
+): Promise<Ruling | undefined> {
+  const state = running.getStore();
+  if (state && files.length)
+    await tell(talk, {
+      sessionUpdate: "tool_call_update",
+      toolCallId: state.id,
+      locations: files.map((path) => ({ path })),
+    });
+  for (const file of files) {
+    const text = await unsavedText(talk, file);
+    if (text === undefined) continue;
+    if (writes)
+      return {
+        verdict: "deny",
+        why: `'${file}' has changes in the editor that are not saved. Ask the person to save it first.`,
+      };
+    state?.unsaved.push(
+      `[In the editor '${file}' has changes that are not saved. With them it is:\n${text}\n]`,
+    );
+  }
+  return undefined;
 }
 
 const PATIENCE_MS = 2_000;

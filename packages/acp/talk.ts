@@ -23,6 +23,8 @@ export interface Talk {
   failed?: { message: string; exit: number } | undefined;
   finish: Answer["finish"];
   busy: boolean;
+  written: string; // of the answer, while it comes
+  key?: string | undefined; // the client's own name for the prompt that is under way
 }
 export const running = new AsyncLocalStorage<Running>();
 

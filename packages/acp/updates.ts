@@ -1,4 +1,6 @@
 // Turns zz's events into updates of the protocol.
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
 import type {
   SessionConfigOption,
   SessionUpdate,
@@ -56,7 +58,7 @@ export function kindOf({ about }: Ctx, name: string): ToolKind {
 export function answerOf(
   ctx: Ctx,
   { id, changes }: Running,
-  { text, failed, images = [] }: Result,
+  { text, failed, images = [], files = [] }: Result,
 ): Update {
   const shown = clip(text, MAX_RESULT_CHARS);
   return {
@@ -71,6 +73,14 @@ export function answerOf(
       ...images.map(({ type, base64 }) => ({
         type: "content" as const,
         content: { type: "image" as const, mimeType: type, data: base64 },
+      })),
+      ...files.map((file) => ({
+        type: "content" as const,
+        content: {
+          type: "resource_link" as const,
+          uri: pathToFileURL(file).href,
+          name: basename(file),
+        },
       })),
     ],
   };
@@ -92,12 +102,17 @@ export function stopReasonOf(finish: Answer["finish"]): StopReason {
   return finish === "refusal" || finish === "filter" ? "refusal" : "end_turn";
 }
 
+/** What an editor does itself, or what needs a terminal. */
+const NOT_FOR_EDITORS = ["copy", "edit", "exit", "paste", "quit"];
+
 export const commandsOf = ({ about }: Ctx) =>
-  about.commands.map(({ name, description, usage }) => ({
-    name,
-    description,
-    ...(usage && { input: { hint: usage } }),
-  }));
+  about.commands
+    .filter(({ name }) => !NOT_FOR_EDITORS.includes(name))
+    .map(({ name, description, usage }) => ({
+      name,
+      description,
+      ...(usage && { input: { hint: usage } }),
+    }));
 
 /** The models of all providers that answer. */
 export async function optionsOf(ctx: Ctx): Promise<SessionConfigOption[]> {

@@ -2,7 +2,7 @@
 // plugins and scripts can be tried without a model, and a bug report can be run.
 import path from "node:path";
 import type { Zz } from "zz";
-import type { Player, Recorder } from "./tape.ts";
+import type { Player, Recorder } from "./record-and-replay.ts";
 
 export default (zz: Zz) => {
   let recorder: Recorder | undefined;
@@ -15,15 +15,18 @@ export default (zz: Zz) => {
     group,
     description: "keep in it what the model is sent and answers, without keys",
     set: async (value) =>
-      void (recorder = (await import("./tape.ts")).record(pathTo(value), zz.veil)),
+      void (recorder = (await import("./record-and-replay.ts")).record(pathTo(value), zz.veil)),
   });
   zz.flag({
     name: "replay",
     value: "FILE",
     group,
     description: "answer from what was recorded in it, without a model",
-    set: async (value) =>
-      void (player = await (await import("./tape.ts")).play(pathTo(value), String(value))),
+    async set(value) {
+      player = await (await import("./record-and-replay.ts")).play(pathTo(value), String(value));
+      const { model } = player;
+      return { line: model ? ["--model", model] : [] }; // a model that the person names wins
+    },
   });
   zz.wrap("fetch", (request, next) => {
     if (player) return player.answer(request);
@@ -31,7 +34,8 @@ export default (zz: Zz) => {
   });
   // Nothing is sent, so no key is needed, but providers ask for one.
   zz.wrap("request", (request, next) => {
-    const { endpoint } = request;
+    const { endpoint, model } = request;
+    recorder?.asks(model);
     return next(
       player && !endpoint.key
         ? { ...request, endpoint: { ...endpoint, key: zz.secret("replayed") } }

@@ -2,6 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import {
   createMessageConnection,
+  type MessageConnection,
   ResponseError,
   StreamMessageReader,
   StreamMessageWriter,
@@ -17,6 +18,7 @@ import { clean, clip, oneLine, tryTo } from "zz/text";
 const MAX_UNASKED_BYTES = 50_000_000; // between two answers; then it floods
 const MAX_STDERR_CHARS = 2_000;
 const MAX_REFUSAL_CHARS = 300;
+const UNREADABLE = "it sent something that cannot be read";
 const GRACE_MS = 1_000; // from being asked to end to being killed
 
 /** The server is over: it ended, hung, flooded or sent something that cannot be read. */
@@ -54,108 +56,137 @@ interface ClientOptions {
   clock: Clock;
 }
 
-export async function openClient(child: ChildProcess, options: ClientOptions): Promise<Client> {
-  const over = Promise.withResolvers<never>();
-  over.promise.catch(() => {}); // each question hears of it
-  let [endReason, errors, unasked] = ["", "", 0];
-  let isHung = false;
-  let capabilities: ServerCapabilities = {};
-  const { stdin, stdout, stderr } = child;
-  const reader = new StreamMessageReader(stdout!);
-  reader.partialMessageTimeout = 0; // its timer would outlast the server
-  const connection = createMessageConnection(reader, new StreamMessageWriter(stdin!), SILENT);
-  const killAtExit = () => signalGroup(child, "SIGKILL");
-  process.once("exit", killAtExit);
-  stdout!.on("data", ({ length }: Buffer) => {
-    unasked += length;
-    if (unasked > MAX_UNASKED_BYTES) end("it sent far more than anybody asked for");
-  });
-  stderr!
-    .setEncoding("utf8")
-    .on("data", (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS)));
-  for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
-  child.on("error", (error) => end(error.message));
-  child.on("exit", (code, signal) => {
-    process.off("exit", killAtExit);
-    end(
-      `${signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`}${lastWordsIn(errors)}`,
+export function openClient(child: ChildProcess, options: ClientOptions): Promise<Client> {
+  return new ServerClient(child, options).introduce();
+}
+
+class ServerClient implements Client {
+  private readonly child: ChildProcess;
+  private readonly options: ClientOptions;
+  private readonly connection: MessageConnection;
+  private readonly over = Promise.withResolvers<never>();
+  private capabilities: ServerCapabilities = {};
+  private endReason = "";
+  private isHung = false;
+  private unasked = 0; // bytes
+
+  constructor(child: ChildProcess, options: ClientOptions) {
+    this.child = child;
+    this.options = options;
+    this.over.promise.catch(() => {}); // each question hears of it
+    const { stdin, stdout, stderr } = child;
+    const reader = new StreamMessageReader(stdout!);
+    reader.partialMessageTimeout = 0; // its timer would outlast the server
+    this.connection = createMessageConnection(reader, new StreamMessageWriter(stdin!), SILENT);
+    this.watchProcess();
+    for (const source of [reader, this.connection]) source.onError(() => this.end(UNREADABLE));
+    this.connection.onRequest((method: string, params: unknown) =>
+      answerTo(method, params, options),
     );
-  });
-  for (const source of [reader, connection])
-    source.onError(() => end("it sent something that cannot be read"));
-  connection.onRequest((method: string, params: unknown) => answerTo(method, params, options));
-  connection.onNotification(() => {});
-  connection.listen();
-  // zz may end meanwhile
-  for (const handle of [child, stdin, stdout, stderr]) (handle as { unref?(): void }).unref?.();
-  const client: Client = {
-    ask,
-    tell,
-    can: (capability) => !!capabilities[capability],
-    isOver: () => !!endReason,
-    close,
-  };
-  try {
-    const answer = await ask<InitializeResult | null>("initialize", introduction(options));
-    const serverCapabilities = answer?.capabilities;
-    if (typeof serverCapabilities !== "object" || serverCapabilities === null)
-      end("it sent something that cannot be read");
-    else capabilities = serverCapabilities;
-    tell("initialized", {});
-    return client;
-  } catch (error) {
-    end(String((error as Error).message));
-    throw error instanceof ServerOver ? error : new ServerOver(endReason, isHung);
+    this.connection.onNotification(() => {});
+    this.connection.listen();
+    // zz may end meanwhile
+    for (const handle of [child, stdin, stdout, stderr]) (handle as { unref?(): void }).unref?.();
+  }
+
+  private watchProcess(): void {
+    const { stdin, stdout, stderr } = this.child;
+    let errors = "";
+    const killAtExit = () => signalGroup(this.child, "SIGKILL");
+    process.once("exit", killAtExit);
+    stdout!.on("data", ({ length }: Buffer) => {
+      this.unasked += length;
+      if (this.unasked > MAX_UNASKED_BYTES) this.end("it sent far more than anybody asked for");
+    });
+    stderr!.setEncoding("utf8").on("data", (text: string) => {
+      errors = (errors + text).slice(-MAX_STDERR_CHARS);
+    });
+    for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
+    this.child.on("error", (error) => this.end(error.message));
+    this.child.on("exit", (code, signal) => {
+      process.off("exit", killAtExit);
+      const how = signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
+      this.end(how + lastWordsIn(errors));
+    });
+  }
+
+  async introduce(): Promise<Client> {
+    try {
+      const answer = await this.ask<InitializeResult | null>(
+        "initialize",
+        introduction(this.options),
+      );
+      const capabilities = answer?.capabilities;
+      if (typeof capabilities !== "object" || capabilities === null) this.end(UNREADABLE);
+      else this.capabilities = capabilities;
+      this.tell("initialized", {});
+      return this;
+    } catch (error) {
+      this.end(String((error as Error).message));
+      throw error instanceof ServerOver ? error : new ServerOver(this.endReason, this.isHung);
+    }
   }
 
   /**
    * A refusal of the server is an error with its words; ServerOver means that there is no server.
    */
-  async function ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
-    if (endReason) throw new ServerOver(endReason, isHung);
+  async ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
+    if (this.endReason) throw new ServerOver(this.endReason, this.isHung);
     signal?.throwIfAborted();
     const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
     stopped.catch(() => {});
     const onAbort = () => stop(signal!.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
-    const cancelTimer = options.clock.timer(options.seconds * 1_000, () => {
-      isHung = true;
-      end(`it gave no answer in ${options.seconds} s`);
+    const { clock, seconds } = this.options;
+    const cancelTimer = clock.timer(seconds * 1_000, () => {
+      this.isHung = true;
+      this.end(`it gave no answer in ${seconds} s`);
     });
     try {
       const answer = await Promise.race([
-        connection.sendRequest<T>(method, params),
+        this.connection.sendRequest<T>(method, params),
         stopped,
-        over.promise,
+        this.over.promise,
       ]);
-      unasked = 0;
+      this.unasked = 0;
       return answer;
     } catch (error) {
-      if (endReason && !signal?.aborted) throw new ServerOver(endReason, isHung);
+      if (this.endReason && !signal?.aborted) throw new ServerOver(this.endReason, this.isHung);
       throw error instanceof ResponseError ? new ServerRefused(error) : error;
     } finally {
       cancelTimer();
       signal?.removeEventListener("abort", onAbort);
     }
   }
-  function tell(method: string, params: object): void {
-    if (!endReason) connection.sendNotification(method, params).catch(() => {});
+
+  tell(method: string, params: object): void {
+    if (!this.endReason) this.connection.sendNotification(method, params).catch(() => {});
   }
-  function end(reason: string): void {
-    if (endReason) return;
-    endReason = reason;
-    over.reject(new ServerOver(reason, isHung));
-    tryTo(() => connection.dispose());
-    signalGroup(child, "SIGKILL");
+
+  can(capability: keyof ServerCapabilities): boolean {
+    return !!this.capabilities[capability];
   }
-  function close(): void {
-    if (endReason) return;
-    endReason = "it was stopped";
-    connection.sendNotification("exit").catch(() => {});
-    tryTo(() => stdin!.end());
-    tryTo(() => connection.dispose());
-    setTimeout(signalGroup, GRACE_MS, child, "SIGKILL").unref();
-    signalGroup(child, "SIGTERM");
+
+  isOver(): boolean {
+    return !!this.endReason;
+  }
+
+  private end(reason: string): void {
+    if (this.endReason) return;
+    this.endReason = reason;
+    this.over.reject(new ServerOver(reason, this.isHung));
+    tryTo(() => this.connection.dispose());
+    signalGroup(this.child, "SIGKILL");
+  }
+
+  close(): void {
+    if (this.endReason) return;
+    this.endReason = "it was stopped";
+    this.connection.sendNotification("exit").catch(() => {});
+    tryTo(() => this.child.stdin!.end());
+    tryTo(() => this.connection.dispose());
+    setTimeout(signalGroup, GRACE_MS, this.child, "SIGKILL").unref();
+    signalGroup(this.child, "SIGTERM");
   }
 }
 

@@ -4,9 +4,9 @@ import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { usage } from "zz/text";
 import { type LogEntry, toJson, toText } from "./entries.ts";
-import { append, sentenceFor } from "./file.ts";
+import { startWatching } from "./log-events.ts";
+import { append, sentenceFor } from "./log-file.ts";
 import { redactor } from "./redact.ts";
-import { startWatching } from "./watch.ts";
 
 const ON = /^(1|on|true|yes)$/i;
 const OFF = /^(0|off|false|no)?$/i;

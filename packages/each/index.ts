@@ -40,6 +40,10 @@ export default (zz: Zz) => {
     description: "ask about each JSON line of stdin; {field} in the prompt is its value",
     run: start("row"),
   });
+  addOptions(zz, group);
+};
+
+function addOptions(zz: Zz, group: string): void {
   zz.flag({ name: "jobs", group, value: "N", description: "how many are asked at a time (4)" });
   zz.flag({
     name: "out",
@@ -67,4 +71,4 @@ export default (zz: Zz) => {
     description: "stop before more is spent; 50000t: tokens",
   });
   zz.flag({ name: "status", group, description: "with --each: what a run came to" });
-};
+}

@@ -2,7 +2,7 @@
 // answer with that evidence.
 import type { Ctx, Message, Reply, Zz } from "zz";
 import { wantsWords } from "zz/text";
-import type { Finding } from "./checks.ts";
+import type { Finding } from "./look-up-names.ts";
 
 const USAGE = "use /eval, /eval N for the Nth last answer, /eval fast to do without the model";
 const MAX_NAMES = 300;
@@ -85,7 +85,10 @@ function answerAt(
 /** Prints the findings, and returns them for the model. */
 async function showEvidence(answer: string, ctx: Ctx): Promise<string> {
   ctx.progress("looking up what the answer names");
-  const [{ namesIn }, { check }] = await Promise.all([import("./names.ts"), import("./checks.ts")]);
+  const [{ namesIn }, { check }] = await Promise.all([
+    import("./names-in-answer.ts"),
+    import("./look-up-names.ts"),
+  ]);
   const { names, ownCode } = namesIn(answer);
   const findings = names.length ? await check(names.slice(0, MAX_NAMES), ownCode, ctx) : [];
   ctx.progress("");

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { createReadStream, lstatSync, readlinkSync } from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { DIFF, type Repository } from "./ask.ts";
 import type { Plan } from "./commit.ts";
+import { DIFF, type Repository } from "./run-git.ts";
 
 /**
  * Each file that a commit takes with its content, where it goes, and what was shown with the

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { differences, type Shown, shownNow } from "./agreed.ts";
-import { capped, DIFF, ownPath, type Repository, wordsOf } from "./ask.ts";
+import { capped, DIFF, ownPath, type Repository, wordsOf } from "./run-git.ts";
 import { branchAndFiles, type File, row } from "./status.ts";
 
 interface Args {

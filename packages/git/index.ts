@@ -1,8 +1,10 @@
 // git_status, git_diff and git_log only read. For git_commit the person is asked, and shown
 // everything it will do.
+import fs from "node:fs";
 import type { Ctx, Needs, Zz } from "zz";
 import { plural } from "zz/text";
 import { changedIn, type Shown } from "./agreed.ts";
+import { assertAsShown, carryOut, look, plan } from "./commit.ts";
 import {
   capped,
   check,
@@ -12,8 +14,7 @@ import {
   pathspec,
   type Repository,
   repository,
-} from "./ask.ts";
-import { assertAsShown, carryOut, look, plan } from "./commit.ts";
+} from "./run-git.ts";
 import { branchAndFiles, row } from "./status.ts";
 
 // what git may take to answer; hooks can run a test suite
@@ -107,7 +108,12 @@ function addDiff(zz: GitZz): void {
       const shown = names.filter((name) => !hidden.includes(name));
       if (!names.length)
         return {
-          text: await whyEmpty(repo, where, staged, ref),
+          text: await whyEmpty(repo, where, {
+            path,
+            staged,
+            ctx,
+            ...(ref !== undefined && { ref }),
+          }),
           data: { files: [], hidden, cut: 0 },
         };
       const without = hidden.map((name) => `:(exclude,literal)${name}`);
@@ -284,11 +290,14 @@ async function hasCommits({ git }: Repository): Promise<boolean> {
 async function whyEmpty(
   repo: Repository,
   where: string,
-  staged: boolean,
-  ref?: string,
+  { path, staged, ref, ctx }: { path: string; staged: boolean; ref?: string; ctx: Ctx },
 ): Promise<string> {
-  if (ref !== undefined) return "No changes.";
   const { files } = await branchAndFiles(repo, [where]);
+  if (!files.length && !(await isKnown(repo, where, ctx.files.path(path))))
+    throw new Error(
+      `Cannot show what changed in '${path}': there is no such file or folder, nor does git track one. git_status lists what changed.`,
+    );
+  if (ref !== undefined) return "No changes.";
   const has = (fits: (state: string) => boolean) => files.filter(({ state }) => fits(state)).length;
   const [inIndex, outside, fresh] = [
     has((state) => !/^[ ?!]/.test(state)),
@@ -303,6 +312,13 @@ async function whyEmpty(
   const unstaged = inIndex ? "No unstaged changes" : "No changes";
   const which = staged ? "No staged changes" : unstaged;
   return others.length ? `${which} (${others.join("; ")}).` : "No changes.";
+}
+
+/** Whether a path is there, or git tracks something at it, now or in the last commit. */
+async function isKnown({ git }: Repository, where: string, file: string): Promise<boolean> {
+  if (fs.existsSync(file)) return true;
+  const tracked = await git(["ls-files", "-z", "--", where]);
+  return tracked.stdout !== "";
 }
 
 /** A note on files that may only look changed, because their content filter did not run. */

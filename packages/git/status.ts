@@ -1,5 +1,5 @@
 // The output of `git status` as data.
-import type { Repository } from "./ask.ts";
+import type { Repository } from "./run-git.ts";
 
 export interface File {
   state: string; // git's two letters: staged, not staged

@@ -2,8 +2,9 @@
 // Several can work at once. A helper only reads unless the person allows it more; its calls pass
 // the conversation's own gate.
 import type { AsyncLocalStorage } from "node:async_hooks";
-import type { Ctx, Zz } from "zz";
+import type { Ctx, Result, Zz } from "zz";
 import { fault, oneLine, plural, unknown } from "zz/text";
+import { agentList, agentNamed } from "./agents.ts";
 
 export const defaults = { tools: [] as string[], rounds: 20, depth: 1, most: 40, model: "" };
 export const settings = {
@@ -60,19 +61,24 @@ interface Helper {
   calls: number;
 }
 
-export default (zz: Zz<Config>) => {
-  const working = new Set<Helper>();
-  let sent = 0;
-  let inTurn = 0; // helpers sent in this turn
-  let current: AsyncLocalStorage<Helper> | undefined; // the helper that an event belongs to
+interface State {
+  working: Set<Helper>;
+  sent: number;
+  inTurn: number; // helpers sent in this turn
+  current?: AsyncLocalStorage<Helper>; // the helper that an event belongs to
+}
 
+export default (zz: Zz<Config>) => {
+  const state: State = { working: new Set(), sent: 0, inTurn: 0 };
   zz.tool({
     name: TASK,
     description:
       "Send a helper to find something out; it reads as much as it needs and reports. Several at once work side by side.",
     params: {
       question: "string all that the helper has to know: it sees nothing of this conversation",
+      agent: "string? one of the agents, if any are listed",
     },
+    also: { agent: ["subagent_type"] },
     timeout: 3_600_000,
     // An empty need of another kind keeps a helper that may do more than read from running next to
     // other calls.
@@ -83,68 +89,73 @@ export default (zz: Zz<Config>) => {
       const { calls } = (data ?? {}) as { calls?: number };
       return calls === undefined ? oneLine(text) : `${plural(calls, "call")} · ${oneLine(text)}`;
     },
-    async run({ question }, ctx) {
-      const { AsyncLocalStorage } = await import("node:async_hooks");
-      current ??= new AsyncLocalStorage(); // several calls may have waited for the import
-      const level = (current.getStore()?.level ?? 0) + 1;
-      if (level > zz.config.depth)
-        throw fault(
-          `Cannot send a helper: helpers send none ("helpers.depth"). Look for it yourself.`,
-        );
-      // a program called it, outside of any turn
-      if (ctx.chat.phase === "idle" && !working.size) inTurn = 0;
-      if (++inTurn > zz.config.most)
-        throw fault(
-          `Cannot send a helper: ${plural(zz.config.most, "helper")} were sent in this turn ("helpers.most"). Answer with what they found.`,
-        );
-      if (!working.size) sent = 0;
-      const helper: Helper = {
-        number: ++sent,
-        level,
-        question: oneLine(question),
-        doing: "thinking",
-        calls: 0,
-      };
-      working.add(helper);
-      show(ctx);
-      try {
-        return await current.run(helper, () => report(zz.config, helper, question, ctx));
-      } finally {
-        working.delete(helper);
-        show(ctx);
-      }
-    },
+    run: ({ question, agent = "" }, ctx) => send(state, zz.config, { question, agent }, ctx),
   });
-
+  zz.layer({ name: "agents", slot: "memory", budget: 1_500, text: agentList });
   zz.on("phase", ({ to }) => {
-    if (to === "idle") inTurn = 0;
+    if (to === "idle") state.inTurn = 0;
   });
   zz.on("replied", ({ task, calls }, ctx) => {
-    const helper = task === KIND ? current?.getStore() : undefined;
+    const helper = task === KIND ? state.current?.getStore() : undefined;
     if (!helper) return;
     helper.doing =
       calls.map((call) => `${call.name} ${ctx.about.line(call) ?? ""}`.trim()).join(", ") ||
       "reporting";
-    show(ctx);
+    show(state, ctx);
   });
   zz.on("called", ({ call, inner }, ctx) => {
     // what plugins lend one another is none
     const isTool = ctx.about.tools.some(({ name }) => name === call.name);
-    const helper = inner && isTool ? current?.getStore() : undefined;
+    const helper = inner && isTool ? state.current?.getStore() : undefined;
     if (!helper) return;
     helper.calls++;
-    show(ctx);
+    show(state, ctx);
   });
-
-  /** Shows a line for each helper, under the line of the call. */
-  function show(ctx: Ctx): void {
-    const rows = [...working].map(({ number, question, doing, calls }) => {
-      const short = question.length > 30 ? `${question.slice(0, 29)}…` : question;
-      return `${number} ${short} · ${calls ? `${plural(calls, "call")} · ` : ""}${doing}`;
-    });
-    ctx.progress(rows.join("\n"));
-  }
 };
+
+type Errand = { question: string; agent: string };
+
+async function send(state: State, config: Config, errand: Errand, ctx: Ctx): Promise<Result> {
+  const { question } = errand;
+  const { working } = state;
+  const { AsyncLocalStorage } = await import("node:async_hooks");
+  // several calls may have waited for the import
+  const current = (state.current ??= new AsyncLocalStorage());
+  const level = (current.getStore()?.level ?? 0) + 1;
+  if (level > config.depth)
+    throw fault(`Cannot send a helper: helpers send none ("helpers.depth"). Look for it yourself.`);
+  // a program called it, outside of any turn
+  if (ctx.chat.phase === "idle" && !working.size) state.inTurn = 0;
+  if (++state.inTurn > config.most)
+    throw fault(
+      `Cannot send a helper: ${plural(config.most, "helper")} were sent in this turn ("helpers.most"). Answer with what they found.`,
+    );
+  if (!working.size) state.sent = 0;
+  const helper: Helper = {
+    number: ++state.sent,
+    level,
+    question: oneLine(question),
+    doing: "thinking",
+    calls: 0,
+  };
+  working.add(helper);
+  show(state, ctx);
+  try {
+    return await current.run(helper, () => report(config, helper, errand, ctx));
+  } finally {
+    working.delete(helper);
+    show(state, ctx);
+  }
+}
+
+/** Shows a line for each helper, under the line of the call. */
+function show({ working }: State, ctx: Ctx): void {
+  const rows = [...working].map(({ number, question, doing, calls }) => {
+    const short = question.length > 30 ? `${question.slice(0, 29)}…` : question;
+    return `${number} ${short} · ${calls ? `${plural(calls, "call")} · ` : ""}${doing}`;
+  });
+  ctx.progress(rows.join("\n"));
+}
 
 async function toolsOf(config: Config, { about, service }: Ctx, level: number): Promise<string[]> {
   const allNames = about.tools.map(({ name }) => name);
@@ -166,11 +177,14 @@ async function toolsOf(config: Config, { about, service }: Ctx, level: number): 
 const mayChange = ({ tools }: Config, { about }: Ctx): boolean =>
   tools.some((given) => about.tools.find(({ name }) => name === given)?.kind !== "read");
 
-async function report(config: Config, helper: Helper, question: string, ctx: Ctx) {
+async function report(config: Config, helper: Helper, { question, agent }: Errand, ctx: Ctx) {
   const { rounds, model } = config;
   const tools = await toolsOf(config, ctx, helper.level);
   const messages = [{ role: "user" as const, text: question }];
-  const asked = { task: KIND, system: SYSTEM, messages, tools, rounds, ...(model && { model }) };
+  // most agents of other programs say general-purpose where they mean none
+  const named = agent && agent !== "general-purpose" ? agentNamed(agent, ctx) : undefined;
+  const system = named ? `${named.system}\n\n${SYSTEM}` : SYSTEM;
+  const asked = { task: KIND, system, messages, tools, rounds, ...(model && { model }) };
   const reply = await ctx.request(asked);
   if (!reply.text.trim())
     throw fault("The helper answered with nothing. Ask more precisely, or look for it yourself.");

@@ -3,18 +3,23 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
-import { errnoSentence, fault, plural, usage } from "zz/text";
-import { checkLoads, PACKAGE_FOLDER } from "./check.ts";
-import { fetchSpec, examples as known } from "./fetch.ts";
-import { counter, filesIn, inUnits, plain, sumOf } from "./files.ts";
-import { type Look, lookAt } from "./look.ts";
+import { errnoSentence, fault, usage } from "zz/text";
+import {
+  type Candidate,
+  fetchCandidate,
+  listed,
+  namesOf,
+  titleOf,
+  versionOf,
+  type Wanted,
+} from "./candidate.ts";
+import { examples as known } from "./fetch.ts";
+import { plain } from "./files.ts";
 import { assertAllowed, packagesIn } from "./npm.ts";
-import { aboutOf } from "./package.ts";
 import {
   changesOf,
   closeStage,
   copyExtras,
-  existingName,
   type LockEntry,
   openStage as openStageIn,
   pluginsOf,
@@ -23,26 +28,15 @@ import {
   type Stage,
   sumsIn,
   sweep,
-} from "./place.ts";
-import { type Spec, specOf } from "./spec.ts";
-
-/** A plugin that was fetched and read, but not confirmed yet. */
-interface Candidate {
-  called: string; // by the person
-  name: string;
-  rows: [what: string, text: string][]; // what is shown of it
-  look: Look;
-  entry: LockEntry; // as it will stand in the lock file
-  old: LockEntry | undefined;
-  stage: Stage;
-}
+} from "./put-in-place.ts";
+import { specOf } from "./spec.ts";
+import { checkLoads } from "./try-loading.ts";
 
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
-const MAX_LISTED = 8; // names per line
 const RIGHTS =
   "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
 
-export const examples = (): string[] => [...known(PACKAGE_FOLDER).keys()];
+export const examples = (): string[] => [...known().keys()];
 
 export function installed(ctx: Ctx): Choice[] {
   try {
@@ -97,8 +91,6 @@ export async function update(requestedName: string | undefined, ctx: Ctx): Promi
   });
 }
 
-/** A plugin to get. `same`: what the lock file says of it, to get exactly that. */
-type Wanted = { called: string; spec: Spec; name?: string; locked?: LockEntry };
 const wantedOf = ([name, locked]: [string, LockEntry]) => ({
   called: name,
   name,
@@ -148,101 +140,6 @@ async function bring(
   throw fault(failures.map(({ message }) => message).join("\n"), { exit });
 }
 
-async function fetchCandidate(
-  { called, spec, locked, ...wanted }: Wanted,
-  stage: Stage,
-  ctx: Ctx,
-): Promise<Candidate> {
-  const { home } = ctx.about;
-  assertAllowed(ctx, "write", pluginsOf(home));
-  ctx.progress(`Fetching ${plain(spec.text)}`);
-  const fetched = await fetchSpec(
-    spec,
-    { work: stage.work, zzFolder: PACKAGE_FOLDER },
-    ctx,
-    locked,
-  );
-  const about = aboutOf(fetched.pluginPath, fetched.base);
-  const { name = spec.kind === "example" ? spec.text.slice("zz/".length) : about.name } = wanted;
-  assertAllowed(ctx, "write", path.join(pluginsOf(home), name));
-  const old = readLock(home).get(name);
-  const replaced = ctx.about.plugins.find(
-    (one) => one.from === "zz" && one.name.toLowerCase() === name.toLowerCase(),
-  );
-  if (!old) checkName(name, ctx, spec.kind === "example" ? undefined : replaced);
-  const { version, license, description, typeless } = about;
-  const isFile = fs.statSync(fetched.pluginPath).isFile();
-  const top = isFile ? `${name}${path.extname(fetched.pluginPath)}` : name;
-  fs.renameSync(fetched.pluginPath, path.join(stage.plugins, top));
-  const packages = packagesIn(fetched.lock);
-  const placed = { top, ...(packages.size && fetched.lock && { packages: fetched.lock }) };
-  const count = counter();
-  let bytes = 0;
-  filesIn(stage.plugins, top, new Set(packages.keys()), (size) => {
-    bytes = count(size);
-  });
-  const files = sumsIn(stage.plugins, placed);
-  const integrity = fetched.integrity ?? sumOf(JSON.stringify(files), "sha512");
-  const { source, commit } = fetched;
-  const lockEntry = {
-    spec: spec.text,
-    source,
-    ...(version && { version }),
-    ...(commit && { commit }),
-    integrity,
-    ...placed,
-    files,
-  };
-  if (locked && locked.integrity !== integrity)
-    throw fault(
-      `what ${plain(source)} gives is not what was installed (${integrity} instead of ${locked.integrity}). --update ${name} takes what there is now`,
-    );
-  const look = lookAt(Object.keys(files), (file) =>
-    fs.readFileSync(path.join(stage.plugins, file), "utf8"),
-  );
-  const rows: Candidate["rows"] = [
-    [
-      "plugin",
-      [name, versionOf(lockEntry), description && `(${description})`].filter(Boolean).join(" "),
-    ],
-    ["from", plain(source) + (commit ? `, commit ${commit}` : "")],
-    ["integrity", integrity],
-    ["license", isFile ? "" : (license ?? "not named")],
-    [
-      "files",
-      `${Object.keys(files).length}, ${inUnits(bytes)}: ${listed(Object.keys(files).map((file) => shortName(name, file)))}`,
-    ],
-    [
-      "needs",
-      packages.size
-        ? `${plural(packages.size, "package")}: ${listed(namesOf(packages))}; none of their install scripts runs`
-        : "",
-    ],
-    ["adds", listed(look.adds, 20) || "nothing that its text names"],
-    ["reaches", look.reaches.join("; ") || "nothing past zz that its text names"],
-    ["replaces", replaced ? `zz's own '${name}', until it is uninstalled` : ""],
-    ["changes", old ? changes(name, lockEntry, old, home) : ""],
-    [
-      "note",
-      [
-        fetched.note,
-        typeless && 'Its package.json does not say "type": "module"; Node may warn of that.',
-      ]
-        .filter(Boolean)
-        .join(" "),
-    ],
-  ];
-  return { called, name, rows, look, entry: locked ?? lockEntry, old, stage };
-}
-
-function checkName(name: string, { about: { home } }: Ctx, zzs: object | undefined): void {
-  if (zzs) throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
-  const present = existingName(home, name);
-  if (!present) return;
-  const presentFile = path.join(pluginsOf(home), present);
-  throw fault(`'${presentFile}' is there already, and was not installed so. Move it away first`);
-}
-
 /** Whether all of a plugin's files are as they were installed. */
 function isWhole({ about: { home } }: Ctx, lockEntry: LockEntry): boolean {
   const { missing, changed } = changesOf(home, lockEntry);
@@ -274,9 +171,6 @@ async function placeCandidate(
   const text = `Installed ${titleOf(name, entry)} in ${path.join(pluginsOf(home), entry.top)}.${scriptsNote}`;
   return { text, data: { ...dataOf(name, entry), needs: namesOf(packages), ...look } };
 }
-
-const namesOf = (packages: ReturnType<typeof packagesIn>): string[] =>
-  [...packages].map(([name, { version = "" }]) => plain(`${name} ${version}`, 120));
 
 /** The entry as --json prints it: without the list of all packages. */
 const dataOf = (name: string, { packages, ...lockEntry }: LockEntry) => ({ name, ...lockEntry });
@@ -347,43 +241,6 @@ function asItStands(folder: string, plugin: Pick<LockEntry, "top" | "packages">)
     if (look() !== before) throw fault("its files changed while the question stood. Try again");
   };
 }
-
-const shortName = (name: string, file: string): string =>
-  plain(file.startsWith(`${name}/`) ? file.slice(name.length + 1) : file, 80);
-
-/** Describes an update: the old version and the new one, and which files differ. */
-function changes(name: string, lockEntry: LockEntry, old: LockEntry, home: string): string {
-  const differ = [...new Set([...Object.keys(lockEntry.files), ...Object.keys(old.files)])].flatMap(
-    (file) => {
-      const [before, after] = [old.files[file], lockEntry.files[file]];
-      return before === after ? [] : [`${signOf(before, after)} ${shortName(name, file)}`];
-    },
-  );
-  const [from, to] = [versionOf(old), versionOf(lockEntry)];
-  const { changed } = changesOf(home, old);
-  return [
-    from === to ? from : `${from || "no version"} → ${to || "no version"}`,
-    ...(lockEntry.spec === old.spec ? [] : [`it was installed from ${plain(old.spec)}`]),
-    differ.length ? listed(differ, 20) : "no file differs",
-    ...(changed.length ? [`what you changed since is lost: ${listed(changed)}`] : []),
-  ]
-    .filter(Boolean)
-    .join("; ");
-}
-
-function signOf(before: unknown, after: unknown): string {
-  if (!before) return "+";
-  return after ? "~" : "-";
-}
-
-const versionOf = ({ version, commit }: LockEntry): string =>
-  plain([version, commit && `(${commit.slice(0, 10)})`].filter(Boolean).join(" "));
-
-const titleOf = (name: string, lockEntry: LockEntry): string =>
-  `'${name}' ${versionOf(lockEntry)}`.trim();
-
-const listed = (names: string[], max = MAX_LISTED): string =>
-  names.slice(0, max).join(", ") + (names.length > max ? `, and ${names.length - max} more` : "");
 
 /** Asks once. -A answers yes; without a terminal to ask on the answer is no. */
 async function confirm(ctx: Ctx, text: string, question: string, warning?: string): Promise<void> {

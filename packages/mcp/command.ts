@@ -2,7 +2,7 @@
 import type { Choice, Ctx } from "zz";
 import { clip, oneLine, usage } from "zz/text";
 import { countOf, type Hub, type Server, serverNamed, stop } from "./hub.ts";
-import { resource, started } from "./use.ts";
+import { resource, started } from "./use-servers.ts";
 
 const VERBS: Record<string, string> = {
   tools: "show its tools as it describes them",

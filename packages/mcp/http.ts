@@ -6,7 +6,7 @@ export { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
 import type { Zz } from "zz";
 import { jsonOrText } from "zz/text";
-import { lineReader, salvage } from "./lines.ts";
+import { lineReader, salvage } from "./read-lines.ts";
 
 const MAX_BODY_BYTES = 8_000_000; // of an answer that is not a stream of events
 const KEPT = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];

@@ -4,8 +4,8 @@ import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
 import type { Catalog, KnownTool } from "./describe.ts";
-import { allow, isAny, type Kept, wordsOf } from "./kept.ts";
 import type { Answers, Era, Link } from "./link.ts";
+import { allow, isAny, type Kept, wordsOf } from "./sandbox-denials.ts";
 import {
   type Configured,
   configured,
@@ -227,10 +227,13 @@ function couldNot(server: Server, error: unknown, kept: Kept): Error {
   const sentence =
     code === "ENOENT"
       ? message
-      : `Cannot start ${name}: ${message.replace(`Cannot talk to ${name}: `, "").replace(`${name} `, "it ")}`;
+      : `Cannot start ${name}: ${message
+          .replace(`Cannot talk to ${name}: `, "")
+          .replace(`${name} `, "it ")
+          .replace(/^Cannot/, "cannot")}`;
   const hint = isAny(kept) ? ` ${wordsOf(server, kept)}` : "";
   return Object.assign(
-    fault(`${sentence.replace(/\.$/, "")}.${hint}`, status === undefined ? {} : { status }),
+    fault(`${sentence.replace(/(?<![.?])$/, ".")}${hint}`, status === undefined ? {} : { status }),
     { code },
   );
 }

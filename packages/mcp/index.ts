@@ -5,11 +5,11 @@ import fs from "node:fs";
 import path from "node:path";
 import type { ChatRequest, Ctx, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
+import { type Asking, personOf } from "./ask-client.ts";
 import type { Accepts, Hub, Server } from "./hub.ts";
 import { lookUp, stop } from "./hub.ts";
-import { type Asking, personOf } from "./person.ts";
-import { SCHEMA, type ServerConfig } from "./schema.ts";
-import * as use from "./use.ts";
+import { SCHEMA, type ServerConfig } from "./settings-schema.ts";
+import * as use from "./use-servers.ts";
 
 export const defaults: Record<string, ServerConfig> = {};
 export const settings = { name: "mcpServers", schema: SCHEMA };
@@ -33,7 +33,7 @@ type Tools = ChatRequest["tools"];
 /** Loaded once there are servers. */
 interface Loaded {
   hub: Hub;
-  use: typeof import("./use.ts");
+  use: typeof import("./use-servers.ts");
   lookUp: typeof import("./hub.ts").lookUp;
 }
 /** The state of the plugin. */
@@ -170,13 +170,20 @@ const nameOf = (names: PluginState["names"], server: string, tool: string): stri
 
 /** Registers the plugin's own tools, once. Each loads what it needs when it is called. */
 function register(plugin: PluginState): void {
-  const { zz } = plugin;
   if (plugin.isRegistered) return;
   plugin.isRegistered = true;
   registerMore(plugin);
-  const common = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
+  registerUses(plugin);
+  registerWishes(plugin);
+}
+
+const COMMON = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
+
+/** What the model uses of a server. */
+function registerUses(plugin: PluginState): void {
+  const { zz } = plugin;
   zz.tool({
-    ...common,
+    ...COMMON,
     name: "mcp_call",
     description: "Call a tool of an MCP server by its own name.",
     params: {
@@ -196,7 +203,7 @@ function register(plugin: PluginState): void {
       ),
   } as Tool);
   zz.tool({
-    ...common,
+    ...COMMON,
     name: "mcp_resource",
     description: "Read a resource of an MCP server; without a URI: list them.",
     params: { server: "string its name", uri: "string? as listed" },
@@ -206,7 +213,7 @@ function register(plugin: PluginState): void {
       must(plugin, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
   });
   zz.tool({
-    ...common,
+    ...COMMON,
     name: "mcp_start",
     description: "Start an MCP server.",
     params: { server: "string its name" },
@@ -215,8 +222,13 @@ function register(plugin: PluginState): void {
     run: async ({ server }, ctx) =>
       must(plugin, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
   });
+}
+
+/** What a server wants of the person, each asked for by the gate. */
+function registerWishes(plugin: PluginState): void {
+  const { zz } = plugin;
   zz.tool({
-    ...common,
+    ...COMMON,
     name: "mcp_reach",
     description: "Reach a host that an MCP server names for its login.",
     params: {
@@ -235,7 +247,7 @@ function register(plugin: PluginState): void {
     run: () => "",
   } as Tool);
   zz.tool({
-    ...common,
+    ...COMMON,
     name: "mcp_sampling",
     description: "What an MCP server asks the model, once the person has agreed.",
     params: { id: "string of what it asks" },

@@ -5,6 +5,7 @@ import { Client, SdkErrorCode, type Transport } from "@modelcontextprotocol/clie
 import type { Clock, Ctx } from "zz";
 import { clean, clip, fault, jsonOrText, oneLine, plural } from "zz/text";
 import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
+import { UNCHECKED } from "./settings.ts";
 
 const NO_LIMIT_MS = 2 ** 31 - 1;
 const SILENT = 'Check its command or its address, or raise its "timeout".';
@@ -97,43 +98,50 @@ function newClient(opening: Opening): Client {
     prompts: hook("prompts"),
     resources: hook("resources"),
   };
-  const valid = { valid: true, data: undefined as never, errorMessage: undefined };
-  // output schemas are ignored
-  const jsonSchemaValidator = { getValidator: () => () => valid } as never;
   const capabilities = { sampling: {}, elicitation: { form: { applyDefaults: true } }, roots: {} };
   const probe = { timeoutMs: seconds.start * 1_000 * PROBE_SHARE };
   const versionNegotiation = { mode: "auto" as const, probe };
-  const clientOptions = { capabilities, listChanged, jsonSchemaValidator, versionNegotiation };
+  const clientOptions = { capabilities, listChanged, ...UNCHECKED, versionNegotiation };
   return new Client({ name: "zz", version }, clientOptions);
 }
 
+function within<T>(
+  live: Live,
+  action: string,
+  ctx: Ctx,
+  act: (options: object) => Promise<T>,
+): Promise<T> {
+  return limited(live, live.opening.seconds.call * 1_000, ctx, action, act);
+}
+
+/** All pages of a list, up to the limits. */
+async function allPages(live: Live, ctx: Ctx, method: string, field: string): Promise<any[]> {
+  const items: any[] = [];
+  let cursor: string | undefined;
+  for (let pages = 0; pages < MAX_PAGES && items.length < MAX_TOOLS; pages++) {
+    const params = cursor === undefined ? {} : { cursor };
+    const page = (options: object): Promise<any> =>
+      live.client.request({ method, params } as never, options);
+    const response = await within(live, "list what it has", ctx, page);
+    items.push(...response[field]);
+    cursor = response.nextCursor;
+    if (cursor === undefined) break;
+  }
+  return items.slice(0, MAX_TOOLS);
+}
+
+/** The client keeps them, since a server may want arguments of theirs in headers. */
+async function listTools(live: Live, ctx: Ctx): Promise<KnownTool[]> {
+  const list = (options: object) =>
+    live.client.listTools(undefined, { ...options, cacheMode: "refresh" });
+  const { tools } = await within(live, "list what it has", ctx, list);
+  return tools.slice(0, MAX_TOOLS).map(knownTool);
+}
+
 function linkOf(live: Live): Link {
-  const { client, opening } = live;
+  const { client } = live;
   const can = client.getServerCapabilities() ?? {};
   const { version = "" } = client.getServerVersion() ?? {};
-  const within = <T>(action: string, ctx: Ctx, act: (options: object) => Promise<T>): Promise<T> =>
-    limited(live, opening.seconds.call * 1_000, ctx, action, act);
-  /** All pages of a list, up to the limits. */
-  async function allPages(ctx: Ctx, method: string, field: string): Promise<any[]> {
-    const items: any[] = [];
-    let cursor: string | undefined;
-    for (let pages = 0; pages < MAX_PAGES && items.length < MAX_TOOLS; pages++) {
-      const params = cursor === undefined ? {} : { cursor };
-      const page = (options: object): Promise<any> =>
-        client.request({ method, params } as never, options);
-      const response = await within("list what it has", ctx, page);
-      items.push(...response[field]);
-      cursor = response.nextCursor;
-      if (cursor === undefined) break;
-    }
-    return items.slice(0, MAX_TOOLS);
-  }
-  /** The client keeps them, since a server may want arguments of theirs in headers. */
-  async function tools(ctx: Ctx): Promise<KnownTool[]> {
-    const list = (options: object) =>
-      client.listTools(undefined, { ...options, cacheMode: "refresh" });
-    return (await within("list what it has", ctx, list)).tools.slice(0, MAX_TOOLS).map(knownTool);
-  }
   return {
     get ended() {
       return !live.isOpen;
@@ -148,25 +156,25 @@ function linkOf(live: Live): Link {
       instructions: clean(client.getInstructions() ?? "").slice(0, 2_000),
     },
     era: client.getProtocolEra() ?? "legacy",
-    tools,
-    prompts: async (ctx) => (await allPages(ctx, "prompts/list", "prompts")).map(knownPrompt),
+    tools: (ctx) => listTools(live, ctx),
+    prompts: async (ctx) => (await allPages(live, ctx, "prompts/list", "prompts")).map(knownPrompt),
     async resources(ctx) {
-      const listed = await allPages(ctx, "resources/list", "resources");
-      const templates = allPages(ctx, "resources/templates/list", "resourceTemplates").catch(
+      const listed = await allPages(live, ctx, "resources/list", "resources");
+      const templates = allPages(live, ctx, "resources/templates/list", "resourceTemplates").catch(
         () => [],
       );
       return [...listed, ...(await templates)].map(knownResource);
     },
     call: (name, args, ctx) =>
-      within(`answer '${name}'`, ctx, (options) =>
+      within(live, `answer '${name}'`, ctx, (options) =>
         client.callTool({ name, arguments: args as never }, options),
       ),
     prompt: (name, args, ctx) =>
-      within(`give '${name}'`, ctx, (options) =>
+      within(live, `give '${name}'`, ctx, (options) =>
         client.getPrompt({ name, arguments: args }, options),
       ),
     read: (uri, ctx) =>
-      within(`give '${uri}'`, ctx, (options) =>
+      within(live, `give '${uri}'`, ctx, (options) =>
         client.readResource({ uri }, { ...options, cacheMode: "bypass" }),
       ),
     close: () => client.close(),
@@ -227,11 +235,14 @@ const rejection = (signal: AbortSignal): Promise<never> =>
 
 const UNKNOWN_VERSION = -32_022; // of the protocol
 function saidBy(name: string, error: unknown): Error {
-  const { message, code, status, data } = error as Error & {
+  const { message, code, status, data, cause, kind } = error as Error & {
     code?: unknown;
     status?: number;
     data?: any;
+    kind?: string;
   };
+  if (code === SdkErrorCode.EraNegotiationFailed && cause) return saidBy(name, cause);
+  if (kind === "network") return error as Error; // zz's own words: nothing came from the server
   if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
     return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
   const sentence = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(

@@ -18,8 +18,8 @@ import {
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Ctx, Result, Zz } from "zz";
 import { codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
-import type { Asking, Form } from "./person.ts";
-import { KEPT } from "./settings.ts";
+import type { Asking, Form } from "./ask-client.ts";
+import { KEPT, UNCHECKED } from "./settings.ts";
 import { onStdin } from "./stdin.ts";
 
 const PORT_TAKEN = "another program has it. Choose another port, or 0 for any that is free.";
@@ -83,6 +83,7 @@ function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): (
       capabilities: { tools: {} },
       instructions: INSTRUCTIONS,
       requestState: { verify: codec.verify },
+      ...UNCHECKED,
     };
     const server = new Server({ name: "zz", version: ctx.about.version }, options);
     server.setRequestHandler("tools/list", () => ({ tools: tools(ctx) as never }));
@@ -217,13 +218,11 @@ async function serveHttp(
     throw usage(
       `Cannot use --mcp=${value}: give a port up to 65535 (0: any that is free), or no value for stdin and stdout.`,
     );
-  const modern = createMcpHandler(newServer, { legacy: "reject" });
-  const { createHash, randomUUID, timingSafeEqual } = process.getBuiltinModule("node:crypto");
-  const token = tokenOf(zz, ctx);
-  const sessions = new Map<string, Open>(); // the one that was used last is the last
-  const digest = (text: string) => createHash("sha256").update(text).digest();
+  const sessions = new HttpSessions(newServer);
+  const hasToken = tokenCheck(tokenOf(zz, ctx));
   const http = createServer((request, response) => {
-    const fetch = async (asked: Request) => answerTo(asked, response);
+    const fetch = async (asked: Request) =>
+      refusalOf(asked, hasToken) ?? sessions.serve(asked, response);
     toNodeHandler({ fetch })(request, response).catch(() => response.destroy());
   });
   const { promise: failed, reject } = Promise.withResolvers<never>();
@@ -246,44 +245,63 @@ async function serveHttp(
     http.closeAllConnections();
   });
   return { text: "" };
+}
 
-  function answerTo(request: Request, response: ServerResponse): Promise<Response> | Response {
-    const { host, origin, authorization = "" } = Object.fromEntries(request.headers);
-    // web pages are refused
-    const isLocal = /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host ?? "") && origin === undefined;
-    if (!isLocal) return refusal(403, "only programs on this machine may ask");
-    if (!timingSafeEqual(digest(authorization), digest(`Bearer ${token}`)))
-      return refusal(401, "the token is missing or wrong");
-    if (new URL(request.url).pathname !== "/mcp") return refusal(404, "it is at /mcp");
-    return serveOne(request, response);
+function refusalOf(
+  request: Request,
+  hasToken: (authorization: string) => boolean,
+): Response | undefined {
+  const { host, origin, authorization = "" } = Object.fromEntries(request.headers);
+  // web pages are refused
+  const isLocal = /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host ?? "") && origin === undefined;
+  if (!isLocal) return refusal(403, "only programs on this machine may ask");
+  if (!hasToken(authorization)) return refusal(401, "the token is missing or wrong");
+  if (new URL(request.url).pathname !== "/mcp") return refusal(404, "it is at /mcp");
+  return undefined;
+}
+
+function tokenCheck(token: string): (authorization: string) => boolean {
+  const { createHash, timingSafeEqual } = process.getBuiltinModule("node:crypto");
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return (authorization) => timingSafeEqual(digest(authorization), digest(`Bearer ${token}`));
+}
+
+/** Clients of 2025 have a session each; each request of 2026 stands by itself. */
+class HttpSessions {
+  private readonly newServer: () => Server;
+  private readonly modern: ReturnType<typeof createMcpHandler>;
+  private readonly sessions = new Map<string, Open>(); // the one that was used last is the last
+
+  constructor(newServer: () => Server) {
+    this.newServer = newServer;
+    this.modern = createMcpHandler(newServer, { legacy: "reject" });
   }
 
-  /** Clients of 2025 have a session each; each request of 2026 stands by itself. */
-  async function serveOne(request: Request, response: ServerResponse): Promise<Response> {
+  async serve(request: Request, response: ServerResponse): Promise<Response> {
     const id = request.headers.get("mcp-session-id");
-    const session = id && sessions.get(id);
-    if (session) return take(id, session, request, response);
-    if (!(await isLegacyRequest(request))) return modern.fetch(request);
+    const session = id && this.sessions.get(id);
+    if (session) return this.goOn(id, session, request, response);
+    if (!(await isLegacyRequest(request))) return this.modern.fetch(request);
     if (id) return refusal(404, "this session has ended");
-    if (sessions.size >= MAX_SESSIONS && !forgetOne())
+    if (this.sessions.size >= MAX_SESSIONS && !this.forgetOne())
       return refusal(503, "there are too many sessions");
     const transport = new Session({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0 }),
-      onsessionclosed: (id) => void sessions.delete(id),
+      sessionIdGenerator: process.getBuiltinModule("node:crypto").randomUUID,
+      onsessioninitialized: (id) => void this.sessions.set(id, { transport, open: 0 }),
+      onsessionclosed: (id) => void this.sessions.delete(id),
     });
-    await newServer().connect(transport);
+    await this.newServer().connect(transport);
     return transport.handleRequest(request);
   }
 
-  function take(
+  private goOn(
     id: string,
     session: Open,
     request: Request,
     response: ServerResponse,
   ): Promise<Response> {
-    sessions.delete(id);
-    sessions.set(id, session);
+    this.sessions.delete(id);
+    this.sessions.set(id, session);
     session.open++;
     response.once("close", () => session.open--);
     return session.transport.handleRequest(request);
@@ -293,10 +311,10 @@ async function serveHttp(
    * Clients that were cut off never say that they leave: the one that asks for nothing and was last
    * heard longest ago makes room.
    */
-  function forgetOne(): boolean {
-    for (const [id, { transport, open }] of sessions)
+  private forgetOne(): boolean {
+    for (const [id, { transport, open }] of this.sessions)
       if (!open) {
-        sessions.delete(id);
+        this.sessions.delete(id);
         void transport.close();
         return true;
       }

@@ -3,9 +3,9 @@
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { fault, nearest, plural, textOf, tryTo } from "zz/text";
-import { SCHEMA, type ServerConfig } from "./schema.ts";
+import { SCHEMA, type ServerConfig } from "./settings-schema.ts";
 
-export type { ServerConfig } from "./schema.ts";
+export type { ServerConfig } from "./settings-schema.ts";
 
 export type Source = "home" | "project" | "editor";
 type Servers = Readonly<Record<string, ServerConfig>>;
@@ -14,6 +14,13 @@ type Servers = Readonly<Record<string, ServerConfig>>;
  * server.
  */
 export type Configured = { name: string; config: ServerConfig; from: Source; id: string };
+
+/**
+ * MCP's own checker of JSON Schema, a second one beside typebox, is not in the build: output schemas
+ * are ignored, and of an answer zz reads its yes alone.
+ */
+const valid = { valid: true, data: undefined as never, errorMessage: undefined };
+export const UNCHECKED = { jsonSchemaValidator: { getValidator: () => () => valid } as never };
 
 export const KEPT = "mcp-credentials.json"; // in the home: logins, and the token of `zz --mcp`
 const FILE = ".mcp.json";

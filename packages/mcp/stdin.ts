@@ -2,7 +2,7 @@
 // answered as well: no client waits in vain.
 import { parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/server";
 import { tryTo } from "zz/text";
-import { lineReader } from "./lines.ts";
+import { lineReader } from "./read-lines.ts";
 
 const [UNREADABLE, INVALID] = [-32_700, -32_600];
 

@@ -1,8 +1,9 @@
 // A server that is a program: messages over its stdin and stdout.
 import type { ChildProcess } from "node:child_process";
+import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { clean, clip, fault, oneLine, tryTo } from "zz/text";
-import { lineReader, type Message, salvage } from "./lines.ts";
+import { lineReader, type Message, salvage } from "./read-lines.ts";
 
 /** How much a server may send without a request, between two answers, before it is ended. */
 const [MAX_UNASKED, MAX_UNASKED_BYTES] = [20_000, 50_000_000];
@@ -15,8 +16,11 @@ interface Stdio extends Transport {
   garbage(): string; // the first line that was not a message; "": none
 }
 
-/** Where an error came from says less than the error, which stands before it. */
-const withoutFrames = (errors: string): string => errors.replace(/^[ \t]+at .*\n/gm, "");
+function lastWordsIn(errors: string): string {
+  // where an error came from says less than the error, which stands before it
+  const text = errors.replace(/^[ \t]+at .*\n/gm, "");
+  return errors && `its last words: ${clip(oneLine(clean(text)).slice(-300), 300)}`;
+}
 
 /** The transport. `start` starts the program once the client connects. */
 export function stdio(start: () => ChildProcess): Stdio {
@@ -27,9 +31,8 @@ export function stdio(start: () => ChildProcess): Stdio {
   const inbox = openInbox(pending, {
     give: (message) => void (closed || transport.onmessage?.(message as JSONRPCMessage)),
     flood() {
-      end ||= "it sent far more than anybody asked for, and was ended";
       signal(child, "SIGKILL");
-      gone();
+      gone("it sent far more than anybody asked for, and was ended");
     },
   });
   const transport: Stdio & { stderr: null; pid: undefined } = {
@@ -39,37 +42,21 @@ export function stdio(start: () => ChildProcess): Stdio {
     start: () => begin(),
     send,
     close,
-    endReason: () =>
-      [
-        end,
-        errors && `its last words: ${clip(oneLine(clean(withoutFrames(errors))).slice(-300), 300)}`,
-      ]
-        .filter(Boolean)
-        .join("; "),
+    endReason: () => [end, lastWordsIn(errors)].filter(Boolean).join("; "),
     garbage: inbox.garbage,
   };
   return transport;
 
   async function begin(): Promise<void> {
     child = start();
-    const { stdin, stdout, stderr } = child;
     endWithZz(child);
-    stdout!.on("data", inbox.add).on("error", () => {});
+    child.stdout!.on("data", inbox.add);
     const hear = (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS));
-    stderr!
-      .setEncoding("utf8")
-      .on("data", hear)
-      .on("error", () => {});
-    stdin!.on("error", () => {}); // the server ended; "close" handles that
+    child.stderr!.setEncoding("utf8").on("data", hear);
     child.on("close", (code, signal) => {
-      end ||= signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
-      gone();
+      gone(signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`);
     });
-    // zz may end while it runs
-    for (const emitter of [child, stdin, stdout, stderr]) (emitter as { unref?(): void }).unref?.();
-    await new Promise<void>((resolve, reject) =>
-      child!.once("spawn", resolve).once("error", reject),
-    );
+    await spawned(child);
   }
 
   async function send(message: JSONRPCMessage): Promise<void> {
@@ -78,25 +65,39 @@ export function stdio(start: () => ChildProcess): Stdio {
       throw Object.assign(fault("The server has ended."), { code: "EPIPE" });
     if ("id" in message && "method" in message) pending.add(message.id);
     const isFull = !child.stdin.write(`${JSON.stringify(message)}\n`);
-    if (isFull)
-      await Promise.race([drained(child), new Promise((go) => setTimeout(go, DRAIN_MS).unref())]);
+    if (isFull) await drained(child.stdin);
   }
 
   async function close(): Promise<void> {
     if (closed) return;
-    end ||= "it was stopped";
-    gone();
-    child?.stdin?.end();
-    setTimeout(signal, GRACE_MS, child, "SIGTERM").unref();
-    setTimeout(signal, 2 * GRACE_MS, child, "SIGKILL").unref();
+    gone("it was stopped");
+    endInTime(child);
   }
 
-  function gone(): void {
+  function gone(reason: string): void {
+    end ||= reason;
     if (closed) return;
     closed = true;
     pending.clear();
     transport.onclose?.();
   }
+}
+
+function endInTime(child?: ChildProcess): void {
+  child?.stdin?.end();
+  setTimeout(signal, GRACE_MS, child, "SIGTERM").unref();
+  setTimeout(signal, 2 * GRACE_MS, child, "SIGKILL").unref();
+}
+
+function spawned(child: ChildProcess): Promise<void> {
+  const { stdin, stdout, stderr } = child;
+  // an error of stdin: the server ended; "close" handles that
+  for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
+  // zz may end while it runs
+  for (const emitter of [child, stdin, stdout, stderr]) (emitter as { unref?(): void }).unref?.();
+  return new Promise((resolve, reject) => {
+    child.once("spawn", resolve).once("error", reject);
+  });
 }
 
 /** The servers that run. They are killed when zz ends, even stopped ones. */
@@ -164,5 +165,8 @@ function openInbox(
 }
 
 const DRAIN_MS = 10_000; // how long a server may leave its stdin unread
-const drained = (child: ChildProcess): Promise<unknown> =>
-  new Promise((go) => child.stdin!.once("drain", go).once("close", go));
+const drained = (stdin: Writable): Promise<void> =>
+  new Promise((go) => {
+    stdin.once("drain", go).once("close", go);
+    setTimeout(go, DRAIN_MS).unref();
+  });

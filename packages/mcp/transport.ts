@@ -7,7 +7,7 @@ import type { Transport } from "@modelcontextprotocol/client";
 import type { Ctx, Zz } from "zz";
 import { errnoSentence, fault } from "zz/text";
 import type { Server } from "./hub.ts";
-import { type Kept, keptFrom } from "./kept.ts";
+import { type Kept, keptFrom } from "./sandbox-denials.ts";
 import type { ServerConfig } from "./settings.ts";
 import { stdio } from "./stdio.ts";
 

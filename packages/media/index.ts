@@ -9,8 +9,6 @@ export type Attachment = { label: string; what: Image | string };
 export default (zz: Zz) => {
   const waiting: Attachment[] = [];
   const take = (): Attachment[] => waiting.splice(0);
-  const attachedNote = () =>
-    waiting.length ? `With your next message: ${listOf(waiting)}.` : "Nothing is attached.";
 
   zz.flag({
     name: "attachment",
@@ -28,7 +26,7 @@ export default (zz: Zz) => {
   // A single answer takes them at once: its words may come through a pipe, which passes no wrapper
   // of lines.
   zz.on("started", ({ stays }, { chat, note }) => {
-    if (stays && waiting.length) note(attachedNote());
+    if (stays && waiting.length) note(attachedNote(waiting));
     if (!stays) for (const { what } of take()) chat.attach(what);
   });
   zz.wrap("line", async (line, next, ctx) => {
@@ -37,6 +35,21 @@ export default (zz: Zz) => {
     return next(line);
   });
 
+  addCommands(zz, waiting);
+  zz.wrap("request", async (request, next, ctx) => {
+    if (!request.messages.some((message) => message.role !== "assistant" && message.images?.length))
+      return next(request);
+    const { suited } = await import("./unfit-media.ts");
+    return next(suited(request, await ctx.about.model(request.model, true)));
+  });
+};
+
+function addCommands(zz: Zz, waiting: Attachment[]): void {
+  zz.key({
+    name: "ctrl+v",
+    description: "attach the image that is in the clipboard, or its text",
+    press: (_, ctx) => ctx.command("paste"),
+  });
   zz.command({
     name: "paste",
     description: "attach the image that is in the clipboard",
@@ -45,7 +58,7 @@ export default (zz: Zz) => {
     async run(_rest, { programs, note, signal }) {
       const { clipboard } = await import("./clipboard.ts");
       waiting.push(await clipboard(programs, signal));
-      note(`${attachedNote()} /detach takes it back.`);
+      note(`${attachedNote(waiting)} /detach takes it back.`);
     },
   });
   zz.command({
@@ -63,20 +76,20 @@ export default (zz: Zz) => {
       const number = typed === "" ? waiting.length : Number(typed);
       const takeOne = () =>
         Number.isInteger(number) && number > 0 ? waiting.splice(number - 1, 1) : [];
-      const gone = typed === "all" ? take() : takeOne();
+      const gone = typed === "all" ? waiting.splice(0) : takeOne();
       if (!gone.length && waiting.length)
-        throw new Error(`Cannot detach '${typed}': no such attachment. ${attachedNote()}`);
-      note(gone.length ? `Taken back: ${listOf(gone)}. ${attachedNote()}` : attachedNote());
+        throw new Error(`Cannot detach '${typed}': no such attachment. ${attachedNote(waiting)}`);
+      note(
+        gone.length
+          ? `Taken back: ${listOf(gone)}. ${attachedNote(waiting)}`
+          : attachedNote(waiting),
+      );
     },
   });
+}
 
-  zz.wrap("request", async (request, next, ctx) => {
-    if (!request.messages.some((message) => message.role !== "assistant" && message.images?.length))
-      return next(request);
-    const { suited } = await import("./suit.ts");
-    return next(suited(request, await ctx.about.model(request.model, true)));
-  });
-};
+const attachedNote = (waiting: Attachment[]): string =>
+  waiting.length ? `With your next message: ${listOf(waiting)}.` : "Nothing is attached.";
 
 const listOf = (attachments: Attachment[]): string =>
   attachments.length > 1

@@ -80,15 +80,16 @@ export default (zz: Zz<typeof defaults>) => {
       "/memory deploy": "find where a word stands",
     },
     group: "conversation",
-    async run(typed, ctx) {
-      if (typed.trim()) return ctx.note((await ctx.call("recall", { query: typed })).text);
-      ctx.note(
-        overview(ctx, zz.config.tokens) ??
-          `Nothing is remembered yet. Notes would be kept in ${places(ctx)}.`,
-      );
-    },
+    run: (typed, ctx) => show(typed, ctx, zz.config.tokens),
   });
 };
+
+async function show(typed: string, ctx: Ctx, tokens: number): Promise<void> {
+  if (typed.trim()) return ctx.note((await ctx.call("recall", { query: typed })).text);
+  ctx.note(
+    overview(ctx, tokens) ?? `Nothing is remembered yet. Notes would be kept in ${places(ctx)}.`,
+  );
+}
 
 const places = (ctx: Ctx): string =>
   tree

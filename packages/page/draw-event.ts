@@ -62,6 +62,7 @@ function htmlOfShown(shown: Shown): string {
   }
   if (shown.type === "text")
     return `<pre tabindex="0">${htmlOf(clip(shown.text, MAX_CHARS))}</pre>`;
+  if (shown.type === "file") return `<p class="path">${htmlOf(shown.path)}</p>`;
   if (!/^image\/(png|jpeg|gif|webp)$/.test(shown.mime)) return "";
   return `<img alt="picture" src="data:${shown.mime};base64,${shown.base64.replace(/[^\w+/=]/g, "")}">`;
 }

@@ -100,7 +100,7 @@ async function route(state: Server, exchange: Exchange, pathname: string): Promi
   const chat = await chats.open(id);
   if (doing === "GET events") return streamEvents(exchange, chat);
   const body = request.method === "POST" ? await bodyOf(request) : {};
-  if (doing === "POST messages") chat.send(textIn(body), attachmentsIn(body));
+  if (doing === "POST messages") chat.send(textIn(body), { images: attachmentsIn(body) });
   else if (doing === "POST stop") await chat.stop();
   else if (doing === "POST model") await chat.use(String(body.model));
   else if (doing === "POST questions") chat.answer(name, String(body.hash), String(body.answer));

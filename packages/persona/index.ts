@@ -22,17 +22,19 @@ interface File {
   own: boolean; // whether it is the project's
 }
 
+type LastRead = { stamp: string; text: string };
+
 export default (zz: Zz) => {
   let home: string | undefined;
   // by file, as it was when it was last read
-  const lastRead = new Map<string, { stamp: string; text: string }>();
+  const lastRead = new Map<string, LastRead>();
   for (const { name, slot } of LAYERS)
     zz.layer({
       name,
       slot,
       text(ctx) {
         home ??= ctx.about.home; // once: ctx.about collects everything
-        return textOf(nearest(`${name.toUpperCase()}.md`, home, ctx), ctx);
+        return textOf(nearest(`${name.toUpperCase()}.md`, home, ctx), ctx, lastRead);
       },
     });
 
@@ -78,34 +80,34 @@ export default (zz: Zz) => {
     const { tool, about, changes } = input;
     const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
     if (tool !== "update_soul" || !isLong) return next(input);
-    const fullTexts = changes.map(
-      ({ path: name, after = "" }) => `${name}, all of it:\n${after.trimEnd()}`,
-    );
-    return [about, ...fullTexts].filter(Boolean).join("\n\n");
+    return [about, ...changes.map(fullText)].filter(Boolean).join("\n\n");
   });
-
-  /**
-   * The text of a layer. An unchanged file is not read again in each turn. A project's file is
-   * marked as such.
-   */
-  async function textOf(
-    { name, at, own }: File,
-    { files, permissions }: Ctx,
-  ): Promise<string | undefined> {
-    const stamp = stampOf(at);
-    if (!stamp) return undefined;
-    const last = lastRead.get(at);
-    // a rule may deny it meanwhile
-    const mayRead = !own || permissions.judge("read", name).verdict === "allow";
-    if (last?.stamp === stamp && mayRead) return last.text;
-    // a link may leave the project
-    const bytes = own ? (await files.read(name)).bytes : fs.readFileSync(at);
-    const text = textIn(name, bytes);
-    const block = own && text ? `From ${name}, which this project brings:\n${text}` : text;
-    lastRead.set(at, { stamp, text: block });
-    return block;
-  }
 };
+
+const fullText = ({ path: name, after = "" }: { path: string; after?: string }): string =>
+  `${name}, all of it:\n${after.trimEnd()}`;
+/**
+ * The text of a layer. An unchanged file is not read again in each turn. A project's file is
+ * marked as such.
+ */
+async function textOf(
+  { name, at, own }: File,
+  { files, permissions }: Ctx,
+  lastRead: Map<string, LastRead>,
+): Promise<string | undefined> {
+  const stamp = stampOf(at);
+  if (!stamp) return undefined;
+  const last = lastRead.get(at);
+  // a rule may deny it meanwhile
+  const mayRead = !own || permissions.judge("read", name).verdict === "allow";
+  if (last?.stamp === stamp && mayRead) return last.text;
+  // a link may leave the project
+  const bytes = own ? (await files.read(name)).bytes : fs.readFileSync(at);
+  const text = textIn(name, bytes);
+  const block = own && text ? `From ${name}, which this project brings:\n${text}` : text;
+  lastRead.set(at, { stamp, text: block });
+  return block;
+}
 
 /** The project's file hides the home's, even if it is empty. */
 function nearest(name: string, home: string, { root }: Pick<Ctx, "root">): File {

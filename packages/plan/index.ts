@@ -61,6 +61,11 @@ export default (zz: Zz) => {
     "first",
   );
 
+  planTool(zz, kept);
+  planCommand(zz, kept);
+};
+
+function planTool(zz: Zz, kept: Kept): void {
   zz.tool({
     name: PLAN,
     kind: "read",
@@ -81,9 +86,7 @@ export default (zz: Zz) => {
       return { text: tick(kept, done), data: kept.steps };
     },
   });
-
-  planCommand(zz, kept);
-};
+}
 
 /** Asks the person to approve, edit or refuse the plan. */
 async function present(kept: Kept, proposed: string[], ctx: Ctx): Promise<Result> {

@@ -78,6 +78,10 @@ export default (zz: Zz<typeof defaults>) => {
 };
 
 async function open(zz: Zz<typeof defaults>, url: string, named: string, ctx: Ctx) {
+  if (zz.configFault)
+    throw usage(
+      `Cannot use ${named}: ${zz.configFault}. Correct it, so that nothing goes elsewhere.`,
+    );
   const redis = ctx.service("redis");
   if (!redis)
     throw usage(

@@ -89,7 +89,7 @@ export default (zz: Zz<typeof defaults>) => {
         throw usage(
           "Cannot copy sessions: name two places, as in --store-copy files redis://host:6379.",
         );
-      return (await import("./copy.ts")).copySessions(
+      return (await import("./copy-sessions.ts")).copySessions(
         sessions.store(String(from)),
         sessions.store(to),
       );
@@ -99,6 +99,10 @@ export default (zz: Zz<typeof defaults>) => {
 
 /** The connection and its thread are made at the first question: a URL alone costs nothing. */
 function openStore(zz: Zz<typeof defaults>, url: string, home: string): SessionStore {
+  if (zz.configFault)
+    throw usage(
+      `Cannot use the store: ${zz.configFault}. Correct it, so that nothing goes elsewhere.`,
+    );
   const { where } = addressIn(zz, url, "the setting `store`");
   const { prefix, cluster, replicas, seconds, lock_seconds: lockSeconds } = zz.config;
   const password = passwordBy(zz, zz.config.key_command, "redis.key_command");

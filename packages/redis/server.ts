@@ -29,8 +29,7 @@ export function openServer(options: Options): Server {
     let reason: Error | undefined; // connect() itself only says that it failed
     client.on("error", (error) => void (reason = error));
     await client.connect().catch((error) => Promise.reject(reason ?? error));
-    if (client instanceof Cluster)
-      nodes = client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node);
+    nodes = nodesOf(client);
     const facts = await factsOf(client);
     refuseOld(facts);
     told ??= warningsOf(facts, options);
@@ -71,10 +70,7 @@ export function openServer(options: Options): Server {
 
   /** What is under way is not sent again later: zz has gone on without it. */
   function drop(): void {
-    const known =
-      client instanceof Cluster
-        ? client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node)
-        : [];
+    const known = nodesOf(client);
     if (known.length) nodes = known;
     client?.disconnect();
     client = undefined;
@@ -90,6 +86,11 @@ export async function nodeWith(client: Redis | Cluster, key: string): Promise<Re
   const node = client.nodes("master").find(isPrimary);
   if (!node) throw new TooLate(); // its news are not here yet
   return node;
+}
+
+function nodesOf(client: Redis | Cluster | undefined): Node[] {
+  if (!(client instanceof Cluster)) return [];
+  return client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node);
 }
 
 export function refuseOld({ major, version }: Facts): void {

@@ -1,8 +1,8 @@
 // The store as zz asks it: each question waits for the thread that talks with the server, so that
 // an entry is kept before anything acts on it.
-import fs from "node:fs";
 import type { SessionStore } from "zz";
-import { newOwner } from "./owner.ts";
+import { fileBeside } from "zz/text";
+import { newOwner } from "./lock-owner.ts";
 import type { Answered, Options, Question, Questions, TeamFiles } from "./protocol.ts";
 
 const GRACE = 5_000; // ms that the thread may take beyond what the server may
@@ -75,7 +75,7 @@ function startThread(options: Options) {
     process.getBuiltinModule("node:worker_threads");
   const shared = new Int32Array(new SharedArrayBuffer(4));
   const { port1: port, port2 } = new MessageChannel();
-  const worker = new Worker(workerFile(), {
+  const worker = new Worker(fileBeside(import.meta.url, "redis-worker")!, {
     workerData: { options, shared, port: port2 },
     transferList: [port2],
     execArgv: ["--no-warnings"],
@@ -111,12 +111,4 @@ function startThread(options: Options) {
 function resultOf({ value, failed }: Answered): unknown {
   if (failed !== undefined) throw new Error(failed);
   return value;
-}
-
-/** In dist/ it is next to the kernel; in the source it is here. */
-function workerFile(): URL {
-  const places = ["./worker.ts", "./redis-worker.js", "../redis-worker.js"].map(
-    (at) => new URL(at, import.meta.url),
-  );
-  return places.find((place) => fs.existsSync(place))!;
 }

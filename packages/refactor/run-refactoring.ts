@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Result } from "zz";
-import { isInside, plural, tryTo, visible } from "zz/text";
+import { fileBeside, isInside, plural, tryTo, visible } from "zz/text";
 import type { RefactorRequest } from "./project.ts";
 import type { PlannedChanges } from "./refactor-worker.ts";
 
@@ -124,7 +124,7 @@ async function planOf(
   { programs, permissions, signal, io }: Ctx,
 ): Promise<PlannedChanges> {
   const { promise, resolve, reject } = Promise.withResolvers<PlannedChanges>();
-  const child = programs.fork(workerFile(), {
+  const child = programs.fork(fileBeside(import.meta.url, "refactor-worker")!, {
     execArgv: [],
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
@@ -151,14 +151,6 @@ async function planOf(
     signal.removeEventListener("abort", stop);
     child.kill("SIGKILL");
   }
-}
-
-/** In dist/ it is next to the kernel, in the source it is here. */
-function workerFile(): URL {
-  const places = ["./refactor-worker.ts", "./refactor-worker.js", "../refactor-worker.js"].map(
-    (relativePath) => new URL(relativePath, import.meta.url),
-  );
-  return places.find((url) => fs.existsSync(url))!;
 }
 
 /**

@@ -13,6 +13,7 @@ import {
 
 const MAX_REMOVALS = 500;
 const UNUSED = new Set([6133, 6192, 6196, 6198, 6199]); // what TypeScript calls what nothing uses
+const FIX = "unusedIdentifier";
 
 export const organizeImports = (opened: OpenProject): Plan =>
   planEach(opened, "Organized the imports of", organizeFile);
@@ -43,16 +44,12 @@ function organizeFile({ service }: OpenProject, source: SourceFile): Edit[] {
   ]);
   const sorted = [...new Set(gaps)].sort((a, b) => a - b);
   // A blank line parts imports into groups, for TypeScript.
-  source.replaceWithText(
-    applyEdits(
-      text,
-      sorted.map((index) => ({ file, start: index, end: index, text: GAP })),
-    ),
-  );
+  const parts = sorted.map((index) => ({ file, start: index, end: index, text: GAP }));
+  setText(source, applyEdits(text, parts));
   const edits = editsOf(
     service.organizeImports({ type: "file", fileName: file }, styleOf(source), {}),
   );
-  source.replaceWithText(text);
+  setText(source, text);
   const back = (index: number) =>
     sorted.reduce((shifted, gap, i) => {
       const begin = gap + i * GAP.length;
@@ -66,11 +63,16 @@ function organizeFile({ service }: OpenProject, source: SourceFile): Edit[] {
     .filter(
       ({ start, end }) =>
         !fixed.some(
-          (declaration) => start < declaration.getEnd() && end > declaration.getPos() + 1,
+          (declaration) =>
+            start < declaration.getEnd() && end > gapBefore(text, declaration.getPos()),
         ),
     );
 }
 const GAP = "\n\n";
+
+/** replaceWithText() would turn CRLF into LF. */
+const setText = (source: SourceFile, newText: string) =>
+  source.applyTextChanges([{ span: { start: 0, length: source.getEnd() }, newText }]);
 
 /** The end of the line before, where something follows in another line. */
 function gapBefore(text: string, index: number): number {
@@ -98,14 +100,11 @@ const DIRECTIVE =
 function isForJsx(declaration: ImportDeclaration, source: SourceFile): boolean {
   if (!/x$/.test(source.getExtension()) && !source.getFilePath().endsWith(".js")) return false;
   const names = factoriesIn(source);
-  const bound = [declaration.getDefaultImport(), declaration.getNamespaceImport()].map((name) =>
-    name?.getText(),
-  );
-  bound.push(
-    ...declaration
-      .getNamedImports()
-      .map((name) => (name.getAliasNode() ?? name.getNameNode()).getText()),
-  );
+  const bound = [
+    declaration.getDefaultImport(),
+    declaration.getNamespaceImport(),
+    ...declaration.getNamedImports().map((name) => name.getAliasNode() ?? name.getNameNode()),
+  ].flatMap((name) => name?.getText() ?? []);
   const isJsx = (node: Node) =>
     Node.isJsxOpeningElement(node) ||
     Node.isJsxSelfClosingElement(node) ||
@@ -113,12 +112,12 @@ function isForJsx(declaration: ImportDeclaration, source: SourceFile): boolean {
   return bound.some((name) => names.has(name)) && source.getDescendants().some(isJsx);
 }
 
-function factoriesIn(source: SourceFile): Set<string | undefined> {
+function factoriesIn(source: SourceFile): Set<string> {
   const text = source.getFullText();
   const { jsx, jsxFactory, jsxFragmentFactory, reactNamespace } = source
     .getProject()
     .getCompilerOptions();
-  const pragmas = [...text.matchAll(/@jsx(?:Frag)?\s+([\w$]+)/g)].map(([, name]) => name);
+  const pragmas = [...text.matchAll(/@jsx(?:Frag)?\s+([\w$]+)/g)].map(([, name]) => name!);
   const isClassic = /@jsxRuntime\s+classic\b/.test(text) || pragmas.length > 0;
   const isAutomatic =
     /@jsxImportSource\s/.test(text) ||
@@ -126,7 +125,9 @@ function factoriesIn(source: SourceFile): Set<string | undefined> {
     jsx === ts.JsxEmit.ReactJSXDev;
   // where TypeScript itself makes the calls, it knows whom they need
   if (jsx === ts.JsxEmit.React || (isAutomatic && !isClassic)) return new Set();
-  const named = [jsxFactory, jsxFragmentFactory, reactNamespace].map((name) => name?.split(".")[0]);
+  const named = [jsxFactory, jsxFragmentFactory, reactNamespace].flatMap(
+    (name) => name?.split(".").slice(0, 1) ?? [],
+  );
   return new Set(["React", "h", "Fragment", ...pragmas, ...named]);
 }
 
@@ -141,10 +142,10 @@ function trimFile({ service }: OpenProject, source: SourceFile): Edit[] {
   for (let remaining = MAX_REMOVALS; remaining > 0; remaining--) {
     const edits = firstRemoval(service, source);
     if (!edits) break;
-    source.replaceWithText(applyEdits(source.getFullText(), edits));
+    setText(source, applyEdits(source.getFullText(), edits));
   }
   const newText = source.getFullText();
-  source.replaceWithText(text);
+  setText(source, text);
   return newText === text ? [] : [{ file, start: 0, end: text.length, text: newText }];
 }
 
@@ -164,8 +165,9 @@ function firstRemoval(service: ts.LanguageService, source: SourceFile): Edit[] |
       styleOf(source),
       {},
     );
-    const fix = fixes.find(({ fixId }) =>
-      /^unusedIdentifier_delete(Imports)?$/.test(String(fixId)),
+    // without a fixId where it is the only one of its kind in the file
+    const fix = fixes.find(
+      ({ fixName, description }) => fixName === FIX && !/^(Prefix|Replace) /.test(description),
     );
     if (fix) return editsOf(fix.changes);
   }

@@ -1,7 +1,7 @@
 // run_tests: runs the project's tests by run_command, and summarises the output.
 import type { Result, Zz } from "zz";
-import { commandFor } from "./find.ts";
-import { summarise } from "./read.ts";
+import { commandFor } from "./find-runner.ts";
+import { summarise } from "./read-results.ts";
 
 export const defaults = { seconds: 600 };
 export const settings = {

@@ -41,8 +41,11 @@ export const keyOf = (provider: string, ctx: Ctx): Secret | undefined =>
 
 /** Providers that need nothing but a key, the most common ones first. */
 export function othersWithKeys(ctx: Ctx): string[] {
+  const services = ctx.about.providers.flatMap(({ name, role }) =>
+    role === "service" ? name : [],
+  );
   const names = Object.keys(variables(ctx)).filter(
-    (name) => !USUAL.includes(name) && !AT_AN_ADDRESS.includes(name),
+    (name) => ![...USUAL, ...AT_AN_ADDRESS, ...services].includes(name),
   );
   return [...new Set([...FIRST.filter((name) => names.includes(name)), ...names.sort()])];
 }

@@ -13,6 +13,7 @@ export interface Person {
   wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>;
 }
 
+const CLEAR_ROW = "\r\x1b[K";
 const PERSON_LEFT = new Error("The person left.");
 
 /** Undefined if they left, with Ctrl+C, Ctrl+D or Escape. */
@@ -44,7 +45,6 @@ async function withPickers<T>(
   leave: () => void,
   act: (person: Person) => Promise<T>,
 ): Promise<T> {
-  const { stdout } = ctx.io;
   const stdin = ctx.io.stdin as NodeJS.ReadStream;
   const prompts = await import("@inquirer/prompts");
   const press = (_: unknown, key: { name?: string; ctrl?: boolean } = {}) => {
@@ -52,7 +52,28 @@ async function withPickers<T>(
     // a picker alone would hang on Ctrl+D
     if (name === "escape" || (ctrl && (name === "c" || name === "d"))) leave();
   };
-  const status = (text: string) => void stdout.write(`\r\x1b[K${text}`);
+  emitKeypressEvents(stdin);
+  stdin.on("keypress", press);
+  process.on("SIGINT", leave); // between two pickers the terminal turns Ctrl+C into a signal
+  try {
+    ctx.io.stdout.write(CLEAR_ROW);
+    return await act(pickers(ctx, { signal, leave, prompts }));
+  } finally {
+    stdin.off("keypress", press);
+    process.off("SIGINT", leave);
+  }
+}
+
+interface Picking {
+  signal: AbortSignal;
+  leave: () => void;
+  prompts: typeof import("@inquirer/prompts");
+}
+
+function pickers(ctx: Ctx, { signal, leave, prompts }: Picking): Person {
+  const { stdout } = ctx.io;
+  const stdin = ctx.io.stdin as NodeJS.ReadStream;
+  const status = (text: string) => void stdout.write(CLEAR_ROW + text);
   const context = {
     ...pickerStreams(stdin, stdout),
     signal,
@@ -60,50 +81,38 @@ async function withPickers<T>(
       return signal.aborted;
     },
   };
-  emitKeypressEvents(stdin);
-  stdin.on("keypress", press);
-  process.on("SIGINT", leave); // between two pickers the terminal turns Ctrl+C into a signal
-  try {
-    status("");
-    return await act({
-      signal,
-      say: ctx.note,
-      async pick(message, choices, standing) {
-        const rows = choices.map((choice) => ({
-          ...choice,
-          value: choice.name,
-          short: shownAfter(ctx, message, choice.name),
-        }));
-        const chosen = await pickRow(ctx.io, { message, rows, selected: standing, signal });
-        if (chosen === undefined) leave();
-        signal.throwIfAborted();
-        return chosen!;
-      },
-      line: (message, standing) =>
-        prompts.input(
-          { message: withBreak(ctx, message), ...(standing && { default: standing }) },
-          context,
-        ),
-      secret: (message) =>
-        prompts.password(
-          { message: withBreak(ctx, message), mask: "*", toggleMask: false },
-          context,
-        ),
-      async wait(text, work) {
-        stdin.setRawMode(true).resume(); // input is hidden meanwhile, and Escape is noticed
-        status(text);
-        try {
-          return await Promise.race([work(status), aborted(signal)]);
-        } finally {
-          stdin.pause().setRawMode(false);
-          status("");
-        }
-      },
-    });
-  } finally {
-    stdin.off("keypress", press);
-    process.off("SIGINT", leave);
-  }
+  return {
+    signal,
+    say: ctx.note,
+    async pick(message, choices, standing) {
+      const rows = choices.map((choice) => ({
+        ...choice,
+        value: choice.name,
+        short: shownAfter(ctx, message, choice.name),
+      }));
+      const chosen = await pickRow(ctx.io, { message, rows, selected: standing, signal });
+      if (chosen === undefined) leave();
+      signal.throwIfAborted();
+      return chosen!;
+    },
+    line: (message, standing) =>
+      prompts.input(
+        { message: withBreak(ctx, message), ...(standing && { default: standing }) },
+        context,
+      ),
+    secret: (message) =>
+      prompts.password({ message: withBreak(ctx, message), mask: "*", toggleMask: false }, context),
+    async wait(text, work) {
+      stdin.setRawMode(true).resume(); // input is hidden meanwhile, and Escape is noticed
+      status(text);
+      try {
+        return await Promise.race([work(status), aborted(signal)]);
+      } finally {
+        stdin.pause().setRawMode(false);
+        status("");
+      }
+    },
+  };
 }
 
 /** The picked name, clipped to the rest of the row. */

@@ -3,7 +3,7 @@
 import path from "node:path";
 import type { Ctx, Need, Result, Zz } from "zz";
 import { isInside } from "zz/text";
-import { FILE, realOf, type Skill } from "./find.ts";
+import { FILE, realOf, type Skill } from "./find-skills.ts";
 import { filesAt, install } from "./install.ts";
 import {
   activeSkills,
@@ -12,7 +12,7 @@ import {
   type SkillsPlugin,
   skillNamed,
   usable,
-} from "./prompt.ts";
+} from "./skills-in-prompt.ts";
 
 export const defaults = { list: 1_500, texts: 6_000, off: [] as string[] };
 const tokens = { type: "integer", minimum: 0, maximum: 1_000_000 };

@@ -13,7 +13,7 @@ import {
   realOf,
   type SkillCache,
   skillOf,
-} from "./find.ts";
+} from "./find-skills.ts";
 
 const MAX_FILES = 100; // of a skill
 const DIFF_LINES = 150; // a diff with no more than these is always shown whole

@@ -1,6 +1,6 @@
 // Which skills a message calls for: by a trigger or its name, exactly or nearly so. When in doubt,
 // a skill is left out, since the model sees every description and can read a skill by itself.
-import type { Skill } from "./find.ts";
+import type { Skill } from "./find-skills.ts";
 
 const MAX_MESSAGE_CHARS = 2_000; // from its end: attachments come before the typed text
 const MIN_FUZZY_CHARS = 6; // of a word that may be misspelt

@@ -2,7 +2,7 @@
 // Refuses what is not a schema, or what no answer can fit, before the model is asked.
 import fs from "node:fs";
 import path from "node:path";
-import { codeOf, errnoSentence, oneLine, tryTo, unknown, usage, wrongInSchema } from "zz/text";
+import { codeOf, errnoSentence, shortSchema, tryTo, usage, wrongInSchema } from "zz/text";
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -87,80 +87,8 @@ const KEYWORDS =
   /^(type|enum|const|not|if|\$\w+|(any|one|all)Of|\w*[pP]roperties|\w*[iI]tems|m(in|ax)\w+|pattern|format|required|title|default|definitions)$/;
 const NO_KEYWORD = "none of its words is one of JSON Schema's, such as 'type' or 'properties'";
 
-// The short form
-
-const TYPES: Record<string, string> = {
-  str: "string",
-  string: "string",
-  text: "string",
-  int: "integer",
-  integer: "integer",
-  float: "number",
-  number: "number",
-  bool: "boolean",
-  boolean: "boolean",
-  list: "array",
-};
-const FIELD =
-  /^([\p{L}_][\p{L}\p{N}_-]*)(?: (list of [^ :(?]+|[^ :(?]+))? ?(\?)? ?(?::(.*)|\((.*)\))?$/u;
-const TYPE_ALONE = /^ ?(list of \w+|\w+) ?(\?)?$/;
-
-/**
- * `name, age int, tags: list, note? (why it was bought)`: fields between commas, or one a line. A
- * field has a name, a type (text by default), `?` if it may be missing, and after a colon or in
- * brackets a description.
- */
-export function shortForm(text: string): JsonSchema {
-  const properties: Record<string, JsonSchema> = {};
-  const required: string[] = [];
-  for (const field of fieldsOf(text)) {
-    const [, name, typeText, optional, after, inside] = FIELD.exec(field) ?? [];
-    if (!name)
-      throw usage(
-        `Cannot use --schema: '${field}' is not a field. Write a name, a type and what it means: age int (in years).`,
-      );
-    if (Object.hasOwn(properties, name))
-      throw usage(`Cannot use --schema: '${name}' stands there twice. Leave one out.`);
-    const [, alone, alsoOptional] = (!typeText && TYPE_ALONE.exec(after ?? "")) || [];
-    const isType = alone !== undefined && Object.hasOwn(TYPES, alone.split(/\s/)[0]!);
-    const description = (isType ? "" : (after ?? inside ?? "")).trim();
-    properties[name] = {
-      ...typeOf(name, typeText ?? (isType ? alone : "text")),
-      ...(description && { description }),
-    };
-    if (!optional && !(isType && alsoOptional)) required.push(name);
-  }
-  return { type: "object", properties, required, additionalProperties: false };
-}
-
-/**
- * Splits a text into fields: at line breaks if it has any, otherwise at commas outside of brackets.
- */
-function fieldsOf(text: string): string[] {
-  const fields = [""];
-  let depth = 0;
-  for (const sign of text.includes("\n") ? "" : text) {
-    if (sign === "(") depth++;
-    if (sign === ")") depth = Math.max(0, depth - 1);
-    if (sign === "," && !depth) fields.push("");
-    else fields[fields.length - 1] += sign;
-  }
-  const lines = text.includes("\n")
-    ? text.split("\n").map((line) => line.trim().replace(/,$/, ""))
-    : fields;
-  return lines.map(oneLine).filter(Boolean);
-}
-
-function typeOf(name: string, typeText: string): JsonSchema {
-  const [word = "", , inner] = typeText.split(/\s+/);
-  for (const one of [word, inner])
-    if (one !== undefined && !Object.hasOwn(TYPES, one))
-      throw usage(
-        `Cannot use --schema: '${name}' cannot be read, since ${unknown("type", one, Object.keys(TYPES))}`,
-      );
-  if (word !== "list") return { type: TYPES[word] };
-  return { type: "array", items: { type: TYPES[inner ?? "text"] } };
-}
+/** The short form, in the words of the flag. */
+export const shortForm = (text: string): JsonSchema => shortSchema(text, "--schema");
 
 // Checks: what no answer can fit
 

@@ -143,17 +143,17 @@ const TOOLS: Omit<Tool, "run">[] = [
   {
     name: "get_dependencies",
     description:
-      "List what a file imports: files of the project, packages, Node's own modules, and what cannot be found. Without a path: the project's entry points, its most imported files and import cycles.",
+      "List what a file, or a folder from outside of it, imports: files of the project, packages, Node's own modules, and what cannot be found. Without a path: the project's entry points, its most imported files and import cycles.",
     aliases: ["dependencies", "find_dependencies", "get_imports"],
     also: { path: ["file", "file_path"] },
-    params: { path: "string? the file" },
+    params: { path: "string? the file or folder" },
   },
   {
     name: "get_dependents",
-    description: "List the files that import a file.",
+    description: "List the files that import a file, or from outside anything in a folder.",
     aliases: ["dependents", "find_dependents", "get_importers"],
     also: { path: ["file", "file_path"] },
-    params: { path: "string the file" },
+    params: { path: "string the file or folder" },
   },
   {
     name: "get_complexity",

@@ -2,9 +2,9 @@
 // meanwhile, every core is used, and the memory is freed with them (a thread keeps 100 MB after
 // 10,000 files).
 import type { ChildProcess } from "node:child_process";
-import fs from "node:fs";
 import os from "node:os";
 import type { Programs } from "zz";
+import { fileBeside } from "zz/text";
 import type { Page } from "./rows.ts";
 import { scratchPage } from "./store.ts";
 import type { ReadRequest, Rows } from "./symbols-worker.ts";
@@ -42,7 +42,7 @@ export async function readAll(
 
   function startReader(): ChildProcess {
     const { page, fd } = scratchPage();
-    const reader = programs.fork(workerFile(), {
+    const reader = programs.fork(fileBeside(import.meta.url, "symbols-worker")!, {
       execArgv: ["--max-semi-space-size=8"], // MB: there may be several of them
       serialization: "advanced",
       stdio: ["ignore", "ignore", "inherit", "ipc", fd], // the last: where it writes
@@ -69,12 +69,4 @@ export async function readAll(
     // if it cannot be sent, the reader has ended, which is reported
     if (batch.length) reader.send(request, () => {});
   }
-}
-
-/** In dist/ it is next to the kernel; in the source it is here. */
-function workerFile(): URL {
-  const places = ["./symbols-worker.ts", "./symbols-worker.js", "../symbols-worker.js"].map(
-    (relativePath) => new URL(relativePath, import.meta.url),
-  );
-  return places.find((url) => fs.existsSync(url))!;
 }

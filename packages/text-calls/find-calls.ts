@@ -1,17 +1,17 @@
 // Finds the calls in a text: first those after marks, anywhere in it; otherwise a whole text that
 // is nothing but calls.
 import type { Call } from "zz";
+import { readObjects } from "./call-shapes.ts";
 import { asCalls, type CheckedCall, checkCalls, MAX_CALLS, type Translate } from "./check-calls.ts";
 import { toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
 import { closerOf, isThinking, type Mark, marksIn } from "./marks.ts";
+import { isTalk, talkIn } from "./mentioned-calls.ts";
 import { readCall, readPythonic } from "./pythonic.ts";
-import { readObjects } from "./shapes.ts";
-import { matchAt, openSource, quotes } from "./source.ts";
-import { readBareHarmony, readUnmarked } from "./special.ts";
-import { isTalk, talkIn } from "./talk.ts";
+import { matchAt, openSource, quotes } from "./search-text.ts";
+import { readBareHarmony, readUnmarked } from "./special-tokens.ts";
+import { BLOCK_END } from "./tagged-calls.ts";
 import type { Piece, Source, Tool } from "./types.ts";
-import { BLOCK_END } from "./xml.ts";
 
 export interface FoundCalls {
   text: string; // the text before the markup

@@ -1,7 +1,7 @@
 // Calls in texts. A model whose API has no tools is asked for calls in words; calls that a reply
 // contains as text are read; and calls of other programs' tools become calls of zz's own before
 // they are shown, judged or saved (habits/). All of it loads on first use.
-import type { Call, ChatRequest, Ctx, Reply, Zz } from "zz";
+import type { Call, ChatRequest, Ctx, Reply, Result, Zz } from "zz";
 
 type Format = "auto" | "native" | "text";
 export const defaults: { format: Format } = { format: "auto" };
@@ -28,6 +28,22 @@ const NO_TOOLS =
 
 const MAX_SHOW_MS = 30_000; // a busy server may take long to describe a model
 
+type Parameters = { properties?: object; required?: string[] };
+/** With zz's name another program's arguments count for tools that only read. */
+async function callsMeant(call: Call, ctx: Ctx): Promise<Call[]> {
+  const { tools } = ctx.about;
+  const own = tools.find(({ name }) => name === call.name);
+  const { properties = {}, required = [] } = (own?.schema ?? {}) as Parameters;
+  const args = (call.args ?? {}) as object;
+  const isExact =
+    Object.keys(args).every((name) => Object.hasOwn(properties, name)) &&
+    required.every((name) => Object.hasOwn(args, name));
+  if (own && (own.kind !== "read" || isExact)) return [call];
+  const calls = await (await import("./habits/calls.ts")).ownCalls([call], tools, ctx);
+  const reads = ({ name }: Call) => tools.find((tool) => tool.name === name)?.kind === "read";
+  return own && !calls.every(reads) ? [call] : calls;
+}
+
 export default (zz: Zz<typeof defaults>) => {
   const translated = new WeakSet<Call>(); // calls from texts that were translated already
   const inWords = new Set<string>(); // models whose server refused tools
@@ -46,24 +62,10 @@ export default (zz: Zz<typeof defaults>) => {
 
   zz.service("toolNames", {
     own: async (name) => (await import("./habits/calls.ts")).ownName(name),
+    calls: callsMeant,
   });
   // a call that no model made: --call, a plugin's, an editor's
-  zz.wrap("call", async (call, next, ctx) => {
-    const { tools } = ctx.about;
-    if (tools.some(({ name }) => name === call.name)) return next(call);
-    const [first = call, ...more] = await (await import("./habits/calls.ts")).ownCalls(
-      [call],
-      tools,
-      ctx,
-    );
-    let result = await next(first);
-    for (const own of more) {
-      if (result.failed) break;
-      const { text, ...others } = await next(own);
-      result = { ...others, text: `${result.text}\n${text}` };
-    }
-    return result;
-  });
+  zz.wrap("call", callOwnTools);
 
   async function offer(
     request: ChatRequest,
@@ -94,6 +96,21 @@ export default (zz: Zz<typeof defaults>) => {
     return inWords.has(model) || (await about.model(model, true))?.tools === false;
   }
 };
+
+async function callOwnTools(
+  call: Call,
+  next: (call: Call) => Promise<Result>,
+  ctx: Ctx,
+): Promise<Result> {
+  const [first = call, ...more] = await callsMeant(call, ctx);
+  let result = await next(first);
+  for (const own of more) {
+    if (result.failed) break;
+    const { text, ...others } = await next(own);
+    result = { ...others, text: `${result.text}\n${text}` };
+  }
+  return result;
+}
 
 /** What a reply holds as text becomes calls; those are `translated` already. */
 async function rescueReply(

@@ -1,9 +1,16 @@
 // The table of marks that begin a call, each with its reader.
 
-import * as special from "./special.ts";
+import * as special from "./special-tokens.ts";
+import {
+  readBlock,
+  readFunction,
+  readInvoke,
+  readKimi3,
+  readMarked,
+  readNamedBlock,
+} from "./tagged-calls.ts";
 import { closerOf, OPENERS } from "./thinking.ts";
 import type { Reader } from "./types.ts";
-import { readBlock, readFunction, readInvoke, readKimi3, readMarked } from "./xml.ts";
 
 export interface Mark {
   marker: string; // a pattern without groups
@@ -20,6 +27,7 @@ const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, "
 export const MARKS: Mark[] = [
   // Hermes, Qwen, GLM, Granite 3.1, Hunyuan, Seed, LongCat: what follows the tag decides
   { marker: "<(?:longcat_|seed:)?tool_call>", hint: "tool_call", read: readBlock },
+  { marker: "<tool_call\\s{1,5}name\\s{0,5}=", hint: "tool_call", read: readNamedBlock }, // ipuaro
   { marker: "<tool_calls>", hint: "tool_call", read: readBlock },
   { marker: "<TOOLCALL>", hint: "TOOL", read: readBlock },
   { marker: "<toolcall>", hint: "<toolcall", read: readBlock },

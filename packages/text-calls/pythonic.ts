@@ -1,7 +1,7 @@
 // Calls in Python's syntax: [name(key="value", …), …]. They are read as literals, never run.
 import { toolFor } from "./coerce.ts";
 import { readLiteral, setField, skipSpace } from "./json.ts";
-import { matchAt } from "./source.ts";
+import { matchAt } from "./search-text.ts";
 import { MAX_CALLS, type Piece, type Raw, type Source } from "./types.ts";
 
 const HEAD = /((?:[A-Za-z_][\w]{0,99}\.){0,5}[A-Za-z_][\w-]{0,99})\s{0,10}\(/y;

@@ -1,6 +1,6 @@
 // Takes thinking, by the marks of each family, and the marks around an answer out of a text. The
 // kernel knows <think>.
-import { matchAt } from "./source.ts";
+import { matchAt } from "./search-text.ts";
 
 const PAIRS: [open: string, close: string][] = [
   ["<think>", "</think>"],

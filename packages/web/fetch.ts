@@ -13,8 +13,8 @@ import {
   plural,
   whyNotPublic,
 } from "zz/text";
+import { type Kind, kindOf, textFrom } from "./decode-answer.ts";
 import type { Config } from "./index.ts";
-import { type Kind, kindOf, textFrom } from "./text.ts";
 
 /** A page that was read. */
 export interface Page {
@@ -51,23 +51,16 @@ class Refused extends Error {
   exit = 4;
 }
 
+const moves = new AsyncLocalStorage<number>(); // redirects to other hosts so far
+
 export function openPages(zz: Zz<Config>): Pages {
   const kept = new Map<string, Page>();
-  const moves = new AsyncLocalStorage<number>(); // redirects to other hosts so far
 
   return {
     async read(url, start, ctx) {
       const page = kept.get(url.href) ?? (await load(url, ctx).catch(asValue));
       if (page instanceof Refused) return { text: page.message, failed: true, refused: true };
-      if (!(page instanceof Moved)) return shown(page, start);
-      const { to } = page;
-      const count = moves.getStore() ?? 0;
-      if (count >= MAX_MOVES)
-        throw fault(`Cannot fetch '${url}': it leads from host to host without end.`);
-      const result = await moves.run(count + 1, () =>
-        ctx.call("web_fetch", { url: to.href, start }),
-      );
-      return { ...result, text: `${url.host} has moved this to ${to.href}.\n${result.text}` };
+      return page instanceof Moved ? follow(url, page, start, ctx) : shown(page, start);
     },
   };
 
@@ -108,25 +101,34 @@ export function openPages(zz: Zz<Config>): Pages {
         .filter(Boolean)
         .join(" ");
       const page = { ...read, url: last.href, kind: contentKind, cut };
-      return isBroken ? page : keep(page, url.href);
+      return isBroken ? page : keep(kept, page, url.href);
     } catch (error) {
       if (!limit.aborted || ctx.signal.aborted) throw error;
       throw cannot(`it took longer than ${plural(seconds, "second")} ("web.seconds").`);
     }
   }
+}
 
-  /** Keeps a page for the rest of the session, and drops the oldest ones over the limit. */
-  function keep(page: Page, under: string): Page {
-    kept.set(under, page);
-    let size = 0;
-    for (const { text } of kept.values()) size += text.length;
-    for (const [name, { text }] of kept) {
-      if (size <= MAX_KEPT_CHARS || name === under) break;
-      kept.delete(name);
-      size -= text.length;
-    }
-    return page;
+/** Asks for the page where it has moved to, through the gate. */
+async function follow(url: URL, { to }: Moved, start: number, ctx: Ctx): Promise<Result> {
+  const count = moves.getStore() ?? 0;
+  if (count >= MAX_MOVES)
+    throw fault(`Cannot fetch '${url}': it leads from host to host without end.`);
+  const result = await moves.run(count + 1, () => ctx.call("web_fetch", { url: to.href, start }));
+  return { ...result, text: `${url.host} has moved this to ${to.href}.\n${result.text}` };
+}
+
+/** Keeps a page for the rest of the session, and drops the oldest ones over the limit. */
+function keep(kept: Map<string, Page>, page: Page, under: string): Page {
+  kept.set(under, page);
+  let size = 0;
+  for (const { text } of kept.values()) size += text.length;
+  for (const [name, { text }] of kept) {
+    if (size <= MAX_KEPT_CHARS || name === under) break;
+    kept.delete(name);
+    size -= text.length;
   }
+  return page;
 }
 
 function asValue(error: unknown): Moved | Refused {

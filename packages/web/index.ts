@@ -8,6 +8,7 @@ export const defaults = { seconds: 30, megabytes: 3, engine: "", key: "", url: "
 export const settings = {
   schema: {
     type: "object",
+    additionalProperties: false,
     properties: {
       seconds: {
         type: "number",

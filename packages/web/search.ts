@@ -16,11 +16,15 @@ const ADDRESSES = {
 const VARIABLES = { brave: "BRAVE_API_KEY", tavily: "TAVILY_API_KEY" };
 const MAX_HIT_CHARS = 400;
 
-/** The search engine, its address and its key; undefined if none is set up. */
+/** The search engine, its address and its key; undefined if none is set up, or not understood. */
 export function engineOf({
   config,
+  configFault,
   io,
-}: Pick<Zz<Config>, "config" | "io">): { engine: Engine; url: string; key: string } | undefined {
+}: Pick<Zz<Config>, "config" | "configFault" | "io">):
+  | { engine: Engine; url: string; key: string }
+  | undefined {
+  if (configFault) return undefined;
   const keyOf = (engine: Engine) =>
     (config.engine === engine && config.key) ||
     (engine === "searxng" ? "" : (io.variable(VARIABLES[engine]) ?? ""));

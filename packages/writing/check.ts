@@ -4,8 +4,8 @@
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "zz";
 import { usage } from "zz/text";
+import { contractFiles } from "./locate-zz.ts";
 import { messageOf, type Opened, openProgram, ownFiles, ts } from "./program.ts";
-import { contractFiles } from "./where.ts";
 
 export interface Problem {
   file: string;
@@ -26,6 +26,10 @@ const NOT_FOUND = 2307; // a module that was not found
 const WITHOUT_NODE = [2503, 2694, 2709]; // a type from an unknown module
 const UNTYPED = (code: number): boolean => code >= 7005 && code <= 7053;
 const TEST = /\.test\.\w+$/; // tests have no default export, and test() need not be awaited
+const NOT_AWAITED =
+  "This promise is not awaited. Put 'await' before it, or 'void' if that is intended.";
+const NO_TYPE =
+  "is not a type of a parameter: write string, number, integer or boolean, with [] and ? as needed, then a space and what it is.";
 const WITH_NAME = ["tool", "command", "layer", "flag", "provider", "key"];
 
 export interface Checked {
@@ -183,25 +187,14 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   return problems;
 
   function visit(node: ts.Node): void {
-    if (ts.isExpressionStatement(node) && !TEST.test(source.fileName))
-      checkAwaited(node.expression);
+    if (
+      ts.isExpressionStatement(node) &&
+      !TEST.test(source.fileName) &&
+      isUnawaited(node.expression, checker)
+    )
+      report(node, NOT_AWAITED);
     if (ts.isCallExpression(node)) checkRegistered(node);
     ts.forEachChild(node, visit);
-  }
-
-  function checkAwaited(node: ts.Expression): void {
-    if (!ts.isCallExpression(node) || !isPromise(checker.getTypeAtLocation(node))) return;
-    const last = ts.isPropertyAccessExpression(node.expression) ? node.expression.name.text : "";
-    if (last === "catch" || (last === "then" && node.arguments.length > 1)) return;
-    report(
-      node,
-      "This promise is not awaited. Put 'await' before it, or 'void' if that is intended.",
-    );
-  }
-
-  function isPromise(type: ts.Type): boolean {
-    if (type.isUnion()) return type.types.some(isPromise);
-    return ["Promise", "PromiseLike"].includes(type.getSymbol()?.name ?? "");
   }
 
   function checkRegistered({ expression, arguments: [argument] }: ts.CallExpression): void {
@@ -217,7 +210,8 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     const name = fieldOf(argument, "name");
     if (name && ts.isStringLiteralLike(name)) checkGivenName(verb, name);
     const params = fieldOf(argument, "params");
-    if (verb === "tool" && params && ts.isObjectLiteralExpression(params)) shorthand(params);
+    if (verb === "tool" && params && ts.isObjectLiteralExpression(params))
+      for (const type of wrongTypes(params)) report(type, `'${type.text}' ${NO_TYPE}`);
   }
 
   function checkGivenName(verb: string, node: ts.StringLiteralLike): void {
@@ -232,27 +226,30 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
       );
     seenNames.add(node.text);
   }
+}
 
-  /** Checks parameters in the short form; in JSON Schema, `type` is "object". */
-  function shorthand(params: ts.ObjectLiteralExpression): void {
-    if (
-      fieldOf(params, "properties") ||
-      fieldOf(params, "type")?.getText(source).slice(1, -1) === "object"
-    )
-      return;
-    for (const property of params.properties) {
-      if (!ts.isPropertyAssignment(property) || !ts.isStringLiteralLike(property.initializer))
-        continue;
-      if (!SHORTHAND.test(property.initializer.text))
-        report(
-          property.initializer,
-          `'${property.initializer.text}' is not a type of a parameter: write string, number, integer or boolean, with [] and ? as needed, then a space and what it is.`,
-        );
-    }
-  }
+function isUnawaited(node: ts.Expression, checker: ts.TypeChecker): boolean {
+  if (!ts.isCallExpression(node) || !isPromise(checker.getTypeAtLocation(node))) return false;
+  const last = ts.isPropertyAccessExpression(node.expression) ? node.expression.name.text : "";
+  return last !== "catch" && (last !== "then" || node.arguments.length < 2);
+}
 
-  function fieldOf(object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
-    const property = object.properties.find((member) => member.name?.getText(source) === name);
-    return property && ts.isPropertyAssignment(property) ? property.initializer : undefined;
-  }
+function isPromise(type: ts.Type): boolean {
+  if (type.isUnion()) return type.types.some(isPromise);
+  return ["Promise", "PromiseLike"].includes(type.getSymbol()?.name ?? "");
+}
+
+/** The types of parameters in the short form that are none; in JSON Schema, `type` is "object". */
+function wrongTypes(params: ts.ObjectLiteralExpression): ts.StringLiteralLike[] {
+  if (fieldOf(params, "properties") || fieldOf(params, "type")?.getText().slice(1, -1) === "object")
+    return [];
+  return params.properties
+    .flatMap((property) => (ts.isPropertyAssignment(property) ? property.initializer : []))
+    .filter(ts.isStringLiteralLike)
+    .filter(({ text }) => !SHORTHAND.test(text));
+}
+
+function fieldOf(object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
+  const property = object.properties.find((member) => member.name?.getText() === name);
+  return property && ts.isPropertyAssignment(property) ? property.initializer : undefined;
 }

@@ -2,13 +2,15 @@
 // the time.
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import type { Clock, Ctx, Programs } from "zz";
-import { tryTo, usage } from "zz/text";
+import { fileBeside, tryTo, usage } from "zz/text";
 import type { Checked, Problem } from "./check.ts";
-import type { Order, Outcome } from "./worker.ts";
+import type { Order, Outcome } from "./writing-worker.ts";
 
 type Asking = Pick<Ctx, "permissions"> & { signal?: AbortSignal };
+type Waiting = PromiseWithResolvers<Checked>;
 export interface Checker {
   check(file: string, by: Asking, text?: string): Promise<Checked>;
   close(): void;
@@ -36,42 +38,32 @@ export function openChecker(programs: Programs, clock: Clock): Checker {
 }
 
 function startChecker(programs: Programs, clock: Clock): Checker {
-  const waiting = new Map<
-    number,
-    { resolve(checked: Checked): void; reject(error: Error): void }
-  >();
-  let worker: Promise<ChildProcess> | undefined;
+  const waiting = new Map<number, Waiting>();
   let running: ChildProcess | undefined;
   let cancelEnd = () => {}; // of a process without a check
   let count = 0;
   return { check, close };
 
-  async function check(
-    file: string,
-    { permissions, signal }: Asking,
-    text?: string,
-  ): Promise<Checked> {
+  async function check(file: string, by: Asking, text?: string): Promise<Checked> {
+    const { permissions, signal } = by;
     cancelEnd();
-    const { promise, resolve, reject } = Promise.withResolvers<Checked>();
+    const asked = Promise.withResolvers<Checked>();
     const id = ++count;
-    waiting.set(id, { resolve, reject });
+    waiting.set(id, asked);
     const late = () =>
       fail(new Error(`Cannot check '${file}': it took longer than ${MAX_CHECK_MS / 1_000} s.`));
     const cancelLimit = clock.timer(MAX_CHECK_MS, late);
-    const stop = () => reject(signal!.reason);
+    const stop = () => asked.reject(signal!.reason);
     signal?.addEventListener("abort", stop, { once: true });
     try {
       signal?.throwIfAborted();
-      worker ??= start();
-      const child = await worker;
-      // the process was ended meanwhile, and this check was told
-      if (child !== running) return await promise;
-      if (child.connected)
-        child.send({ id, file, rules: permissions.compiler(), text } satisfies Order);
+      running ??= start();
+      if (running.connected)
+        running.send({ id, file, rules: permissions.compiler(), text } satisfies Order);
       else fail(new Error(`Cannot check '${file}': the process for it ended. Try again.`));
-      return await promise;
+      return await asked.promise;
     } finally {
-      promise.catch(() => {});
+      asked.promise.catch(() => {});
       waiting.delete(id);
       cancelLimit();
       signal?.removeEventListener("abort", stop);
@@ -79,26 +71,14 @@ function startChecker(programs: Programs, clock: Clock): Checker {
     }
   }
 
-  async function start(): Promise<ChildProcess> {
-    const os = await import("node:os");
-    const child = programs.fork(workerFile(), {
-      execArgv: [],
-      stdio: ["ignore", "ignore", "ignore", "ipc"],
-    });
-    running = child;
+  function start(): ChildProcess {
+    const child = forkWorker(programs);
     process.once("exit", close);
-    if (child.pid) tryTo(() => os.setPriority(child.pid!, LOW_PRIORITY));
-    child.on("message", ({ id, checked, failure }: Outcome) => {
-      const asked = waiting.get(id);
-      if (checked) asked?.resolve(checked);
-      else asked?.reject(new Error(failure));
-    });
+    child.on("message", (outcome: Outcome) => settle(waiting.get(outcome.id), outcome));
     child.on("error", (error) => {
       if (child === running) fail(error); // not the checks of the process after it
     });
     child.on("exit", close);
-    child.unref();
-    child.channel?.unref();
     return child;
   }
 
@@ -112,16 +92,24 @@ function startChecker(programs: Programs, clock: Clock): Checker {
     cancelEnd();
     process.off("exit", close);
     running?.removeAllListeners("exit").kill("SIGKILL");
-    running = worker = undefined;
+    running = undefined;
   }
 }
 
-/** In dist/ it is next to the kernel, in the source it is here. */
-function workerFile(): URL {
-  const places = ["./worker.ts", "./writing-worker.js", "../writing-worker.js"].map(
-    (relativePath) => new URL(relativePath, import.meta.url),
-  );
-  return places.find((candidate) => fs.existsSync(candidate))!;
+function settle(asked: Waiting | undefined, { checked, failure }: Outcome): void {
+  if (checked) asked?.resolve(checked);
+  else asked?.reject(new Error(failure));
+}
+
+function forkWorker(programs: Programs): ChildProcess {
+  const child = programs.fork(fileBeside(import.meta.url, "writing-worker")!, {
+    execArgv: [],
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+  });
+  if (child.pid) tryTo(() => os.setPriority(child.pid!, LOW_PRIORITY));
+  child.unref();
+  child.channel?.unref();
+  return child;
 }
 
 /** The plugin's file for a path, or for the name of one in the home; for a folder, its index. */

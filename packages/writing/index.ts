@@ -49,7 +49,7 @@ export default (zz: Zz) => {
     group: "the model's tools",
     description: "make each exported TypeScript function a tool, for this run",
     set: async (codeOrFile) =>
-      (await import("./functions.ts")).addFunctions(zz, String(codeOrFile)),
+      (await import("./functions-as-tools.ts")).addFunctions(zz, String(codeOrFile)),
   });
   zz.command({
     name: "plugin",
@@ -61,50 +61,50 @@ export default (zz: Zz) => {
     },
     group: "settings",
     complete,
-    run: runCommand,
+    run: (typed, ctx) => runCommand(typed, ctx, checker),
   });
   addWriteTool(zz, checker);
   watchTypes(zz, checker);
-
-  async function runCommand(typed: string, ctx: Ctx): Promise<void> {
-    const [verb, ...words] = typed.trim().split(/\s+/);
-    const nameOrFile = words.join(" ");
-    if (verb === "new" && nameOrFile)
-      return ctx.note((await (await import("./scaffold.ts")).create(nameOrFile, ctx)).text);
-    if (verb !== "check" || !nameOrFile)
-      throw usage(
-        `Cannot run '/plugin${typed && ` ${typed}`}': use /plugin new NAME, or /plugin check NAME|FILE.`,
-      );
-    const { fileOf } = await import("./checker.ts");
-    const plugin = ctx.about.plugins.find(({ name }) => name === nameOrFile);
-    if (plugin?.from === "zz") throw usage(`Cannot check '${nameOrFile}': it is zz's own.`);
-    const file = fileOf(plugin?.file ?? nameOrFile, ctx);
-    const checked = await (await checker()).check(file, ctx);
-    ctx.note((await checkResult(nameOrFile, file, checked, ctx)).text);
-  }
-
-  function complete(typed: string, { about }: Ctx): Choice[] {
-    const verbs = [
-      { name: "new ", description: "write one to start from" },
-      { name: "check ", description: "its types, and whether it loads" },
-    ];
-    const ownPlugins = about.plugins.filter(({ from }) => from !== "zz");
-    return [
-      ...verbs,
-      ...(typed.startsWith("check ")
-        ? ownPlugins.map(({ name }) => ({ name: `check ${name}` }))
-        : []),
-    ].filter(({ name }) => name.startsWith(typed) && name !== typed);
-  }
-
-  async function checkResult(
-    shownName: string,
-    file: string,
-    checked: Checked,
-    ctx: Ctx,
-  ): Promise<Result> {
-    const { resultOf } = await import("./result.ts");
-    // like the loader
-    return resultOf(shownName, file, checked, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10);
-  }
 };
+
+async function runCommand(typed: string, ctx: Ctx, checker: () => Promise<Checker>): Promise<void> {
+  const [verb, ...words] = typed.trim().split(/\s+/);
+  const nameOrFile = words.join(" ");
+  if (verb === "new" && nameOrFile)
+    return ctx.note((await (await import("./scaffold.ts")).create(nameOrFile, ctx)).text);
+  if (verb !== "check" || !nameOrFile)
+    throw usage(
+      `Cannot run '/plugin${typed && ` ${typed}`}': use /plugin new NAME, or /plugin check NAME|FILE.`,
+    );
+  const { fileOf } = await import("./checker.ts");
+  const plugin = ctx.about.plugins.find(({ name }) => name === nameOrFile);
+  if (plugin?.from === "zz") throw usage(`Cannot check '${nameOrFile}': it is zz's own.`);
+  const file = fileOf(plugin?.file ?? nameOrFile, ctx);
+  const checked = await (await checker()).check(file, ctx);
+  ctx.note((await checkResult(nameOrFile, file, checked, ctx)).text);
+}
+
+function complete(typed: string, { about }: Ctx): Choice[] {
+  const verbs = [
+    { name: "new ", description: "write one to start from" },
+    { name: "check ", description: "its types, and whether it loads" },
+  ];
+  const ownPlugins = about.plugins.filter(({ from }) => from !== "zz");
+  return [
+    ...verbs,
+    ...(typed.startsWith("check ")
+      ? ownPlugins.map(({ name }) => ({ name: `check ${name}` }))
+      : []),
+  ].filter(({ name }) => name.startsWith(typed) && name !== typed);
+}
+
+async function checkResult(
+  shownName: string,
+  file: string,
+  checked: Checked,
+  ctx: Ctx,
+): Promise<Result> {
+  const { resultOf } = await import("./print-check.ts");
+  // like the loader
+  return resultOf(shownName, file, checked, ctx, Number(ctx.io.variable("ZZ_LOAD_LIMIT")) || 10);
+}

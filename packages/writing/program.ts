@@ -8,7 +8,7 @@ import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
 import { tryTo } from "zz/text";
-import { contractFiles, packageAt, packageFolder } from "./where.ts";
+import { contractFiles, packageAt, packageFolder } from "./locate-zz.ts";
 
 export { ts };
 
@@ -60,15 +60,32 @@ export function openProgram(
   texts: ReadonlyMap<string, string> = new Map(),
   gate: CompilerGate = OPEN_GATE,
 ): Opened {
-  const zzFolder = packageFolder();
   const node = packageAt("@types/node");
+  const options = optionsFor(node);
   const libs = new Map(getLibFiles().map(({ fileName, text }) => [LIB + fileName, text]));
   if (!node) libs.set(NODE_FILE, NODE);
-  // where npm has put them
-  const libraries = `${node ? path.dirname(path.dirname(node)) : path.join(zzFolder, "node_modules")}/`;
-  const options = optionsFor(node);
+  const host = createHost(files, { texts, libs, gate });
+  const resolver = resolveImports(files[0]!, { host, options, node, gate });
+  host.resolveModuleNameLiterals = (names, from) =>
+    names.map(({ text }) => resolver.resolve(text, from));
+  const program = ts.createProgram({
+    rootNames: [...(node ? [] : [NODE_FILE]), ...files],
+    options,
+    host,
+  });
+  const { unread, misnamed } = resolver;
+  return { program, checker: program.getTypeChecker(), knowsNode: Boolean(node), unread, misnamed };
+}
+
+interface Readable {
+  texts: ReadonlyMap<string, string>;
+  libs: ReadonlyMap<string, string>;
+  gate: CompilerGate;
+}
+
+/** The files as the compiler may see them. */
+function createHost(files: string[], { texts, libs, gate }: Readable): ts.CompilerHost {
   const folders = new Set([...texts.keys()].map((file) => path.dirname(file)));
-  const [unread, misnamed] = [new Set<string>(), new Map<string, string>()];
   const providedText = (file: string) => texts.get(file) ?? libs.get(file);
   const textAt = (file: string) =>
     providedText(file) ?? (isThere(file) && gate.mayRead(file) ? fromDisk(file) : undefined);
@@ -78,7 +95,7 @@ export function openProgram(
   const namedFiles = [...files, ...contractFiles()];
   const isAbove = (folder: string) =>
     namedFiles.some((file) => file.startsWith(`${folder.replace(/\/$/, "")}/`));
-  const host: ts.CompilerHost = {
+  return {
     fileExists: (file) =>
       providedText(file) !== undefined || (isThere(file) && gate.mayLookUp(file)),
     directoryExists: once(
@@ -105,17 +122,29 @@ export function openProgram(
     useCaseSensitiveFileNames: () => true,
     getNewLine: () => "\n",
     writeFile: () => {},
-    resolveModuleNameLiterals: (names, from) => names.map(({ text }) => resolve(text, from)),
   };
-  const cache = ts.createModuleResolutionCache(path.dirname(files[0]!), (file) => file, options);
-  const program = ts.createProgram({
-    rootNames: [...(node ? [] : [NODE_FILE]), ...files],
-    options,
-    host,
-  });
-  return { program, checker: program.getTypeChecker(), knowsNode: Boolean(node), unread, misnamed };
+}
 
-  function resolve(name: string, from: string): ts.ResolvedModuleWithFailedLookupLocations {
+interface Resolution extends ts.ResolvedModuleWithFailedLookupLocations {
+  failedLookupLocations?: string[];
+}
+interface Resolving {
+  host: ts.CompilerHost;
+  options: ts.CompilerOptions;
+  node: string | undefined;
+  gate: CompilerGate;
+}
+
+/** Where imports lead, and which of them are unread or misnamed. */
+function resolveImports(main: string, { host, options, node, gate }: Resolving) {
+  const zzFolder = packageFolder();
+  // where npm has put them
+  const libraries = `${node ? path.dirname(path.dirname(node)) : path.join(zzFolder, "node_modules")}/`;
+  const cache = ts.createModuleResolutionCache(path.dirname(main), (file) => file, options);
+  const [unread, misnamed] = [new Set<string>(), new Map<string, string>()];
+  return { unread, misnamed, resolve };
+
+  function resolve(name: string, from: string): Resolution {
     // in Node's types
     if (isBuiltin(name)) return { resolvedModule: undefined, failedLookupLocations: [] } as any;
     const isLibrary = from.startsWith(libraries) && DECLARATION.test(from);
@@ -123,7 +152,7 @@ export function openProgram(
     const leadFile = lead?.resolvedModule?.resolvedFileName;
     if (leadFile && host.fileExists(leadFile)) return lead!;
     const isProvided = PROVIDED.test(name) && !from.includes("/node_modules/");
-    const resolution = ts.resolveModuleName(
+    const resolution: Resolution = ts.resolveModuleName(
       name,
       isProvided ? path.join(zzFolder, "zz.ts") : from,
       options,
@@ -136,9 +165,8 @@ export function openProgram(
     const isNear = /^\.\.?(\/|$)/.test(name) && !/\/node_modules\/|\.d\.[cm]?ts$/.test(from);
     if (file && isNear && !host.fileExists(path.resolve(path.dirname(from), name)))
       misnamed.set(`${from}\n${name}`, file);
-    if (!resolution.resolvedModule) leadsOut(name, from, resolution);
-    if (!isProvided || !source || resolution.resolvedModule?.resolvedFileName.endsWith(".d.ts"))
-      return resolution;
+    if (!file && leadsOut(name, resolution, gate)) unread.add(`${from}\n${name}`);
+    if (!isProvided || !source || file?.endsWith(".d.ts")) return resolution;
     const resolvedFileName = path.join(zzFolder, source); // if zz was not built
     return {
       ...resolution,
@@ -149,20 +177,16 @@ export function openProgram(
       },
     };
   }
+}
 
-  function leadsOut(name: string, from: string, resolution: object): void {
-    const { failedLookupLocations = [] } = resolution as { failedLookupLocations?: string[] };
-    for (const tried of failedLookupLocations) {
-      if (
-        tried.endsWith("/package.json") ||
-        tried.includes("/node_modules/") ||
-        gate.mayLookUp(tried)
-      )
-        continue;
-      gate.leadsOut(name, tried);
-      unread.add(`${from}\n${name}`);
-    }
-  }
+/** Whether an import may lead to what may not be looked up; the gate keeps where. */
+function leadsOut(name: string, resolution: Resolution, gate: CompilerGate): boolean {
+  const { failedLookupLocations = [] } = resolution;
+  const hidden = failedLookupLocations.filter(
+    (tried) => !/\/package\.json$|\/node_modules\//.test(tried) && !gate.mayLookUp(tried),
+  );
+  for (const tried of hidden) gate.leadsOut(name, tried);
+  return hidden.length > 0;
 }
 
 /** Asks once for each text: during one check the disk counts as unchanged. */
@@ -200,6 +224,7 @@ function optionsFor(node: string | undefined): ts.CompilerOptions {
     moduleResolution: ts.ModuleResolutionKind.Bundler,
     lib: ["lib.esnext.d.ts", node ? "lib.dom.iterable.d.ts" : "lib.dom.d.ts"],
     strict: true,
+    noImplicitAny: Boolean(node), // what Node calls back with is known by its types alone
     noFallthroughCasesInSwitch: true,
     verbatimModuleSyntax: true,
     allowImportingTsExtensions: true,

@@ -3,8 +3,8 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
-import { makeFolder, tryTo, usage } from "zz/text";
-import { checkName, diskReason, packageAt, packageFolder, pluginFile } from "./where.ts";
+import { makeFolder, removeTree, temporaryFolder, tryTo, usage } from "zz/text";
+import { checkName, diskReason, packageAt, packageFolder, pluginFile } from "./locate-zz.ts";
 
 /** Packages that plugins in the home can import. */
 const LINKED_PACKAGES = ["zod", "typebox", "@types/node"];
@@ -23,7 +23,7 @@ const TSCONFIG = {
   include: ["plugins"],
 };
 
-export function create(name: string, ctx: Ctx): Result {
+export async function create(name: string, ctx: Ctx): Promise<Result> {
   const { home } = ctx.about;
   checkName(CANNOT, name, ctx);
   const refuse = (reason: string) => usage(`${CANNOT} '${name}': ${reason}`);
@@ -38,10 +38,11 @@ export function create(name: string, ctx: Ctx): Result {
     ctx.about.commands.some((command) => command.name === name);
   if (isTaken) throw refuse("a tool or a command already has that name. Choose another name.");
   const created: string[] = [];
+  let missing = "";
   try {
     write(file, pluginText(name, word));
     write(test, testText(name, word));
-    if (home !== packageFolder()) helpEditor(home, write, link);
+    if (home !== packageFolder()) missing = await helpEditor(ctx, write, link);
   } catch (error) {
     for (const line of created) fs.rmSync(line.split(" -> ")[0]!, { force: true });
     throw refuse(diskReason(error));
@@ -53,6 +54,7 @@ export function create(name: string, ctx: Ctx): Result {
     `  edit ${path.basename(file)}: at the prompt of zz, what you save is live before your next message`,
     `  zz --check-plugin ${quoted(file)}`,
     `  node --test ${quoted(test)}`,
+    ...(missing ? [missing] : []),
   ].join("\n");
   return { text, data: { name, file, test, made: created } };
 
@@ -72,18 +74,18 @@ const CANNOT = "Cannot make plugin";
 
 /**
  * Gives editors the types, wherever the home is. Existing files stay, except for dangling links: zz
- * has moved.
+ * has moved. Returns what to do about Node's types if they could not be had.
  */
-function helpEditor(
-  home: string,
+async function helpEditor(
+  ctx: Ctx,
   write: (newFile: string, text: string) => void,
   link: (linkPath: string, to: string) => void,
-): void {
+): Promise<string> {
+  const { home } = ctx.about;
   const config = path.join(home, "tsconfig.json");
   const { types, ...others } = TSCONFIG.compilerOptions;
-  const options = packageAt("@types/node")
-    ? TSCONFIG.compilerOptions
-    : { ...others, lib: [...others.lib, "dom"] };
+  const hasNode = Boolean(packageAt("@types/node")) || (await fetchNodeTypes(ctx, write));
+  const options = hasNode ? TSCONFIG.compilerOptions : { ...others, lib: [...others.lib, "dom"] };
   if (!fs.existsSync(config))
     write(config, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
   for (const name of ["zz", ...LINKED_PACKAGES]) {
@@ -92,6 +94,54 @@ function helpEditor(
     if (!to || fs.existsSync(linked)) continue;
     fs.rmSync(linked, { force: true });
     link(linked, to);
+  }
+  if (hasNode) return "";
+  return `Node's types could not be fetched. An editor misses them in the test: ${NODE_TYPES} of npm has them.`;
+}
+
+const NODE_TYPES = `@types/node@${process.versions.node.split(".")[0]}`;
+const FETCH_MS = 60_000;
+/**
+ * Node's types, which an installed zz lacks, as a package of the home. npm fetches them elsewhere:
+ * in the home it would remove the links to zz's packages.
+ */
+async function fetchNodeTypes(
+  { about: { home }, programs }: Ctx,
+  write: (newFile: string, text: string) => void,
+): Promise<boolean> {
+  const modules = path.join(home, "node_modules");
+  if (fs.existsSync(path.join(modules, "@types", "node"))) return true;
+  const work = temporaryFolder("types");
+  try {
+    const args = "install --ignore-scripts --no-audit --no-fund --no-save".split(" ");
+    const isFetched = await new Promise<boolean>((done) => {
+      const npm = programs.start("npm", [...args, NODE_TYPES], {
+        cwd: work,
+        stdio: "ignore",
+        timeout: FETCH_MS,
+      });
+      npm.on("error", () => done(false));
+      npm.on("exit", (code) => done(code === 0));
+    });
+    if (!isFetched) return false;
+    for (const name of ["@types/node", "undici-types"]) {
+      const from = path.join(work, "node_modules", name);
+      if (fs.existsSync(from))
+        fs.cpSync(from, path.join(modules, name), { recursive: true, force: true });
+    }
+    const manifest = path.join(home, "package.json");
+    const [, version = ""] = NODE_TYPES.split("@types/node@");
+    const devDependencies = { "@types/node": `^${version}` };
+    if (!fs.existsSync(manifest))
+      write(
+        manifest,
+        `${JSON.stringify({ private: true, type: "module", devDependencies }, null, 2)}\n`,
+      );
+    return true;
+  } catch {
+    return false; // there is no npm
+  } finally {
+    removeTree(work);
   }
 }
 

@@ -6,7 +6,7 @@ import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";
 import { plural, sentenceOf } from "zz/text";
 import type { Checker } from "./checker.ts";
-import { checkName, pluginFile } from "./where.ts";
+import { checkName, pluginFile } from "./locate-zz.ts";
 
 type Args = { name: string; code: string };
 
@@ -28,7 +28,12 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
       'Add a tool to yourself, or replace one you wrote: a zz plugin in TypeScript. import type { Zz } from "zz"; export default (zz: Zz) => zz.tool({ name, description, params: { city: "string which" }, run: ({ city }, ctx) => "text" }). Usable at once.',
     params: { name: "string the plugin's, as of a file", code: "string all of it" },
     changes: true,
-    needs,
+    async needs(args, ctx) {
+      const unread = await checkCode(args, ctx, await checker());
+      const file = pluginFile(ctx.about.home, args.name);
+      unreadOf.set(file, unread);
+      return needsOf(args.name, file);
+    },
     preview: async ({ name, code }, ctx) => {
       const file = pluginFile(ctx.about.home, name);
       shownOf.set(file, currentContent(file));
@@ -40,7 +45,7 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
       shownOf.delete(file);
       if (!asShown)
         throw new Error(`Cannot write plugin '${name}': ${file} changed meanwhile. Call again.`);
-      const { tryOut } = await import("./trial.ts");
+      const { tryOut } = await import("./try-loading.ts");
       await ctx.plugins.refresh(); // so that the previous version is known
       await tryOut(
         name,
@@ -65,45 +70,46 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
     },
     { order: "last", limit: LOAD_TIMEOUT_MS },
   );
+}
 
-  /** Refuses mistakes before the person is asked. */
-  async function needs({ name, code }: Args, ctx: Ctx): Promise<Needs> {
-    checkName("Cannot write plugin", name, ctx);
-    const refuse = (reason: string) => new Error(`Cannot write plugin '${name}': ${reason}`);
-    const text = normalized(code);
-    const file = pluginFile(ctx.about.home, name);
-    refuseUnreadable(text, file, refuse);
-    const checked = await (await checker()).check(file, ctx, text);
-    if (checked.problems.length) throw refuse(await errorsText(checked));
-    unreadOf.set(file, checked.unread);
-    const because =
-      "it becomes a part of zz and runs with all that you may do, now and whenever zz starts";
-    return {
-      run: [{ name: `plugin ${name}`, verdict: "ask", why: because }],
-      write: [{ name: file, verdict: "allow", why: "it is asked for as what it runs" }],
-    };
-  }
+/** Refuses mistakes before the person is asked. Says what its check could not read. */
+async function checkCode({ name, code }: Args, ctx: Ctx, checker: Checker): Promise<string[]> {
+  checkName("Cannot write plugin", name, ctx);
+  const refuse = (reason: string) => new Error(`Cannot write plugin '${name}': ${reason}`);
+  const text = normalized(code);
+  const file = pluginFile(ctx.about.home, name);
+  refuseUnreadable(text, file, refuse);
+  const checked = await checker.check(file, ctx, text);
+  if (checked.problems.length) throw refuse(await errorsText(checked));
+  return checked.unread;
+}
 
-  async function errorsText({
-    problems,
-    unread,
-  }: Awaited<ReturnType<Checker["check"]>>): Promise<string> {
-    const { formatProblems } = await import("./checker.ts");
-    const lines = formatProblems(
-      problems
-        .slice(0, MAX_ERRORS)
-        .map((problem) => ({ ...problem, file: path.basename(problem.file) })),
-      "",
-    );
-    const moreNote =
-      problems.length > MAX_ERRORS ? [`and ${plural(problems.length - MAX_ERRORS, "more")}.`] : [];
-    return [
-      "its types do not fit, and nothing was written. Fix it and call again:",
-      ...lines,
-      ...moreNote,
-      ...unread,
-    ].join("\n");
-  }
+const BECAUSE =
+  "it becomes a part of zz and runs with all that you may do, now and whenever zz starts";
+const needsOf = (name: string, file: string): Needs => ({
+  run: [{ name: `plugin ${name}`, verdict: "ask", why: BECAUSE }],
+  write: [{ name: file, verdict: "allow", why: "it is asked for as what it runs" }],
+});
+
+async function errorsText({
+  problems,
+  unread,
+}: Awaited<ReturnType<Checker["check"]>>): Promise<string> {
+  const { formatProblems } = await import("./checker.ts");
+  const lines = formatProblems(
+    problems
+      .slice(0, MAX_ERRORS)
+      .map((problem) => ({ ...problem, file: path.basename(problem.file) })),
+    "",
+  );
+  const moreNote =
+    problems.length > MAX_ERRORS ? [`and ${plural(problems.length - MAX_ERRORS, "more")}.`] : [];
+  return [
+    "its types do not fit, and nothing was written. Fix it and call again:",
+    ...lines,
+    ...moreNote,
+    ...unread,
+  ].join("\n");
 }
 
 /**

@@ -16,6 +16,7 @@ export const settings = {
   },
 };
 
+type Cell = null | number | bigint | string | Uint8Array; // as SQLite has it
 type QueryResult = { columns: string[]; rows: (string | number | null)[][]; more: boolean };
 type Job = { url: string; sql: string; params: unknown } & typeof defaults;
 
@@ -172,7 +173,7 @@ function runQuery(): void {
     for (const row of statement.iterate(
       ...((Array.isArray(params) ? params : [params]) as any[]),
     )) {
-      const cells = Object.values(row).map((cell) => {
+      const cells = (Object.values(row) as Cell[]).map((cell) => {
         if (cell === null || typeof cell === "number") return cell;
         if (typeof cell === "bigint")
           return Number.isSafeInteger(Number(cell)) ? Number(cell) : String(cell);

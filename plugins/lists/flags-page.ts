@@ -1,6 +1,5 @@
 // --help and --completion: every flag.
 import type { Flag } from "zz";
-import { usage } from "zz/text";
 import { columns, type Row, wrapped } from "./aligned-rows.ts";
 import { OTHER } from "./help-page.ts";
 
@@ -46,28 +45,4 @@ function flagRow({ name, short, value, optional, description }: Flag): Row {
   const valueText = optional ? `[=${value}]` : ` ${value}`;
   const shown = value ? valueText : "";
   return [`${short ? `-${short}, ` : "    "}--${name}${shown}`, description];
-}
-export function completion(shell: string, flags: Flag[]): string {
-  const quotable = (text: string) => text.replace(/'/g, "’").replace(/[[\]:]/g, " ");
-  const wants = ({ value, optional }: Flag) => Boolean(value && !optional);
-  if (shell === "bash")
-    return `complete -o default -W "${flags.map(({ name }) => `--${name}`).join(" ")}" zz`;
-  if (shell === "zsh")
-    return [
-      "#compdef zz",
-      "_arguments \\",
-      ...flags.map(
-        (flag) =>
-          `  '*--${flag.name}[${quotable(flag.description)}]${wants(flag) ? ":value:_files" : ""}' \\`,
-      ),
-      "  '*:file:_files'",
-    ].join("\n");
-  if (shell === "fish")
-    return flags
-      .map(
-        (flag) =>
-          `complete -c zz -l ${flag.name}${flag.short ? ` -s ${flag.short}` : ""}${wants(flag) ? " -r" : ""} -d '${quotable(flag.description)}'`,
-      )
-      .join("\n");
-  throw usage(`Cannot complete for '${shell}': only for bash, zsh and fish. Name one of them.`);
 }

@@ -15,7 +15,11 @@ const GROUPS = [
 export const [OTHER, TYPING] = ["other", "typing"];
 /** Signs that mean something in a line, with the plugin that handles each. */
 const SIGNS: [plugin: string, sign: string, does: string][] = [
-  ["bang", "!COMMAND", "run a command of your own, as in your shell"],
+  [
+    "bang",
+    "!COMMAND",
+    "run a command of your own, as in your shell; !! or Tab on the empty line then gives its output to the model",
+  ],
   ["bang", "!!COMMAND", "give a command of your own the whole terminal"],
   [
     "bang",
@@ -40,7 +44,7 @@ const PROMPT_KEYS: Row[] = [
   ["ctrl+l", "clear the screen"],
 ];
 /** The help on a command or group; without an argument the whole page, if it fits the terminal. */
-export function helpOn(topic: string, { about, io }: Ctx): string {
+export function helpOn(topic: string, { about, io, service }: Ctx): string {
   const columns = availableColumns(io);
   const wholePage = page(about, columns);
   const fits = wholePage.split("\n").length < (io.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
@@ -51,9 +55,22 @@ export function helpOn(topic: string, { about, io }: Ctx): string {
   const group = isCommand
     ? undefined
     : [...allSections.keys()].find((name) => [name, ...name.split(" ")].includes(topic));
-  return group
-    ? section(group, allSections.get(group)!, columns)
-    : commandHelp(topic, about, columns);
+  if (group) return section(group, allSections.get(group)!, columns);
+  if (isCommand || keyRow(topic, about)) return commandHelp(topic, about, columns);
+  return (
+    service("otherNames")?.meaning(topic) ||
+    searched(topic, allSections, columns) ||
+    commandHelp(topic, about, columns)
+  );
+}
+/** What is about these words, by group; "" if nothing is. */
+function searched(topic: string, allSections: Map<string, Row[]>, room: number): string {
+  const words = topic.toLowerCase().split(/\s+/);
+  const holds = (row: Row) => words.every((word) => row.join(" ").toLowerCase().includes(word));
+  const found = [...allSections].map(([group, rows]) => [group, rows.filter(holds)] as const);
+  return found
+    .flatMap(([group, rows]) => (rows.length ? section(group, rows, room) : []))
+    .join("\n");
 }
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
 /** The commands by group, then what else can be typed. */
@@ -90,7 +107,18 @@ export function sections({ commands, keys, plugins = [] }: Known): Map<string, R
   ]);
 }
 const section = (group: string, rows: Row[], room: number): string =>
-  [`${group}:`, ...columns(rows, room)].join("\n");
+  [`${group}:`, ...columns(rows.map(withLabel), room)].join("\n");
+
+const KEY = /^(?:(?:ctrl|meta|shift)\+.+|return|escape|tab|up|down|left|right|home|end|f\d+)$/;
+/** A key as it is named on a keyboard: Ctrl+Z, Alt+Enter. */
+function withLabel([name, does]: Row): Row {
+  if (!KEY.test(name)) return [name, does];
+  const label = name
+    .replace("meta+", "alt+")
+    .replace("return", "enter")
+    .replace(/(^|\+)(\w)/g, (_, before, letter) => before + letter.toUpperCase());
+  return [label, does];
+}
 export const page = (about: Known, room: number): string =>
   [...sections(about)].map(([group, rows]) => section(group, rows, room)).join("\n");
 /** The page with names only, without what they do. */
@@ -98,7 +126,7 @@ export function overview(about: Known, room: number): string {
   const allSections = [...sections(about)];
   const indent = room < 60 ? 2 : Math.max(...allSections.map(([group]) => group.length)) + 2;
   const lines = allSections.flatMap(([group, rows]) => {
-    const names = rows.map(([name]) => name.split(" ")[0]!).join("  ");
+    const names = rows.map((row) => withLabel(row)[0].split(" ")[0]!).join("  ");
     const under = wrap(names, room - indent).map((line) => " ".repeat(indent) + line);
     return room < 60
       ? [`${group}:`, ...under]
@@ -128,7 +156,7 @@ function keyRow(topic: string, knownKeys: Known): Row | undefined {
 function commandHelp(topic: string, { commands, plugins, keys }: About, room: number): string {
   const command = commands.find(({ name }) => name === topic);
   const key = keyRow(topic, { commands, plugins, keys });
-  if (!command && key) return columns([key], room).join("\n");
+  if (!command && key) return columns([withLabel(key)], room).join("\n");
   if (!command) {
     const near = commands
       .filter(({ name }) => name.includes(topic) || topic.includes(name))

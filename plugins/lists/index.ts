@@ -2,7 +2,8 @@
 import type { About, Ctx, Result, Zz } from "zz";
 import { terminalColumns } from "zz/text";
 import { availableColumns, columns, narrow, type Row, table, wrapped } from "./aligned-rows.ts";
-import { completion, help, MAX_COLUMNS } from "./flags-page.ts";
+import { completion } from "./completion.ts";
+import { help, MAX_COLUMNS } from "./flags-page.ts";
 import { helpOn, sections } from "./help-page.ts";
 import { choices, noteReloads, plugin, plugins, stateOf, switchPlugin } from "./list-plugins.ts";
 
@@ -69,9 +70,9 @@ function registerPlugins(zz: Zz): void {
     group: "settings",
     complete: (typed, { about }) => choices(typed, about),
     async run(typed, ctx) {
-      const [, verb, name] = /^(enable|disable)(?:\s+(\S+))?$/.exec(typed) ?? [];
+      const [, verb, name] = /^(enable|disable|on|off)(?:\s+(\S+))?$/.exec(typed) ?? [];
       if (verb && !name) ctx.note(`Name a plugin: /plugins ${verb} NAME. /plugins lists them.`);
-      else if (name) await switchPlugin(name, verb === "enable", ctx);
+      else if (name) await switchPlugin(name, /^(enable|on)$/.test(verb!), ctx);
       else {
         const columns = availableColumns(ctx.io);
         ctx.note(typed ? plugin(typed, ctx.about, columns) : plugins(ctx.about, columns));
@@ -94,12 +95,13 @@ function registerPlugins(zz: Zz): void {
 function registerHelp(zz: Zz): void {
   zz.command({
     name: "help",
-    usage: "[COMMAND | KEY | GROUP | all]",
-    description: "list what can be typed, or explain a command or a key",
+    usage: "[COMMAND | KEY | GROUP | WORDS | all]",
+    description: "list what can be typed, explain a command or a key, or find what is about WORDS",
     examples: {
       "/help back": "explain a command, with examples",
       "/help ctrl+c": "explain a key",
       "/help files": "list a group of commands",
+      "/help clipboard": "find what is about it",
       "/help all": "list everything",
     },
     group: "conversation",
@@ -115,8 +117,8 @@ function registerHelp(zz: Zz): void {
     name: "completion",
     group: "about zz",
     value: "SHELL",
-    description: "print completions for bash, zsh or fish",
-    run: (shell, { about }) => ({ text: completion(String(shell), about.flags) }),
+    description: "print completions of flags, models, sessions and more, for bash, zsh or fish",
+    run: (shell, { about }) => ({ text: completion(String(shell), about) }),
   });
 }
 

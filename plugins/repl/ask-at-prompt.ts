@@ -11,7 +11,7 @@ import {
   unframed,
 } from "./page-questions.ts";
 import { expandPastes } from "./pastes.ts";
-import { matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
+import { keyMeant, matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
 
 /** Returns one of the keys, or without keys a line; "" once the question is over. */
 export async function askAtPrompt(
@@ -20,7 +20,8 @@ export async function askAtPrompt(
   keys?: string,
 ): Promise<string> {
   const stop = keyboard.host.ctx()?.signal;
-  const isOver = () => keyboard.isClosed || stop?.aborted === true;
+  const isOver = () =>
+    keyboard.isClosed || stop?.aborted === true || keyboard.question.isWithdrawn === true;
   if (isOver()) return "";
   keyboard.question.takesWords = (keys ?? "").length > 1;
   if (keys === undefined) return askForLine(keyboard, question, isOver);
@@ -44,7 +45,7 @@ async function askForKey(
     meant(keyboard, await readWords({ ...screenOf(keyboard), press }, first), keys);
   const soon = (pressed: string) => keySoon(keyboard, pressed);
   const typed = await putQuestion(question, keys, { ...screenOf(keyboard), press, soon, words });
-  const key = matchKey(typed, keys);
+  const key = keyMeant(typed, keys);
   // with Enter: there is no reason
   if (key === "n" && typed.length > 1) keyboard.question.said = "";
   write(keyboard, keyboard.question.said ? "\n" : `${key}\n`);
@@ -72,7 +73,7 @@ async function askForKeyByLine(
   };
   keepWords(keyboard);
   const words = async (line: string) => meant(keyboard, line, keys);
-  return matchKey(
+  return keyMeant(
     await putQuestion(question, keys, { ...screenOf(keyboard), write: keep, press, words }),
     keys,
   );

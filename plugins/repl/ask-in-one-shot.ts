@@ -1,7 +1,7 @@
 // Questions at a terminal in a one-shot, outside of a conversation.
 import type { Zz } from "zz";
 import { isPlain, putQuestion, RESIZED } from "./page-questions.ts";
-import { matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
+import { keyMeant, timeAfter, waitForQuiet } from "./prompt-rows.ts";
 import { SETTLED_MS } from "./redraw-on-resize.ts";
 
 /** Asks for one of the keys, or without keys for a line. */
@@ -56,7 +56,7 @@ export async function askInOneShot(
       stdin.setRawMode(false);
       return typed === "on" ? (await press(false)).trim() : "";
     }
-    const key = matchKey(typed, keys);
+    const key = keyMeant(typed, keys);
     write(`${key}\n`);
     return key;
   } finally {

@@ -1,5 +1,5 @@
 // The conversation at a prompt: line after line, until the person leaves.
-import type { Chat, Ctx, DialogHost, Fault, Message, Zz } from "zz";
+import type { AnswerPlace, Chat, Ctx, DialogHost, Fault, Message, Person, Zz } from "zz";
 import {
   clean,
   clip,
@@ -10,6 +10,7 @@ import {
   wantsWords,
   wordsOf,
 } from "zz/text";
+import { askEverywhere } from "./answer-elsewhere.ts";
 import { askAtPrompt } from "./ask-at-prompt.ts";
 import { type Keyboard, muteEditor, showNote } from "./input-line.ts";
 import {
@@ -30,10 +31,15 @@ import { say } from "./prompt-rows.ts";
 export interface Talk {
   run(): Promise<number>;
   leave(code: number): void;
+  isLight(): boolean | undefined;
 }
 
 /** The prompt shows at once; the first message waits until a model is chosen. */
-export function openTalk(zz: Zz, host: DialogHost): Talk {
+export function openTalk(
+  zz: Zz,
+  host: DialogHost,
+  places: ReadonlySet<AnswerPlace>, // where questions are asked as well
+): Talk {
   let code = 0;
   let hasLeft = false;
   let retracts = false; // whether to take the message back once its turn has ended
@@ -45,39 +51,23 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   const keyboard = openKeyboard(zz, host, leave);
   zz.on("failed", () => void (keyboard.isCutShort = true));
   const end = (exit: number) => (exit === 130 ? stopInstead(keyboard) : leave(exit));
-  return { run, leave: (exit) => void ([code, hasLeft] = [exit, true]) };
+  const isLight = () => keyboard.isLight;
+  return { run, isLight, leave: (exit) => void ([code, hasLeft] = [exit, true]) };
 
   async function run(): Promise<number> {
     host.onEnd(end);
     host.meet({
-      ask: (question, keys) => askAtPrompt(keyboard, question, keys),
-      secret: (question) =>
-        lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
-      ...(canChoose(zz.io) && {
-        pick: (question, choices) =>
-          wantsWords(zz.io, host.ctx())
-            ? pickByNumber((list) => askAtPrompt(keyboard, list), question, choices)
-            : lendTerminal(keyboard, () =>
-                pickFromList(zz.io, question, choices, host.ctx()?.signal),
-              ),
-      }),
-      terminal: (act) => lendTerminal(keyboard, act),
-      edit: async (text, name) =>
-        lendTerminal(keyboard, async () =>
-          (await import("./external-editor.ts")).openEditor(zz, text, name),
-        ),
-      note: (text) => showNote(keyboard, text),
+      ...personAt(keyboard, places),
       tryAgain: async (failed, ctx) => {
         const key = await whatNow(zz, host, failed, ctx);
         retracts = key === "a";
         return key === "r" || key === "m";
       },
-      goOn: async (reason) => (await host.ask(`Stopped: ${reason}. Go on? [y/N] `, "yn")) === "y",
     });
     const startsAtPrompt = !host.text;
     // a dumb terminal could not take it away again
     if (startsAtPrompt && !keyboard.isDumb) await promptForMessage(keyboard);
-    const opened = open(keyboard, startsAtPrompt);
+    const opened = openConversation(keyboard, startsAtPrompt);
     opened.catch(() => closeKeyboard(keyboard)); // there is no model: zz says why
     if (!startsAtPrompt) {
       await opened.catch(() => {});
@@ -96,21 +86,6 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     return code;
   }
 
-  /**
-   * Chooses the model, shows the greeting, and runs the command that the conversation starts with,
-   * if there is one.
-   */
-  async function open(keyboard: Keyboard, startsAtPrompt: boolean): Promise<void> {
-    const { chat } = await host.open();
-    if (!startsAtPrompt) return;
-    const [command, ...others] = commandsToBegin(host);
-    if (!host.quiet)
-      showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, command)].join("\n"));
-    if (command) sendMessage(keyboard, command);
-    else if (!keyboard.isMuted) await promptForMessage(keyboard);
-    keyboard.queue.push(...others);
-  }
-
   async function obey(message: string): Promise<void> {
     muteEditor(keyboard, true);
     keyboard.isCutShort = false;
@@ -119,6 +94,47 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     if (retracts) takeBack(zz, host);
     retracts = false;
   }
+}
+
+/**
+ * Chooses the model, shows the greeting, and runs the command that the conversation starts with,
+ * if there is one.
+ */
+async function openConversation(keyboard: Keyboard, startsAtPrompt: boolean): Promise<void> {
+  const { host } = keyboard;
+  const { chat } = await host.open();
+  if (!startsAtPrompt) return;
+  const [command, ...others] = commandsToBegin(host);
+  if (!host.quiet)
+    showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, command)].join("\n"));
+  if (command) sendMessage(keyboard, command);
+  else if (!keyboard.isMuted) await promptForMessage(keyboard);
+  keyboard.queue.push(...others);
+}
+
+/** How the person is asked while the conversation is at the prompt. */
+function personAt(keyboard: Keyboard, places: ReadonlySet<AnswerPlace>): Person {
+  const { zz, host } = keyboard;
+  return {
+    ask: (question, keys) => askEverywhere(keyboard, places, question, keys),
+    secret: (question) =>
+      lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
+    ...(canChoose(zz.io) && {
+      pick: (question, choices) =>
+        wantsWords(zz.io, host.ctx())
+          ? pickByNumber((list) => askAtPrompt(keyboard, list), question, choices)
+          : lendTerminal(keyboard, () =>
+              pickFromList(zz.io, question, choices, host.ctx()?.signal),
+            ),
+    }),
+    terminal: (act) => lendTerminal(keyboard, act),
+    edit: async (text, name) =>
+      lendTerminal(keyboard, async () =>
+        (await import("./external-editor.ts")).openEditor(zz, text, name),
+      ),
+    note: (text) => showNote(keyboard, text),
+    goOn: async (reason) => (await host.ask(`Stopped: ${reason}. Go on? [y/N] `, "yn")) === "y",
+  };
 }
 
 /** Those that zz begins with, such as /setup. */

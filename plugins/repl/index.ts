@@ -1,5 +1,5 @@
 // The conversation at a prompt, and questions at a terminal: the dialog that comes with zz.
-import type { Zz } from "zz";
+import type { AnswerPlace, Zz } from "zz";
 import { wantsWords } from "zz/text";
 import type { Talk } from "./conversation-loop.ts";
 
@@ -24,9 +24,17 @@ export const settings = {
 export default (zz: Zz<typeof defaults>) => {
   let talk: Talk | undefined; // while it runs
   let unframed = false;
+  const places = new Set<AnswerPlace>();
+  zz.service("questions", {
+    also(place) {
+      places.add(place);
+      return () => void places.delete(place);
+    },
+  });
   zz.on("asked", (_, ctx) => {
     unframed = wantsWords(zz.io, ctx);
   });
+  zz.service("background", { isLight: () => talk?.isLight() });
   zz.dialog({
     name: "prompt",
     person: () => ({
@@ -41,7 +49,7 @@ export default (zz: Zz<typeof defaults>) => {
     }),
     async talk(host) {
       const { openTalk } = await import("./conversation-loop.ts");
-      talk = openTalk(zz, host);
+      talk = openTalk(zz, host, places);
       return talk.run();
     },
   });

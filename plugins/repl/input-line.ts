@@ -36,6 +36,7 @@ export interface Keyboard {
   isMuted: boolean; // a turn is under way: input is not shown
   isClosed: boolean;
   isCutShort: boolean; // the turn failed, or the person stopped it
+  isLight?: boolean; // the terminal's background, once it has said so
   terminalUsers: number; // programs that have the terminal
   offer?: (() => void) | undefined; // what Tab on the empty line does, until the first message
   lastInterrupt: number; // when Ctrl+C was pressed at an empty prompt
@@ -67,6 +68,7 @@ export interface OpenQuestion {
   takesWords?: boolean; // words are an answer, too
   isResized?: boolean; // the window got another size, and the question may have to be drawn again
   isPaged: boolean; // the question is between two pages, so input belongs to it
+  isWithdrawn?: boolean; // it was answered from elsewhere
   isNo?: boolean; // the last question was answered with the key n
   // words typed instead of a key: the answer to "why not", or part of the next message
   said?: string | undefined;

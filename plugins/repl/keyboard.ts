@@ -44,6 +44,7 @@ import {
 
 const HIDE_PASTES = "\x1b[?2004l"; // pastes arrive as if they were typed
 const MARK_PASTES = "\x1b[?2004h";
+const ASK_BACKGROUND = "\x1b]11;?\x1b\\"; // a terminal that knows its colour answers when it likes
 const SHOW_CURSOR = "\x1b[?25h";
 const READLINES_ERASE = "\x1b[0J";
 const LEAVE_MS = 1000; // Ctrl+C twice within this time leaves
@@ -136,11 +137,15 @@ function takeInput(keyboard: Keyboard, input: PassThrough): void {
     if (keys && !question.onKey) receivePaste(keys, text);
     else insertPaste(keyboard, text);
   };
-  const reader = openPasteReader({ clock: zz.io.clock, onKeys, onPaste });
+  const onReport = (report: string) => {
+    const isLight = lightIn(report);
+    if (isLight !== undefined) keyboard.isLight = isLight;
+  };
+  const reader = openPasteReader({ clock: zz.io.clock, onKeys, onPaste, onReport });
   keyboard.onInput = (bytes) => readInput(reader, bytes);
   const end = () => editor.close();
   setRaw(keyboard, true);
-  if (!isDumb) stdout.write(MARK_PASTES);
+  if (!isDumb) stdout.write(MARK_PASTES + ASK_BACKGROUND);
   const restore = () => void (isDumb || stdout.write(HIDE_PASTES + SHOW_CURSOR));
   process.once("exit", restore);
   stdin.on("data", keyboard.onInput).on("end", end).on("close", end);
@@ -150,6 +155,16 @@ function takeInput(keyboard: Keyboard, input: PassThrough): void {
     stdin.off("data", keyboard.onInput).off("end", end).off("close", end).pause();
   });
   stdin.on("error", () => {}); // the window was closed: setRawMode() fails, too
+}
+
+/** Whether a terminal's answer names a light background; undefined if it is another answer. */
+export function lightIn(report: string): boolean | undefined {
+  const colour = /^\x1b\]11;rgba?:([\da-f]{1,4})\/([\da-f]{1,4})\/([\da-f]{1,4})/i.exec(report);
+  if (!colour) return undefined;
+  const [red, green, blue] = colour
+    .slice(1)
+    .map((part) => parseInt(part, 16) / (16 ** part.length - 1));
+  return 0.299 * red! + 0.587 * green! + 0.114 * blue! > 0.5; // as bright as eyes find it
 }
 
 const setRaw = ({ zz, isDumb }: Pick<Keyboard, "zz" | "isDumb">, on: boolean): void =>

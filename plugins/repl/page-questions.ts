@@ -95,15 +95,34 @@ export async function putQuestion(
   }
 }
 
-/** The rows of a question in a window, and which of them were on the screen. */
+/** The rows of a question, and which of them were on the screen. */
+function newRows(text: string) {
+  const shown = new Set<Row>();
+  const rows = {
+    all: [] as Row[],
+    show: (row: Row) => void shown.add(row),
+    unseen: () => rows.all.length - shown.size,
+    firstUnseen: () => rows.all.findIndex((row) => !shown.has(row)),
+
+    /** A line of which a row was not shown is unseen in a window of another width, too. */
+    fit(columns: number): void {
+      const open = new Set(rows.all.flatMap((row) => (shown.has(row) ? [] : row.line)));
+      const isFirst = !rows.all.length;
+      shown.clear();
+      rows.all = rowsOf(text, columns);
+      for (const row of isFirst ? [] : rows.all) if (!open.has(row.line)) shown.add(row);
+    },
+  };
+  return rows;
+}
+
+/** The window in which they are shown. */
 function newView(text: string, keys: string | undefined) {
-  let rows: Row[] = [];
+  const rows = newRows(text);
   let size = { columns: -1, rows: 0 };
-  let shownPages = new Set<number>();
   let [room, tail] = [1, 0]; // rows of a page with its end, and of the end, which stays in view
   const head = () => room - tail; // rows of the page above the end
-  const last = () => rows.length - tail;
-  const firstUnseen = () => rows.findIndex((_, i) => !shownPages.has(i));
+  const last = () => rows.all.length - tail;
   const view = {
     top: 0,
     canRefuse: keys?.includes("n") ?? true,
@@ -111,30 +130,25 @@ function newView(text: string, keys: string | undefined) {
       return size.columns;
     },
     get isPaged(): boolean {
-      return rows.length > room;
+      return rows.all.length > room;
     },
     get shown(): { to: number; all: number } {
-      return { to: Math.min(view.top + head(), rows.length), all: rows.length };
+      return { to: Math.min(view.top + head(), rows.all.length), all: rows.all.length };
     },
-    unseen: () => rows.length - shownPages.size,
+    unseen: rows.unseen,
     isNext: () => view.top + head() < last() || view.unseen() > 0,
     fits: (newSize: typeof size) => newSize.columns === size.columns && newSize.rows === size.rows,
 
     /** In a window of another size it goes on at the same line. */
     fit(newSize: typeof size): void {
-      const { line = 0 } = rows[view.top] ?? {};
+      const { line = 0 } = rows.all[view.top] ?? {};
       if (newSize.columns !== size.columns) {
-        const open = new Set(rows.flatMap((row, i) => (shownPages.has(i) ? [] : row.line)));
-        const isFirst = !rows.length;
-        rows = rowsOf(text, newSize.columns);
-        shownPages = new Set(
-          isFirst ? [] : rows.flatMap((row, i) => (open.has(row.line) ? [] : i)),
-        );
-        view.top = rows.findIndex((row) => row.line === line);
+        rows.fit(newSize.columns);
+        view.top = rows.all.findIndex((row) => row.line === line);
       }
       size = { ...newSize };
       room = Math.max((size.rows || 24) - 1, 1);
-      tail = keys !== undefined && view.isPaged ? tailOf(rows, room) : 0;
+      tail = keys !== undefined && view.isPaged ? tailOf(rows.all, room) : 0;
       if (!view.isPaged) view.top = 0; // all of it fits by now, and is drawn again
     },
 
@@ -144,24 +158,20 @@ function newView(text: string, keys: string | undefined) {
      */
     showPage(screen: Screen, bar: () => string): number | undefined {
       const until = Math.min(view.top + head(), last());
-      const shown = [...rows.keys()].filter(
-        (i) => (i >= view.top && i < until) || (i >= last() && view.isPaged),
-      );
-      for (const i of view.isPaged ? shown : rows.keys()) shownPages.add(i);
-      const page = rows.slice(view.top, view.isPaged ? until : rows.length).map((row) => row.text);
-      const end = view.isPaged ? rows.slice(last()).map((row) => row.text) : [];
-      const hasBar = view.unseen() > 0;
-      const all = [...page, ...(hasBar ? [bar()] : []), ...end];
-      screen.write((screen.unframed ? all.map(unframed) : all).join("\n"));
-      if (hasBar) return end.length;
-      if (end.length) return end.length - 1;
-      return undefined;
+      const page = view.isPaged ? rows.all.slice(view.top, until) : rows.all;
+      const end = view.isPaged ? rows.all.slice(last()) : [];
+      for (const row of [...page, ...end]) rows.show(row);
+      const bars = view.unseen() ? [bar()] : [];
+      const texts = [...page.map(({ text }) => text), ...bars, ...end.map(({ text }) => text)];
+      screen.write((screen.unframed ? texts.map(unframed) : texts).join("\n"));
+      const below = bars.length + end.length - 1;
+      return below < 0 ? undefined : below;
     },
 
     go(to: "on" | "back" | "end"): void {
       if (to === "end") view.top = Math.max(0, last() - head());
       else if (to === "back") view.top = Math.max(0, view.top - head());
-      else view.top = view.top + head() < last() ? view.top + head() : firstUnseen();
+      else view.top = view.top + head() < last() ? view.top + head() : rows.firstUnseen();
     },
   };
   return view;

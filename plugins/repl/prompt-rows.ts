@@ -20,6 +20,12 @@ export function matchKey(typed: string, keys: string): string {
   return match ?? "";
 }
 
+/** The same; Enter asks what the keys mean, where a question can say that. */
+export function keyMeant(typed: string, keys: string): string {
+  const explains = /^[\r\n]+$/.test(typed) && keys.includes("?");
+  return explains ? "?" : matchKey(typed, keys);
+}
+
 /**
  * How long a key waits for the next letter of a word: longer where it would allow more than this
  * once. In ms.

@@ -113,16 +113,7 @@ export function finder(
       else if (!within(work) && i < lines.length) offsets[i] = await searchSlowLine(lines[i++]!);
       await yieldIfDue();
     }
-    let start = 0;
-    return each.map(({ length }) => {
-      const result: Found = { count: 0, hits: [], stuck: [] };
-      for (let i = start; i < start + length; i++)
-        if (offsets[i] === -2) result.stuck.push(i - start + 1);
-        else if (offsets[i]! >= 0 && ++result.count <= MAX_HITS)
-          result.hits.push({ line: i - start + 1, text: lines[i]!, at: offsets[i]! });
-      start += length;
-      return result;
-    });
+    return hitsByText(each, lines, offsets);
   }
 
   async function searchSlowLine(line: string): Promise<number> {
@@ -136,6 +127,20 @@ export function finder(
       );
     return offset;
   }
+}
+
+/** Offsets in all lines, as what each text has of them. */
+function hitsByText(texts: string[][], lines: string[], offsets: Int32Array): Found[] {
+  let start = 0;
+  return texts.map(({ length }) => {
+    const result: Found = { count: 0, hits: [], stuck: [] };
+    for (let i = start; i < start + length; i++)
+      if (offsets[i] === -2) result.stuck.push(i - start + 1);
+      else if (offsets[i]! >= 0 && ++result.count <= MAX_HITS)
+        result.hits.push({ line: i - start + 1, text: lines[i]!, at: offsets[i]! });
+    start += length;
+    return result;
+  });
 }
 
 /** Searches in a thread that can be stopped at any time. Returns -2 if it was stopped. */

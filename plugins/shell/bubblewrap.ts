@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { isIP } from "node:net";
 import path from "node:path";
-import { isInside, tryTo } from "zz/text";
+import { isInside, isInsideAny, tryTo } from "zz/text";
 import { BASE, type Mount, SYSTEM } from "./find-sandbox.ts";
 import { repositoryPaths } from "./guarded-files.ts";
 import { otherNames } from "./hard-links.ts";
@@ -66,11 +66,7 @@ function loopbackAddresses({
  * Elsewhere than under a cover of /var, where there is room for it, the cache's folder may be a
  * link, through which nothing is mounted.
  */
-function nameCacheOf(
-  isCovered: boolean,
-  service: OpenLimits["service"],
-  lookups: OpenLimits["lookups"],
-) {
+function nameCacheOf(isCovered: boolean, { service, lookups }: OpenLimits) {
   const folder = isCovered ? "/var/run" : (tryTo(() => fs.realpathSync("/var/run")) ?? "/var/run");
   return {
     nameCache: service || isCovered ? lookups : undefined,
@@ -100,69 +96,10 @@ const INSIDE = "/run/zz-proxy";
  * Outer folders come before inner ones, which take precedence; of two mounts on one path, the later
  * one here wins.
  */
-function planMounts({
-  root,
-  write,
-  hide,
-  keep = [],
-  pin = [],
-  show = [],
-  readonly,
-  service,
-  guard,
-  endpoints,
-  sized,
-  tmp,
-  proxy,
-  lookups,
-  view,
-  net,
-  own,
-}: OpenLimits): Mount[] {
-  const ownRepository = repositoryPaths(root);
-  // what is read-only anyway needs no guard
-  const git = readonly ? { write: [], guard: [] } : ownRepository;
-  const shown = real(show);
-  const denied = real(hide).filter((target) => !shown.includes(target));
-  const { nameCache, cacheAt } = nameCacheOf(denied.includes("/var"), service, lookups);
-  const isHidden = (target: string) =>
-    denied.some((folder) => isInside(folder, target) && !isInside(folder, root));
-  const isWithin = (target: string, folders: string[]) =>
-    folders.some((folder) => isInside(folder, target));
-  const fixed = fixedPaths({ root, view, readonly });
-  const kept = real(keep).filter((target) => target !== root);
-  const otherNamesOf = (places: string[]) =>
-    otherNames(places, [root, ...real(write).filter((target) => !isInside(root, target))]);
-  const locked = [
-    ...real([...keep, ...fixed, ...(readonly ? ownRepository.write : [])]),
-    ...(readonly ? [] : otherNamesOf(kept)),
-  ];
-  const pinned = [
-    ...new Set(
-      [...real(readonly ? [] : pin), ...kept].flatMap((target) => foldersBetween(target, root)),
-    ),
-  ].filter((target) => !readonly && !isWithin(target, locked));
-  const writable = [
-    ...real(writtenPaths({ root, write, view, readonly, service })).filter(
-      (target) => !isHidden(target) || shown.some((folder) => isInside(folder, target)),
-    ),
-    ...git.write,
-  ].filter((target) => !isWithin(target, locked));
-  const isReached = (target: string) =>
-    !isWithin(target, ["/tmp", "/run"]) || isWithin(target, [...writable, ...locked]);
-  // other folders are whole homes and disks
-  const closed = denied.filter((target) => real(pin).includes(target) || !isFolder(target));
-  const hidden = [...denied, ...otherNamesOf(closed), ...endpoints].filter(isReached);
-  // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name
-  // servers.
-  const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter(
-    (target) => !isWithin(target, denied),
-  );
-  const open = [...shown, ...needed].filter(
-    (target) =>
-      !isWithin(target, [...writable, ...locked]) &&
-      (isWithin(target, denied) || !isReached(target)),
-  );
+function planMounts(limits: OpenLimits): Mount[] {
+  const { root, guard, sized, tmp, proxy, view, own } = limits;
+  const { git, denied, locked, pinned, writable, hidden, open } = planPaths(limits);
+  const { nameCache, cacheAt } = nameCacheOf(denied.includes("/var"), limits);
   const covers = (folder: string, target: string) =>
     isInside(folder, target) &&
     ![...open, ...writable, ...locked].some(
@@ -185,10 +122,10 @@ function planMounts({
       args: ["--bind", view && target === root ? view.merged : target, target],
     })),
     ...git.guard.flatMap(protect),
-    ...guardMounts(guard).filter(({ at }) => !isWithin(at, denied) && !isWithin(at, locked)),
-    ...open.map((target) => ({ at: target, args: ["--ro-bind", target, target] })),
-    ...pinned.map((target) => ({ at: target, args: ["--bind", target, target] })),
-    ...locked.map((target) => ({ at: target, args: ["--ro-bind", target, target] })),
+    ...guardMounts(guard).filter(({ at }) => !isInsideAny(denied, at) && !isInsideAny(locked, at)),
+    ...open.map(mount("--ro-bind")),
+    ...pinned.map(mount("--bind")),
+    ...locked.map(mount("--ro-bind")),
     ...hidden
       .filter((target) => !hidden.some((folder) => folder !== target && covers(folder, target)))
       .map((target) =>
@@ -203,11 +140,57 @@ function planMounts({
       args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"],
     },
     ...(proxy?.socket ? [{ at: INSIDE, args: ["--ro-bind", proxy.socket, INSIDE] }] : []),
-    ...hostsMount(own, loopbackAddresses({ service, net })),
+    ...hostsMount(own, loopbackAddresses(limits)),
     ...(nameCache ? [{ at: cacheAt, args: ["--ro-bind", nameCache.socket, cacheAt] }] : []),
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
   return mounts.sort((a, b) => depth(a) - depth(b));
+}
+
+/** What is mounted how; none of them is made. */
+function planPaths(limits: OpenLimits) {
+  const { root, write, hide, keep = [], pin = [], show = [], readonly, endpoints } = limits;
+  const ownRepository = repositoryPaths(root);
+  // what is read-only anyway needs no guard
+  const git = readonly ? { write: [], guard: [] } : ownRepository;
+  const shown = real(show);
+  const denied = real(hide).filter((target) => !shown.includes(target));
+  const kept = real(keep).filter((target) => target !== root);
+  const otherNamesOf = (places: string[]) =>
+    otherNames(places, [root, ...real(write).filter((target) => !isInside(root, target))]);
+  const locked = [
+    ...real([...keep, ...fixedPaths(limits), ...(readonly ? ownRepository.write : [])]),
+    ...(readonly ? [] : otherNamesOf(kept)),
+  ];
+  const pinned = [
+    ...new Set(
+      [...real(readonly ? [] : pin), ...kept].flatMap((target) => foldersBetween(target, root)),
+    ),
+  ].filter((target) => !readonly && !isInsideAny(locked, target));
+  const isHidden = (target: string) =>
+    denied.some((folder) => isInside(folder, target) && !isInside(folder, root));
+  const writable = [
+    ...real(writtenPaths(limits)).filter(
+      (target) => !isHidden(target) || isInsideAny(shown, target),
+    ),
+    ...git.write,
+  ].filter((target) => !isInsideAny(locked, target));
+  const isReached = (target: string) =>
+    !isInsideAny(["/tmp", "/run"], target) || isInsideAny([...writable, ...locked], target);
+  // other folders are whole homes and disks
+  const closed = denied.filter((target) => real(pin).includes(target) || !isFolder(target));
+  const hidden = [...denied, ...otherNamesOf(closed), ...endpoints].filter(isReached);
+  // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name
+  // servers.
+  const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter(
+    (target) => !isInsideAny(denied, target),
+  );
+  const open = [...shown, ...needed].filter(
+    (target) =>
+      !isInsideAny([...writable, ...locked], target) &&
+      (isInsideAny(denied, target) || !isReached(target)),
+  );
+  return { git, denied, locked, pinned, writable, hidden, open };
 }
 
 function fixedPaths({
@@ -226,14 +209,18 @@ function writtenPaths({ root, write, view, readonly, service }: WriteLimits): st
   return service ? write : [];
 }
 
+const mount =
+  (option: "--bind" | "--ro-bind") =>
+  (target: string): Mount => ({ at: target, args: [option, target, target] });
+
 function guardMounts({
   readonly,
   writable,
   copies,
 }: Pick<Guard, "readonly" | "writable" | "copies"> = NO_GUARD): Mount[] {
   return [
-    ...readonly.map((target) => ({ at: target, args: ["--ro-bind", target, target] })),
-    ...writable.map((target) => ({ at: target, args: ["--bind", target, target] })),
+    ...readonly.map(mount("--ro-bind")),
+    ...writable.map(mount("--bind")),
     ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
   ];
 }
@@ -263,7 +250,7 @@ function cover(target: string, holdsMore: boolean): Mount {
  * anyway.
  */
 function protect(target: string): Mount[] {
-  if (fs.existsSync(target)) return [{ at: target, args: ["--ro-bind", target, target] }];
+  if (fs.existsSync(target)) return [mount("--ro-bind")(target)];
   return canAppear(target) ? [emptyCover(target)] : [];
 }
 

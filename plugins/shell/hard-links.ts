@@ -2,7 +2,7 @@
 // holds for the file.
 import fs from "node:fs";
 import path from "node:path";
-import { isInside } from "zz/text";
+import { isInsideAny } from "zz/text";
 import { direntsOf } from "./resolve-paths.ts";
 
 const MAX_ENTRIES = 20_000;
@@ -35,7 +35,7 @@ export function otherNames(places: string[], roots: string[], maxEntries = MAX_E
   function searchFolder(folder: string): void {
     for (const dirent of direntsOf(folder)) {
       const absolutePath = path.join(folder, dirent.name);
-      if (places.some((closed) => isInside(closed, absolutePath))) continue;
+      if (isInsideAny(places, absolutePath)) continue;
       if (dirent.isDirectory() && dirent.name !== "node_modules") searchFolder(absolutePath);
       const stat = dirent.isFile()
         ? fs.lstatSync(absolutePath, { throwIfNoEntry: false })

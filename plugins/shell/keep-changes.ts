@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { errnoSentence, tryTo, visible } from "zz/text";
 import type { View } from "./copy-on-write.ts";
-import { type FileState, readEffects } from "./read-copy-effects.ts";
+import { type Effects, type FileState, readEffects } from "./read-copy-effects.ts";
 
 const ON_COPY =
   "It ran on a copy of the project: no network, .git read-only, nothing else writable, its own processes alone. What needs more: hosts, or direct: true.";
@@ -20,97 +20,112 @@ export async function keepChanges(
   ctx: Ctx,
   { line, failed, isStopped }: { line: string; failed: boolean; isStopped: boolean },
 ): Promise<KeepOutcome> {
-  const lines = failed ? [ON_COPY] : [];
-  const done = (extra: Partial<KeepOutcome> = {}): KeepOutcome => ({
-    text: lines.map((line) => `\n[${visible(line)}]`).join(""),
-    failed,
-    ...extra,
-  });
+  const report: Report = { lines: failed ? [ON_COPY] : [], failed };
   if (isStopped) {
-    lines.push("It was stopped, so nothing that it changed was kept.");
-    return done();
+    report.lines.push("It was stopped, so nothing that it changed was kept.");
+    return outcomeOf(report);
   }
   try {
-    return await askAndKeep();
+    return await askAndKeep(await readEffects(view, ctx), ctx, line, report);
   } catch (error) {
-    return keepNothing(
+    return keptNothing(
+      report,
       `Nothing that it changed was kept: ${errnoSentence(error) || (error as Error).message}`,
     );
   }
-
-  function keepNothing(unkept: string): KeepOutcome {
-    lines.push(unkept);
-    return done({ failed: true, unkept: visible(unkept) });
-  }
-
-  function namesOf(states: FileState[]): string {
-    return listNames(states.map((state) => nameOf(state, ctx.root)));
-  }
-
-  async function askAndKeep(): Promise<KeepOutcome> {
-    const { states, about, raced, leftOut, dropped, modes } = await readEffects(view, ctx);
-    lines.push(...leftOut.slice(0, MAX_LINES).map((leftOutLine) => `${leftOutLine}.`));
-    if (leftOut.length > MAX_LINES)
-      lines.push(`And ${leftOut.length - MAX_LINES} more were left out.`);
-    if (dropped.length)
-      lines.push(
-        `Not kept, since tools write them again: ${dropped.slice(0, MAX_LINES).join(", ")}.`,
-      );
-    if (!states.length)
-      return done(leftOut[0] === undefined ? {} : { unkept: visible(leftOut[0]) });
-    if (isReadOnly(ctx.root)) {
-      return keepNothing(
-        `changed: ${namesOf(states)} (not kept: the project lies on a read-only file system)`,
-      );
-    }
-    const others = raced.map((name) => `'${name}'`);
-    // Changes by others are overwritten only if the person saw it in the question.
-    const isAsked = raced.every(
-      (name) => ctx.permissions.judge("write", path.join(ctx.root, name)).verdict === "ask",
-    );
-    if (raced.length && !(ctx.ask && isAsked)) {
-      return keepNothing(
-        `${listNames(others)} changed in the project while it ran, so nothing of it was kept. Run it again.`,
-      );
-    }
-    if (raced.length)
-      about.unshift(
-        `Mind ${visible(listNames(others))}: changed in the project while it ran. Yes puts this in place of that:`,
-      );
-    const {
-      refusal,
-      said,
-      left = [],
-    } = await ctx.files.apply(
-      states,
-      [
-        line,
-        "It ran on a copy of the project. What it changed there:",
-        ...about,
-        ...leftOut.map(visible),
-      ].join("\n"),
-    );
-    const isKept = ({ path: absolutePath }: FileState) =>
-      refusal === undefined && !left.includes(path.relative(ctx.root, absolutePath));
-    const [kept, unchanged] = [states.filter(isKept), states.filter((state) => !isKept(state))];
-    const reason = ctx.ask ? "the person said no" : "not kept";
-    if (kept.length) lines.push(`changed: ${namesOf(kept)} (kept)`);
-    const isOne =
-      unchanged.length === 1 && (!unchanged[0]!.moves || /^1 /.test(countOf(unchanged[0]!)));
-    const asBefore = isOne ? "it is as it was" : "they are as they were";
-    if (unchanged.length) lines.push(`changed: ${namesOf(unchanged)} (${reason}: ${asBefore})`);
-    const unset = kept.length
-      ? modes.filter(({ name, mode }) => isUnset(path.join(ctx.root, name), mode))
-      : [];
-    if (unset.length)
-      lines.push(
-        `The disk did not take the new mode of ${listNames(unset.map(({ name }) => `'${name}'`))}.`,
-      );
-    const closingLine = refusal ?? said;
-    const text = done().text + (closingLine ? `\n${closingLine}` : "");
-    return refusal === undefined ? { ...done(), text } : { text, failed: true, refused: true };
-  }
 }
+
+type Report = { lines: string[]; failed: boolean };
+
+const outcomeOf = ({ lines, failed }: Report, extra: Partial<KeepOutcome> = {}): KeepOutcome => ({
+  text: lines.map((line) => `\n[${visible(line)}]`).join(""),
+  failed,
+  ...extra,
+});
+
+function keptNothing(report: Report, unkept: string): KeepOutcome {
+  report.lines.push(unkept);
+  return outcomeOf(report, { failed: true, unkept: visible(unkept) });
+}
+
+async function askAndKeep(
+  effects: Effects,
+  ctx: Ctx,
+  line: string,
+  report: Report,
+): Promise<KeepOutcome> {
+  const { states, about, raced, leftOut, dropped } = effects;
+  const { lines } = report;
+  lines.push(...leftOut.slice(0, MAX_LINES).map((leftOutLine) => `${leftOutLine}.`));
+  if (leftOut.length > MAX_LINES)
+    lines.push(`And ${leftOut.length - MAX_LINES} more were left out.`);
+  if (dropped.length)
+    lines.push(
+      `Not kept, since tools write them again: ${dropped.slice(0, MAX_LINES).join(", ")}.`,
+    );
+  if (!states.length)
+    return outcomeOf(report, leftOut[0] === undefined ? {} : { unkept: visible(leftOut[0]) });
+  const unkept = whyNotKept(effects, ctx);
+  if (unkept) return keptNothing(report, unkept);
+  if (raced.length)
+    about.unshift(
+      `Mind ${visible(listNames(raced.map(quoted)))}: changed in the project while it ran. Yes puts this in place of that:`,
+    );
+  const question = [
+    line,
+    "It ran on a copy of the project. What it changed there:",
+    ...about,
+    ...leftOut.map(visible),
+  ];
+  const applied = await ctx.files.apply(states, question.join("\n"));
+  lines.push(...keptLines(effects, applied, ctx));
+  const { refusal, said } = applied;
+  const closingLine = refusal ?? said;
+  const text = outcomeOf(report).text + (closingLine ? `\n${closingLine}` : "");
+  return refusal === undefined
+    ? { ...outcomeOf(report), text }
+    : { text, failed: true, refused: true };
+}
+
+function whyNotKept({ states, raced }: Effects, ctx: Ctx): string | undefined {
+  if (isReadOnly(ctx.root))
+    return `changed: ${namesOf(states, ctx.root)} (not kept: the project lies on a read-only file system)`;
+  // Changes by others are overwritten only if the person saw it in the question.
+  const isAsked = raced.every(
+    (name) => ctx.permissions.judge("write", path.join(ctx.root, name)).verdict === "ask",
+  );
+  return raced.length && !(ctx.ask && isAsked)
+    ? `${listNames(raced.map(quoted))} changed in the project while it ran, so nothing of it was kept. Run it again.`
+    : undefined;
+}
+
+function keptLines(
+  { states, modes }: Effects,
+  { refusal, left = [] }: Awaited<ReturnType<Ctx["files"]["apply"]>>,
+  { root, ask }: Ctx,
+): string[] {
+  const lines: string[] = [];
+  const isKept = ({ path: absolutePath }: FileState) =>
+    refusal === undefined && !left.includes(path.relative(root, absolutePath));
+  const [kept, unchanged] = [states.filter(isKept), states.filter((state) => !isKept(state))];
+  if (kept.length) lines.push(`changed: ${namesOf(kept, root)} (kept)`);
+  const reason = ask ? "the person said no" : "not kept";
+  const isOne =
+    unchanged.length === 1 && (!unchanged[0]!.moves || /^1 /.test(countOf(unchanged[0]!)));
+  const asBefore = isOne ? "it is as it was" : "they are as they were";
+  if (unchanged.length) lines.push(`changed: ${namesOf(unchanged, root)} (${reason}: ${asBefore})`);
+  const unset = kept.length
+    ? modes.filter(({ name, mode }) => isUnset(path.join(root, name), mode))
+    : [];
+  if (unset.length)
+    lines.push(
+      `The disk did not take the new mode of ${listNames(unset.map(({ name }) => quoted(name)))}.`,
+    );
+  return lines;
+}
+
+const quoted = (name: string): string => `'${name}'`;
+
 function isReadOnly(root: string): boolean {
   try {
     fs.accessSync(root, fs.constants.W_OK);
@@ -127,6 +142,8 @@ const [MAX_LINES, MAX_NAMES] = [10, 20];
 const listNames = (names: string[]): string =>
   names.slice(0, MAX_NAMES).join(", ") +
   (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");
+const namesOf = (states: FileState[], root: string): string =>
+  listNames(states.map((state) => nameOf(state, root)));
 /** The name of a change; a group of many is named by its folder, with their number. */
 const nameOf = (state: FileState, root: string): string =>
   state.moves ? `${state.brief}: ${countOf(state)}` : path.relative(root, state.path);

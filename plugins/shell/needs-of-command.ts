@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { Ctx, Kind, Need, Needs, Rule, Verdict } from "zz";
-import { isInside, repositoryTop } from "zz/text";
+import { isInside, isInsideAny, repositoryTop } from "zz/text";
 import { changesOnlyFiles } from "./files-only.ts";
 import { ONLY_FILES } from "./judge/denied-commands.ts";
 import { gitParts } from "./judge/git-commands.ts";
@@ -143,7 +143,7 @@ async function hasAllOnCopy(
   const isShown = (file: string) =>
     !isInside(root, file) &&
     !permissions.secret(file) &&
-    !hidden.some((folder) => isInside(folder, file)) &&
+    !isInsideAny(hidden, file) &&
     (!isInside(OWN_TMP, file) || (file !== OWN_TMP && isInOwnTmp(file)));
   const mayRead = (name: string) => {
     const { verdict } = permissions.judge("read", name);

@@ -26,34 +26,18 @@ export interface Sandbox {
   close(): void;
 }
 
+const IS_MAC = process.platform === "darwin";
+
 export async function openSandbox(limits: Limits): Promise<Sandbox> {
   const root = fs.realpathSync(limits.root);
-  const mac = process.platform === "darwin";
   const avoid = real([root, ...limits.write]);
   const { programs } = limits;
-  const program = mac ? "/usr/bin/sandbox-exec" : requireBubblewrap(limits, root, avoid);
-  const seatbelt = mac ? await import("./seatbelt.ts") : undefined;
+  const program = IS_MAC ? "/usr/bin/sandbox-exec" : requireBubblewrap(limits, root, avoid);
+  const seatbelt = IS_MAC ? await import("./seatbelt.ts") : undefined;
   const workFolder = fs.realpathSync(
     temporaryFolder("sandbox", limits.view?.workFolder ?? os.tmpdir()),
   );
-  const net = limits.readonly && !limits.service ? "none" : limits.net;
-  const sized = !mac && (await knowsSize(programs, program));
-  const inner: OpenLimits = {
-    ...limits,
-    root,
-    own: workFolder,
-    net,
-    endpoints: [],
-    sized,
-    tmp: limits.tmp ?? path.join(workFolder, "tmp"),
-  };
-  fs.mkdirSync(inner.tmp, { recursive: true, mode: 0o700 });
-  if (Array.isArray(net) && net.length) {
-    const { openProxy } = await import("./host-proxy.ts");
-    inner.proxy = await openProxy(net, mac ? undefined : { folder: workFolder, name: SOCKET });
-  }
-  if ((limits.view || limits.service) && net === "none" && hasPlace())
-    inner.lookups = await recordLookups(workFolder);
+  const inner = await openLimits(limits, root, workFolder, program);
   const folders = [root, ...avoid.filter((folder) => isFolder(folder) && !isInside(root, folder))];
   const git = findOutside(programs, "git", avoid);
   const watch =
@@ -61,7 +45,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
       ? undefined
       : watchGuardedFiles(folders, workFolder, git ? { programs, program: git } : undefined);
   return {
-    name: mac ? "sandbox-exec" : "bubblewrap",
+    name: IS_MAC ? "sandbox-exec" : "bubblewrap",
     tmp: inner.tmp,
     ...(limits.view && { upper: limits.view.upper }),
     lookups: () => inner.lookups?.names() ?? [],
@@ -93,6 +77,33 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
       removeTree(workFolder);
     },
   };
+}
+
+async function openLimits(
+  limits: Limits,
+  root: string,
+  workFolder: string,
+  program: string,
+): Promise<OpenLimits> {
+  const net = limits.readonly && !limits.service ? "none" : limits.net;
+  const sized = !IS_MAC && (await knowsSize(limits.programs, program));
+  const inner: OpenLimits = {
+    ...limits,
+    root,
+    own: workFolder,
+    net,
+    endpoints: [],
+    sized,
+    tmp: limits.tmp ?? path.join(workFolder, "tmp"),
+  };
+  fs.mkdirSync(inner.tmp, { recursive: true, mode: 0o700 });
+  if (Array.isArray(net) && net.length) {
+    const { openProxy } = await import("./host-proxy.ts");
+    inner.proxy = await openProxy(net, IS_MAC ? undefined : { folder: workFolder, name: SOCKET });
+  }
+  if ((limits.view || limits.service) && net === "none" && hasPlace())
+    inner.lookups = await recordLookups(workFolder);
+  return inner;
 }
 
 function requireBubblewrap({ programs, readonly }: Limits, root: string, avoid: string[]): string {

@@ -48,73 +48,77 @@ export function watchGuardedFiles(
   return {
     begin() {
       if (running++) return before.guard;
-      const scan = scanProjects(roots);
-      const named = roots.map((root) => findSelfRunningFiles(root, git));
-      const selfRunning = {
-        paths: named.flatMap((projectFiles) => projectFiles.paths),
-        hooks: named[0]!.hooks,
-      };
-      const watched = new Map(
-        pathsToWatch(scan, selfRunning).map((absolutePath) => [
-          absolutePath,
-          snapshot(absolutePath),
-        ]),
-      );
-      const { endpoints } = scan;
-      const guard = {
-        ...findGuardedFiles(roots, scan, selfRunning),
-        copies: copyHooks(selfRunning.hooks, workFolder),
-        endpoints,
-      };
-      if (selfRunning.hooks && !guard.copies.length && isThere(selfRunning.hooks))
-        guard.readonly.push(selfRunning.hooks);
-      if (!guard.copies.length && selfRunning.hooks)
-        watched.set(selfRunning.hooks, snapshot(selfRunning.hooks));
-      before = { found: scan, watched, zz: isThere(zz), guard };
-      return guard;
+      before = takeSnapshots(roots, workFolder, git);
+      return before.guard;
     },
     end() {
       if (--running) return [];
       // the empty folder that the cover was mounted on
       if (!before.zz && isThere(zz)) fs.rmdirSync(zz);
-      const notes = [...before.watched].flatMap(([absolutePath, saved]) =>
-        withAccess(absolutePath, () => restorePath(absolutePath, saved, git)),
-      );
-      const [scanBefore, scanNow] = [before.found, scanProjects(roots, false)];
-      const fresh = scanNow.folders.filter(
-        (absolutePath) =>
-          !scanBefore.folders.includes(absolutePath) && !isMoved(absolutePath, before.watched),
-      );
-      notes.push(
-        ...fresh.flatMap((absolutePath) =>
-          withAccess(absolutePath, () => removeRunnable(absolutePath, roots).map(removalNote)),
-        ),
-      );
-      const foldersNow = [...scanBefore.folders, ...scanNow.folders];
-      for (const newPointer of scanNow.gitPointers.filter(
-        (pointer) => !scanBefore.gitPointers.includes(pointer),
-      ))
-        notes.push(
-          ...withAccess(newPointer, () =>
-            pointsInto(newPointer, foldersNow) ? [] : [newPointer].filter(remove).map(removalNote),
-          ),
-        );
-      for (const startFile of scanNow.startFiles.filter(
-        (file) => !scanBefore.startFiles.includes(file),
-      ))
-        notes.push(...withAccess(startFile, () => [startFile].filter(remove).map(removalNote)));
-      const discarded = before.guard.copies.filter(
-        ({ at, from }) => !isSameSnapshot(snapshot(at), snapshot(from)),
-      );
-      for (const { from } of before.guard.copies) fs.rmSync(from, { recursive: true, force: true });
-      return [
-        ...notes,
-        ...discarded.map(
-          ({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`,
-        ),
-      ];
+      return restoreGuarded(before, roots, git);
     },
   };
+}
+
+function takeSnapshots(
+  roots: string[],
+  workFolder: string,
+  git: GitProgram | undefined,
+): Snapshots {
+  const scan = scanProjects(roots);
+  const named = roots.map((root) => findSelfRunningFiles(root, git));
+  const selfRunning = {
+    paths: named.flatMap((projectFiles) => projectFiles.paths),
+    hooks: named[0]!.hooks,
+  };
+  const watched = new Map(
+    pathsToWatch(scan, selfRunning).map((absolutePath) => [absolutePath, snapshot(absolutePath)]),
+  );
+  const guard = {
+    ...findGuardedFiles(roots, scan, selfRunning),
+    copies: copyHooks(selfRunning.hooks, workFolder),
+    endpoints: scan.endpoints,
+  };
+  const { hooks } = selfRunning;
+  if (hooks && !guard.copies.length) {
+    if (isThere(hooks)) guard.readonly.push(hooks);
+    watched.set(hooks, snapshot(hooks));
+  }
+  return { found: scan, watched, zz: isThere(path.join(roots[0]!, ".zz")), guard };
+}
+
+/** What had to be put back or removed, in sentences. */
+function restoreGuarded(before: Snapshots, roots: string[], git: GitProgram | undefined): string[] {
+  const notes = [...before.watched].flatMap(([absolutePath, saved]) =>
+    withAccess(absolutePath, () => restorePath(absolutePath, saved, git)),
+  );
+  const [scanBefore, scanNow] = [before.found, scanProjects(roots, false)];
+  const newOnes = (found: "folders" | "gitPointers" | "startFiles") =>
+    scanNow[found].filter((file) => !scanBefore[found].includes(file));
+  const foldersNow = [...scanBefore.folders, ...scanNow.folders];
+  const removed = (file: string) => [file].filter(remove).map(removalNote);
+  const removals = [
+    ...newOnes("folders")
+      .filter((folder) => !isMoved(folder, before.watched))
+      .flatMap((folder) =>
+        withAccess(folder, () => removeRunnable(folder, roots).map(removalNote)),
+      ),
+    ...newOnes("gitPointers").flatMap((file) =>
+      withAccess(file, () => (pointsInto(file, foldersNow) ? [] : removed(file))),
+    ),
+    ...newOnes("startFiles").flatMap((file) => withAccess(file, () => removed(file))),
+  ];
+  const discarded = before.guard.copies.filter(
+    ({ at, from }) => !isSameSnapshot(snapshot(at), snapshot(from)),
+  );
+  for (const { from } of before.guard.copies) fs.rmSync(from, { recursive: true, force: true });
+  return [
+    ...notes,
+    ...removals,
+    ...discarded.map(
+      ({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`,
+    ),
+  ];
 }
 
 function scanProjects(roots: string[], links = true): ProjectScan {

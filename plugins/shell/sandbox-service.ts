@@ -1,6 +1,6 @@
 // Starts other plugins' programs in the sandbox, by ctx.service("sandbox").
 import type { Ctx, Sandbox, SandboxedProgram } from "zz";
-import { isInside } from "zz/text";
+import { isInsideAny } from "zz/text";
 import type { Sandbox as OpenSandbox } from "./open-sandbox.ts";
 
 type ServiceLimits = { hosts: string[]; write: string[]; readonly: boolean };
@@ -18,7 +18,7 @@ export function sandboxService({ find, open, openReader }: SandboxOpener): Sandb
       const name = await find(ctx);
       if (!name) return undefined;
       const folders = write.map(ctx.permissions.place);
-      const readonly = !folders.some((folder) => isInside(folder, ctx.root));
+      const readonly = !isInsideAny(folders, ctx.root);
       return wrapProgram(await open(ctx, { hosts, write: folders, readonly }), name, argv);
     },
     async startReader(argv, folders, ctx) {

@@ -1,6 +1,6 @@
 // The profile of a sandbox on macOS.
 import path from "node:path";
-import { isInside } from "zz/text";
+import { isInside, isInsideAny } from "zz/text";
 import { GUARDED_IF_THERE, repositoryPaths } from "./guarded-files.ts";
 import { real } from "./resolve-paths.ts";
 import { type OpenLimits, pathFolders } from "./sandbox-limits.ts";
@@ -70,57 +70,28 @@ export function seatbeltProfile(
   limits: OpenLimits,
   outside: readonly string[] = enforcedRules,
 ): string[] {
-  const {
-    root,
-    write,
-    hide,
-    keep = [],
-    pin = [],
-    show = [],
-    readonly,
-    service,
-    guard,
-    tmp,
-    net,
-    proxy,
-  } = limits;
-  const { write: gitWritable, guard: gits } = repositoryPaths(root);
-  const serviceFiles = readonly && service ? real(write) : [];
-  const writable = readonly ? serviceFiles : [...real([root, ...write]), ...gitWritable];
-  const git = path.join(root, ".git");
-  const inGit = ["hooks", "config", ...GUARDED_IF_THERE].map((name) => path.join(git, name));
-  const never = [...new Set([...inGit, path.join(root, ".zz"), ...gits])];
-  const guarded = guard ? [...guard.readonly, ...guard.copies.map(({ at }) => at)] : [];
-  const shown = real(show);
-  const hidden = [...real(hide).filter((target) => !shown.includes(target)), ...SHARED];
-  const secret = (target: string) =>
-    hidden.some((folder) => isInside(folder, target) && !isInside(folder, root));
-  const needed = real([process.execPath, ...pathFolders()]).filter((target) => !secret(target));
-  const locked = real(keep);
-  // As with mounts, the innermost rule wins; of two about one path, the later one here.
-  const layers: Layer[] = [
-    ...hidden.map((target) => ({ at: target, rule: "(deny file* {})" })),
-    ...[...shown, ...needed, root].map((target) => ({ at: target, rule: "(allow file-read* {})" })),
-    ...[...writable, tmp].map((target) => ({
-      at: target,
-      rule: "(allow file-read* file-write* {})",
-    })),
-    ...guarded.map((target) => ({ at: target, rule: "(deny file-write* {})" })),
-    ...(guard?.writable ?? []).map((target) => ({ at: target, rule: "(allow file-write* {})" })),
-    ...locked.map((target) => ({ at: target, rule: "(deny file-write* {})" })),
-  ];
+  const { root, pin = [], tmp, net, proxy } = limits;
+  const paths = planPaths(limits);
+  const { writable, never, guarded, shown, hidden, needed, locked } = paths;
   const open = [...shown, ...needed, ...writable, root, tmp];
   const foldersOnTheWay = [...new Set(open.flatMap(foldersAbove))].filter((target) =>
-    hidden.some((folder) => isInside(folder, target)),
+    isInsideAny(hidden, target),
   );
   // A folder that is moved takes what is hidden or guarded in it to a path that no rule names.
-  const immovable = [...hidden, ...real(pin), ...never, ...guarded, ...locked, git];
+  const immovable = [
+    ...hidden,
+    ...real(pin),
+    ...never,
+    ...guarded,
+    ...locked,
+    path.join(root, ".git"),
+  ];
   const unmovable = [
     ...new Set(immovable.flatMap((target) => [target, ...foldersAbove(target)])),
-  ].filter((target) => writable.some((folder) => isInside(folder, target)));
+  ].filter((target) => isInsideAny(writable, target));
   const rules = [
     "(version 1) (allow default) (deny file-write*)",
-    ...layers
+    ...layersOf(limits, paths)
       .sort((a, b) => depth(a) - depth(b))
       .map(({ at, rule }) => rule.replace("{}", () => `(subpath ${quoted(at)})`)),
     ruleFor("(allow file-read-metadata", "literal", foldersOnTheWay),
@@ -142,6 +113,41 @@ export function seatbeltProfile(
   ];
   return ["-p", rules.filter(Boolean).join("\n")];
 }
+
+function planPaths(limits: OpenLimits) {
+  const { root, write, hide, keep = [], show = [], readonly, service, guard } = limits;
+  const { write: gitWritable, guard: gits } = repositoryPaths(root);
+  const serviceFiles = readonly && service ? real(write) : [];
+  const writable = readonly ? serviceFiles : [...real([root, ...write]), ...gitWritable];
+  const git = path.join(root, ".git");
+  const inGit = ["hooks", "config", ...GUARDED_IF_THERE].map((name) => path.join(git, name));
+  const never = [...new Set([...inGit, path.join(root, ".zz"), ...gits])];
+  const guarded = guard ? [...guard.readonly, ...guard.copies.map(({ at }) => at)] : [];
+  const shown = real(show);
+  const hidden = [...real(hide).filter((target) => !shown.includes(target)), ...SHARED];
+  const secret = (target: string) =>
+    hidden.some((folder) => isInside(folder, target) && !isInside(folder, root));
+  const needed = real([process.execPath, ...pathFolders()]).filter((target) => !secret(target));
+  const locked = real(keep);
+  return { writable, never, guarded, shown, hidden, needed, locked };
+}
+
+/** As with mounts, the innermost rule wins; of two about one path, the later one here. */
+function layersOf(
+  { root, tmp, guard }: OpenLimits,
+  { writable, guarded, shown, hidden, needed, locked }: ReturnType<typeof planPaths>,
+): Layer[] {
+  return [
+    ...layers(hidden, "(deny file* {})"),
+    ...layers([...shown, ...needed, root], "(allow file-read* {})"),
+    ...layers([...writable, tmp], "(allow file-read* file-write* {})"),
+    ...layers(guarded, "(deny file-write* {})"),
+    ...layers(guard?.writable ?? [], "(allow file-write* {})"),
+    ...layers(locked, "(deny file-write* {})"),
+  ];
+}
+
+const layers = (targets: string[], rule: string): Layer[] => targets.map((at) => ({ at, rule }));
 
 interface Layer {
   at: string;

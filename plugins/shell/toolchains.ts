@@ -4,7 +4,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { isInside, tryTo } from "zz/text";
+import { isInside, isInsideAny, tryTo } from "zz/text";
 import { split } from "./judge/parse-options.ts";
 import { direntsOf, isFolder, real, realOf } from "./resolve-paths.ts";
 import { examineFolder } from "./unreadable-files.ts";
@@ -162,8 +162,7 @@ export function toolchains(
     ...(process.env.PATH ?? "").split(":").filter(path.isAbsolute),
     path.dirname(process.execPath),
   ]);
-  const isHidden = (absolutePath: string) =>
-    hidden.some((folder) => isInside(folder, absolutePath));
+  const isHidden = (absolutePath: string) => isInsideAny(hidden, absolutePath);
   const shown = new Set<string>();
   const kept: string[] = [];
   const show = (absolutePath: string) => {
@@ -173,7 +172,7 @@ export function toolchains(
     if (!isFolder(folder) || isWide(folder) || !isHidden(folder)) continue;
     const parts = partsOf(folder) ?? [];
     for (const part of parts) show(part);
-    if (!parts.some((part) => isInside(part, folder))) {
+    if (!isInsideAny(parts, folder)) {
       show(folder);
       kept.push(
         ...direntsOf(folder).flatMap((dirent) =>
@@ -182,7 +181,7 @@ export function toolchains(
       );
     }
     for (const target of targetsIn(folder))
-      if (isHidden(target) && ![...shown].some((absolutePath) => isInside(absolutePath, target)))
+      if (isHidden(target) && !isInsideAny([...shown], target))
         for (const part of partsOf(path.dirname(target)) ?? [packagesOf(target) ?? target])
           show(part);
   }

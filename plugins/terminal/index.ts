@@ -5,7 +5,7 @@ import type { Zz } from "zz";
 import { isPlainLine } from "./plain-line.ts";
 import { promptOf } from "./prompt-mark.ts";
 import type { Look } from "./render-markdown.ts";
-import { defaults, isRich, look, openScreen, readColours } from "./screen.ts";
+import { defaults, isRich, look, openScreen, readColours, themeNameOf } from "./screen.ts";
 import { addShowImage } from "./show-image.ts";
 import { showTurns } from "./show-turn.ts";
 import { STYLES } from "./styles.ts";
@@ -19,8 +19,9 @@ export const settings = {
     type: "object",
     properties: {
       theme: {
-        enum: ["dark", "light", "none"],
-        description: "colours for a dark or a light terminal, or none",
+        enum: ["auto", "dark", "light", "none"],
+        description:
+          "colours for a dark or a light background, as the terminal says (auto), or none",
       },
       colours: {
         type: "object",
@@ -49,6 +50,11 @@ export const settings = {
         description: "rows of the diff of an edit that nobody was asked about",
       },
       stats: { type: "boolean", description: "time, tokens and calls after each answer" },
+      progress: { type: "boolean", description: "the line that says what runs, and for how long" },
+      live: {
+        type: "boolean",
+        description: "the end of an answer while it comes; then all of it, as ever",
+      },
       reveal: {
         enum: ["instant", "words"],
         description: "an answer all at once, or word by word (any key: all of it)",
@@ -82,7 +88,15 @@ export default (zz: Zz<typeof defaults>) => {
   const screen = openScreen(zz.io, () => zz.config);
   const recolour = (note: (text: string) => void) =>
     readColours(screen).catch(({ message }) => note(message));
-  zz.on("started", ({ live }, { note }) => (live ? recolour(note) : undefined));
+  zz.on("started", ({ live }, { note, service }) => {
+    const background = service("background");
+    if (background) screen.isLight = background.isLight;
+    return live ? recolour(note) : undefined;
+  });
+  zz.on("phase", ({ to }, { note }) => {
+    const isOther = screen.theme && themeNameOf(screen) !== screen.themeName;
+    return to === "thinking" && isOther ? recolour(note) : undefined;
+  });
   zz.on("configured", ({ names }, { note }) =>
     names.includes("display") && screen.theme ? recolour(note) : undefined,
   );

@@ -5,35 +5,41 @@
 // that begins.
 
 import type { Zz } from "zz";
-import { ERASE_BELOW, rewrapsLines, terminalColumns, width } from "zz/text";
+import { clean, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "zz/text";
 import { shortenToColumns, tail } from "./shorten-for-rows.ts";
 import type { Theme } from "./styles.ts";
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const FRAME_TIME = 100; // ms
 const MAX_TAIL_ROWS = 4; // of a running call's output
+const MAX_LIVE_CHARS = 2_000;
 const ERASE = `\r${ERASE_BELOW}`; // from the cursor's row on
 /** A row stays one, even if the window has become narrower and zz has not been told yet. */
 const [NO_WRAP, WRAP] = ["\x1b[?7l", "\x1b[?7h"];
 
+/** From one second on; before that it says nothing. */
+export const seconds = (ms: number): string => (ms < 1_000 ? "" : `${(ms / 1000).toFixed(1)} s`);
+
 const up = (rows: number): string => (rows ? `\x1b[${rows}A` : "");
 
-type Where = { io: Zz["io"]; on(): boolean; look(): Theme };
+type Where = { io: Zz["io"]; on(): boolean; waiting(): string[]; look(): Theme };
 
-export function liveLine({ io, on, look }: Where) {
+export function liveLine(where: Where) {
+  const { io, on } = where;
   const columns = () => terminalColumns(io);
-  // whether there are rows, and those above the cursor
-  let [shown, above]: [boolean, string[]] = [false, []];
+  const rows = liveRows(io, on);
   let [activity, tokens, thinking, since, frame] = ["", 0, "", 0, 0];
+  let answer = ""; // so far, with display.live
   let ahead = ""; // typed for the next prompt
   // of the clock, which advances the time when nothing arrives
   let cancel: (() => void) | undefined;
-  return { begin, resume, thinks, progress, typed, wipe, stop };
+  return { begin, resume, thinks, progress, typed, wipe: rows.wipe, stop, isLive: on };
 
   function begin(doing: string): void {
     stop();
     if (!on()) return;
     [activity, tokens, thinking, since] = [doing, 0, "", io.clock.now()];
+    answer = "";
     tickSoon();
   }
   function tickSoon(): void {
@@ -44,10 +50,12 @@ export function liveLine({ io, on, look }: Where) {
   function resume(doing: string): void {
     if (!cancel) begin(doing);
   }
-  function thinks(count: number, thought: string): void {
+  function thinks(count: number, thought: string, text = ""): void {
     if (!cancel) begin("thinking"); // after a question
     // shortened when shown: for each piece, that would take quadratic time
-    [tokens, thinking] = [count, thought];
+    const end = clean(text.slice(-MAX_LIVE_CHARS)).trim();
+    const latest = end ? wrap(end, Math.max(10, columns() - 4)) : [];
+    [tokens, thinking, answer] = [count, thought, ["", ...latest].join("\n")];
   }
   /**
    * Shows progress. Outside a turn, such as while the code is indexed, there is no clock, so it is
@@ -55,38 +63,61 @@ export function liveLine({ io, on, look }: Where) {
    */
   function progress(text: string): void {
     thinking = text;
-    if (!cancel) show([shortenToColumns(text, Math.min(60, columns() - 1))]);
+    if (!cancel) rows.show([shortenToColumns(text, Math.min(60, columns() - 1))]);
   }
   function typed(text: string): void {
     ahead = text;
     if (cancel) tick();
   }
+  function stop(): void {
+    cancel?.();
+    cancel = undefined;
+    rows.wipe();
+  }
   function tick(): void {
-    const seconds = ((io.clock.now() - since) / 1000).toFixed(1);
+    const time = seconds(io.clock.now() - since);
     const head = [
       `${FRAMES[frame++ % FRAMES.length]} ${activity}`,
-      `${seconds} s`,
+      ...(time ? [time] : []),
       ...(tokens ? [`${tokens} tokens`] : []),
     ];
-    const text = shortenToColumns(head.join(" · "), columns() - 1);
-    const lines = tokens ? [thinking] : thinking.split("\n"); // thoughts stay in one row
-    const room = columns() - width(text) - 5;
-    const latestWords = lines.length > 1 ? "" : tail(thinking.slice(-500), Math.max(room, 1));
-    const rows =
-      lines.length > 1 ? lines.slice(-tailRows()).map((line) => look().dim(cell(line))) : [];
-    const mine = ahead ? [`› ${tail(ahead, columns() - 3)}`] : [];
-    show([
-      room > 10 && latestWords ? `${text} · ${look().dim(latestWords)}` : text,
-      ...rows,
-      ...mine,
+    rows.show([
+      ...announcedRows(where),
+      ...latestRows(where, head.join(" · "), answer || thinking, tokens > 0 && !answer),
+      ...(ahead ? [`› ${tail(ahead, columns() - 3)}`] : []),
     ]);
   }
-  function cell(line: string): string {
-    return `  ${shortenToColumns(line, columns() - 3)}`;
+}
+
+/** The calls that were not printed yet, as many as there is room for. */
+function announcedRows({ io, waiting }: Where): string[] {
+  const rows = waiting();
+  const most = Math.max(1, (io.stderr.rows || 24) - 12);
+  return rows.length > most ? [...rows.slice(0, most), `… ${rows.length - most} more`] : rows;
+}
+
+/** What runs, and the last of what it says: a thought in the same row, output in those below. */
+function latestRows({ io, look }: Where, head: string, said: string, isThought: boolean): string[] {
+  const columns = terminalColumns(io);
+  const text = shortenToColumns(head, columns - 1);
+  const lines = isThought ? [said] : said.split("\n");
+  if (lines.length > 1) {
+    const most = Math.max(1, Math.min(MAX_TAIL_ROWS, (io.stderr.rows || 24) - 8));
+    const latest = lines.slice(-most).map((line) => shortenToColumns(line, columns - 3));
+    return [text, ...latest.map((line) => look().dim(`  ${line}`))];
   }
-  function tailRows(): number {
-    return Math.max(1, Math.min(MAX_TAIL_ROWS, (io.stderr.rows || 24) - 8));
-  }
+  const room = columns - width(text) - 5;
+  const latestWords = room > 10 && tail(said.slice(-500), room);
+  return [latestWords ? `${text} · ${look().dim(latestWords)}` : text];
+}
+
+/** Rows that are drawn over one another, and wiped before anything else is shown. */
+function liveRows(io: Zz["io"], on: () => boolean) {
+  // whether there are rows, and those above the cursor
+  let [shown, above]: [boolean, string[]] = [false, []];
+  const columns = () => terminalColumns(io);
+  return { show, wipe };
+
   function show(lines: string[]): void {
     if (!on()) return;
     const isFirst = rewrapsLines(io.variable);
@@ -105,10 +136,5 @@ export function liveLine({ io, on, look }: Where) {
   function wipe(): void {
     if (shown) io.stderr.write(erase());
     [shown, above] = [false, []];
-  }
-  function stop(): void {
-    cancel?.();
-    cancel = undefined;
-    wipe();
   }
 }

@@ -8,13 +8,15 @@ import type { Cell } from "./sixel.ts";
 import { PLAIN, type Theme, type ThemeName } from "./styles.ts";
 
 export const defaults = {
-  theme: "dark" as ThemeName,
+  theme: "auto" as ThemeName | "auto",
   colours: {} as Record<string, string>, // by style
   thinking: "summary",
   calls: "all" as "all" | "results" | "failed" | "off",
   resultLines: 0, // lines under the row of each result
   diffRows: 12, // rows of a diff that was applied without a question
   stats: true,
+  progress: true,
+  live: false,
   reveal: "instant",
   wordsPerSecond: 40,
   bell: true,
@@ -24,7 +26,7 @@ export const defaults = {
 };
 
 /** A call that was announced, and what is shown of it once it has ended. */
-export type Announced = { id: string; name: string; result?: string };
+export type Announced = { id: string; name: string; row?: string; result?: string };
 
 export interface Screen {
   readonly io: Zz["io"];
@@ -38,7 +40,9 @@ export interface Screen {
   since: number;
   pictures: Map<string, string>; // what draws images under the rows of their calls, by path
   sixels?: Promise<Cell | undefined>; // the terminal's answer, once it has been asked
+  isLight: () => boolean | undefined; // its background, as far as it has said
   theme?: Theme; // once something is drawn
+  themeName?: ThemeName; // of that
   calls: Announced[]; // calls of this round whose results are not shown yet, in call order
 }
 
@@ -47,13 +51,22 @@ const SIGNS = { call: "■", ok: "✓", bad: "✗" };
 const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
 
 export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
-  const on = () => screen.live && Boolean(io.stderr.isTTY) && !screen.questions && !isPlain(screen);
-  const where = { on, io, look: () => look(screen) };
+  const on = () =>
+    screen.live &&
+    config().progress &&
+    Boolean(io.stderr.isTTY) &&
+    !screen.questions &&
+    !isPlain(screen);
+  // a call is one row, live until it is printed: first its name, then what came of it
+  const waiting = () =>
+    screen.calls.flatMap(({ row, result }) => (row && (result ?? row).split("\n")[0]) || []);
+  const where = { on, io, waiting, look: () => look(screen) };
   const screen: Screen = {
     io,
     config,
     dumb: io.variable("TERM") === "dumb",
     line: liveLine(where),
+    isLight: () => undefined,
     live: false,
     stays: false,
     idle: true,
@@ -83,10 +96,20 @@ const isColoured = (screen: Screen): boolean =>
 
 export const look = (screen: Screen): Theme => (isColoured(screen) && screen.theme) || PLAIN;
 
+/** For a dark terminal, unless it says or its environment says that it is light. */
+export function themeNameOf({ config, isLight, io }: Screen): ThemeName {
+  const { theme } = config();
+  if (theme !== "auto") return theme;
+  const [, background] = /;(\d+)$/.exec(io.variable("COLORFGBG") ?? "") ?? [];
+  return (isLight() ?? (background === "7" || background === "15")) ? "light" : "dark";
+}
+
 /** Reads the colours; until something is drawn, and in a pipe, they are not loaded. */
 export async function readColours(screen: Screen): Promise<void> {
-  const { theme, colours } = screen.config();
+  const { colours } = screen.config();
   if (!isColoured(screen)) return;
+  const theme = themeNameOf(screen);
+  screen.themeName = theme;
   const { themeOf } = await import("./theme.ts");
   const { getColorDepth } = screen.io.stderr as Partial<NodeJS.WriteStream>;
   const depth = getColorDepth?.call(screen.io.stderr) ?? 4;

@@ -2,6 +2,7 @@
 // figures at its end.
 import type { Answer, Ctx, Events, Image, Zz } from "zz";
 import { plural, thousands, width, wrap } from "zz/text";
+import { seconds } from "./live-row.ts";
 import {
   type Announced,
   columnsOf,
@@ -40,20 +41,13 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     else showResults(screen, true);
     if (to === "thinking" && screen.live && isPlain(screen)) printAbove(screen, "thinking");
   });
-  zz.on("received", ({ tokens, thinking }) => line.thinks(tokens, thinking));
-  zz.on("thought", ({ text, ms }) => {
-    const { thinking } = config();
-    if (thinking === "off" || !screen.live) return;
-    const plain = isPlain(screen);
-    const rows = plain
-      ? [`thought for ${seconds(ms)}`]
-      : foldRows(
-          text,
-          columnsOf(screen) - 2,
-          thinking === "full" ? Number.POSITIVE_INFINITY : 2,
-        ).map((row) => `┆ ${row}`);
-    for (const printedRow of rows) printAbove(screen, look(screen).dim(printedRow));
+  let answer = ""; // as far as it has come
+  zz.on("requested", () => void (answer = ""));
+  zz.on("received", ({ tokens, thinking, text }) => {
+    if (config().live) answer += text;
+    line.thinks(tokens, thinking, answer);
   });
+  zz.on("thought", (thought) => showThought(screen, thought));
   const attached = new WeakSet<object>(); // messages whose images were drawn
   zz.on(
     "requested",
@@ -86,6 +80,18 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   });
 }
 
+function showThought(screen: Screen, { text, ms }: Events["thought"]): void {
+  const { thinking } = screen.config();
+  if (thinking === "off" || !screen.live) return;
+  const plain = isPlain(screen);
+  const rows = plain
+    ? [["thought", seconds(ms)].filter(Boolean).join(" for ")]
+    : foldRows(text, columnsOf(screen) - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
+        (row) => `┆ ${row}`,
+      );
+  for (const printedRow of rows) printAbove(screen, look(screen).dim(printedRow));
+}
+
 /** Shows calls, and nothing beside a question. */
 function showCalls(zz: Zz<any>, screen: Screen): void {
   const { line, config } = screen;
@@ -102,17 +108,14 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
   zz.on("planned", ({ calls, text }, { about }) => {
     if (text) printAbove(screen, look(screen).dim(shortenToColumns(text, columnsOf(screen) - 1)));
     const sign = look(screen).accent(signsOf(screen).call);
-    const announced = config().calls === "all" ? calls : [];
-    for (const call of announced)
-      printAbove(
-        screen,
-        formatRow(
-          screen,
-          `${sign} ${shortenToColumns(call.name)}`,
-          about.line(call) ?? argumentsOf(call.args),
-        ),
-      );
-    screen.calls = calls.map(({ id, name }) => ({ id, name: shortenToColumns(name) }));
+    const isAnnounced = config().calls === "all";
+    screen.calls = calls.map((call) => {
+      const name = shortenToColumns(call.name);
+      const words = about.line(call) ?? argumentsOf(call.args);
+      const row = isAnnounced ? formatRow(screen, `${sign} ${name}`, words) : "";
+      return { id: call.id, name, row };
+    });
+    if (!line.isLive()) for (const { row } of screen.calls) if (row) printAbove(screen, row);
   });
   zz.on(
     "called",
@@ -206,7 +209,7 @@ function rowOf(
 ): string {
   const { ok, bad } = signsOf(screen);
   const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
-  const time = ` · ${seconds(ms)}`;
+  const time = ms < 1_000 ? "" : ` · ${seconds(ms)}`;
   const came = shortenToColumns(shown ?? summary(result.text), columnsOf(screen));
   const room = columnsOf(screen) - 1 - width(`✓ ${shortenToColumns(name)}  · ${time}`);
   const headWith = (columns: number) =>
@@ -261,8 +264,6 @@ function whileThinking(screen: Screen): (fact: Events["phase"]) => void {
   };
 }
 
-const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
-
 /** Tokens are left out if the server did not report them. */
 function figures({ usage, calls, ms, used, window }: Answer): string {
   const { input, output, cached } = usage;
@@ -276,5 +277,10 @@ function figures({ usage, calls, ms, used, window }: Answer): string {
     used && window
       ? [`context ${Math.round((100 * used) / window)} % of ${thousands(window)}`]
       : [];
-  return [seconds(ms), ...tokens, plural(calls.length, "call"), ...context].join(" · ");
+  return [
+    ...(ms < 1_000 ? [] : [seconds(ms)]),
+    ...tokens,
+    plural(calls.length, "call"),
+    ...context,
+  ].join(" · ");
 }

@@ -70,16 +70,17 @@ export type Scales = ReturnType<typeof scales>;
 // plausible tokens per weight; a server outside of this counts something else
 const [MIN_RATIO, MAX_RATIO] = [0.5, 4];
 
+type Counted = {
+  tokens: number;
+  count: number;
+  measure(): { weight: number; ratio: number };
+  isPlausible(): boolean;
+  isLike(request: ChatRequest): boolean; // with the same prompt, tools and schema
+  messages: WeakSet<Message>;
+};
+
 /** What the providers counted, by model, and estimates of what was added since. */
 export function counts(scale: Scales) {
-  type Counted = {
-    tokens: number;
-    count: number;
-    measure(): { weight: number; ratio: number };
-    isPlausible(): boolean;
-    isLike(request: ChatRequest): boolean; // with the same prompt, tools and schema
-    messages: WeakSet<Message>;
-  };
   const last = new Map<string, Counted>();
   return { ratio, learn, estimate, last: (model: string) => last.get(model) };
 

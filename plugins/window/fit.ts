@@ -23,6 +23,23 @@ export async function fitToWindow(
   request: ChatRequest,
   ctx: Ctx,
 ): Promise<ChatRequest> {
+  const sent = await withinMessages(state, request, ctx);
+  return fitTokens(state, sent, ctx);
+}
+
+/** context.messages: earlier turns leave, each whole, once the conversation has more messages. */
+async function withinMessages(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
+  const { chat } = ctx;
+  const { messages: most } = state.zz.config;
+  if (!most || chat.messages.length <= most) return request;
+  const tail = request.messages.slice(chat.messages.length);
+  const starts = turnStarts(chat.messages);
+  const end = starts.find((start) => chat.messages.length - start <= most) ?? starts.at(-1) ?? 0;
+  if (end > (notesIn(chat.messages[0]) ? 2 : 0)) await tryToTakeNotes(state, end, ctx);
+  return { ...request, messages: [...chat.messages, ...tail] };
+}
+
+async function fitTokens(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
   const chars = charsOfRequest(request); // more than its tokens, so most requests need no estimate
   const window = await windowOf(state, request, chars < MAX_CHARS_UNCHECKED, ctx);
   if (!window) return request;
@@ -79,11 +96,8 @@ export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: 
   const last = state.count.last(sent.model);
   const fresh = sent.messages.filter((part) => !last?.messages.has(part));
   const kept = last && sent.messages.length - fresh.length === last.count;
-  const grew = () =>
-    last!.isPlausible() &&
-    weightOf(state, fresh) * state.count.ratio(sent.model) > last!.tokens * MIN_GROWTH;
   const isLess =
-    kept && (tokens < last.tokens / 1.5 || (tokens < last.tokens * MAX_STALLED_RATIO && grew()));
+    kept && (tokens < last.tokens / 1.5 || isStalled(state, sent.model, tokens, fresh));
   // without tools, or with a shorter prompt, it is less anyway
   const isCut = isLess && last.isLike(counted(state, sent));
   if (!isCut) state.count.learn(counted(state, sent), tokens);
@@ -91,6 +105,29 @@ export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: 
   if (isCut) state.cut.add(sent.model);
   return reply;
 }
+/**
+ * Whether the count stays where it was though more and more is sent: a server that cuts may do so
+ * from the first request on, and each message alone may be small.
+ */
+function isStalled(
+  state: State,
+  model: string,
+  tokens: number,
+  fresh: readonly Message[],
+): boolean {
+  const last = state.count.last(model)!;
+  const before = state.stalls.get(model) ?? { tokens: last.tokens, added: 0 };
+  if (tokens >= before.tokens * MAX_STALLED_RATIO) {
+    state.stalls.delete(model);
+    return false;
+  }
+  const added = before.added + weightOf(state, fresh) * state.count.ratio(model);
+  state.stalls.set(model, { ...before, added });
+  const isCount = before.tokens >= MIN_CUT_TOKENS || last.isPlausible();
+  return isCount && added > before.tokens * MIN_GROWTH;
+}
+const MIN_CUT_TOKENS = 1_000; // below, a count that stays the same may be one that means nothing
+
 // if the tokens grew no more than this though more was sent, the server cut some
 const MAX_STALLED_RATIO = 1.02;
 // of the last count: new messages of at least this share must raise the next one

@@ -19,6 +19,7 @@ export const defaults = {
   compactAt: 0.8,
   turns: 2,
   words: 350,
+  messages: 0,
   method: "summary" as "summary" | "truncate",
 };
 export const settings = {
@@ -41,6 +42,13 @@ export const settings = {
         minimum: 1,
         maximum: 10_000,
         description: "turns at the end that stay as they were",
+      },
+      messages: {
+        type: "integer",
+        minimum: 0,
+        maximum: 1_000_000,
+        description:
+          "messages after which earlier turns leave the window, however large it is; 0: no limit",
       },
       words: {
         type: "integer",

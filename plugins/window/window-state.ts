@@ -6,6 +6,7 @@ export interface Config {
   compactAt: number;
   turns: number;
   words: number;
+  messages: number; // 0: no limit
   method: "summary" | "truncate";
 }
 export interface State {
@@ -15,6 +16,8 @@ export interface State {
   windows: Map<string, number>; // by model, as its provider said when a request was too long
   asked: Map<string, Model | undefined>;
   listed: Set<string>; // models whose provider was asked for a list of its models
+  // by model: a count that has not grown since, and the tokens sent beside it meanwhile
+  stalls: Map<string, { tokens: number; added: number }>;
   cut: Set<string>; // models whose server left out a part of what it was sent
   failedAt: string | undefined; // the turn whose summary failed: it is not tried again in that turn
 }
@@ -25,6 +28,7 @@ export function newState(zz: Zz<Config>): State {
     windows: new Map(),
     asked: new Map(),
     listed: new Set<string>(),
+    stalls: new Map(),
     cut: new Set<string>(),
   };
   return { zz, scale, count: counts(scale), ...learned, failedAt: undefined };

@@ -26,7 +26,7 @@ export const settings = {
 const WIRES: Record<WireName, () => Promise<Wire>> = {
   chat: async () => chat, // loaded at once: loading it later would cost most answers 5 ms
   anthropic: async () => (await import("./anthropic/index.ts")).anthropic,
-  gemini: async () => (await import("./gemini.ts")).gemini,
+  gemini: async () => (await import("./gemini/index.ts")).gemini,
   responses: async () => responses,
 };
 

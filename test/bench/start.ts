@@ -63,14 +63,14 @@ export const figures: Figure[] = [
     "MB",
     1,
     "And all that npm installs with it; at most 60.",
-    async () => () => {
-      const list = execFileSync("npm", ["ls", "--omit=dev", "--all", "--parseable"], {
-        cwd: ROOT,
-        encoding: "utf8",
-      });
-      const folders = list.trim().split("\n").slice(1); // the first is this one
-      return (packed() + folders.map(sizeOf).reduce((all, size) => all + size, 0)) / 1e6;
-    },
+    async () => () => installed() / 1e6,
+  ),
+  figure(
+    "package without options",
+    "MB",
+    1,
+    "What npm install --omit=optional leaves of that; at most 32.",
+    async () => () => installed("--omit=optional") / 1e6,
   ),
   figure(
     "prompt",
@@ -124,6 +124,14 @@ function packed(): number {
     JSON.parse(execFileSync("npm", args, { cwd: ROOT, encoding: "utf8" })),
   ) as any[];
   return about.unpackedSize;
+}
+
+/** And of what it depends on. What packages/ need is in dist/. */
+function installed(...omitted: string[]): number {
+  const args = ["ls", "--omit=dev", "--all", "--parseable", "--workspaces=false", ...omitted];
+  const list = execFileSync("npm", args, { cwd: ROOT, encoding: "utf8" });
+  const folders = list.trim().split("\n").slice(1); // the first is this one
+  return folders.map(sizeOf).reduce((all, size) => all + size, packed());
 }
 
 const sizeOf = (folder: string): number =>

@@ -8,18 +8,18 @@ import { sharedRepl } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
-const QUESTION = "to the conversation?";
-const PROMPT = /\[y\/N\] n\s+[^\n]*›\s*$/;
+const PROMPT = /gives it to the model\n+[^\n]*›\s*$/;
 const again = await sharedRepl({ process: true }); // its commands need a terminal that is theirs
 const open = () => again([say("Seen.")]);
 
-test("!command shows its output and exit code, and y gives it to the next message", async () => {
+test("!command shows its output and exit code and asks nothing; !! gives it to the next message", async () => {
   const it = await open();
   match(
-    await it.say("!echo one; echo two >&2; exit 3", QUESTION),
+    await it.say("!echo one; echo two >&2; exit 3", PROMPT),
     /(one\ntwo|two\none)\nexit code 3 · \d+\.\d s/,
   );
-  await it.hit("y", "It goes with your next message.");
+  await it.say("!!", "2 lines of echo one; echo two >&2; exit 3 go with your next message.");
+  await it.say("!!", "There is no output to give");
   await it.say("what is that?", "Seen.");
   const title = "OUTPUT OF echo one; echo two >&2; exit 3";
   match(
@@ -30,15 +30,18 @@ test("!command shows its output and exit code, and y gives it to the next messag
   equal(it.sent()[1], "and now?");
 });
 
-test("Any other key than y forgets the output, and without output there is no question", async () => {
+test("Tab on the empty line gives it, anything else keeps it back, and without output nothing is offered", async () => {
   const it = await open();
-  await it.say("!echo forgotten", QUESTION);
-  await it.hit("n", PROMPT);
+  await it.say("!echo kept", PROMPT);
   await it.say("hello", "Seen.");
   deepEqual(it.sent(), ["hello"]);
+  await it.say("!echo given", PROMPT);
+  await it.hit("\t", "1 line of echo given go with your next message.");
+  await it.say("so?", /Seen\.[\s\S]*Seen\./);
+  match(it.sent()[1]!, /---\ngiven\n---/);
   doesNotMatch(
     await it.say("!touch made.txt", /made\.txt[\s\S]*exit code 0[\s\S]*›$/),
-    /made\.txt[\s\S]*to the conversation/,
+    /made\.txt[\s\S]*gives it to the model/,
   );
   ok(existsSync(join(it.where.cwd, "made.txt")));
 });
@@ -46,16 +49,14 @@ test("Any other key than y forgets the output, and without output there is no qu
 test("Ctrl+C stops the command and not zz", async () => {
   const it = await open();
   await it.say("!echo ready; sleep 300", /^ready/m);
-  await it.hit(KEY.ctrlC, /stopped by SIGINT[\s\S]*to the conversation\?/);
-  await it.hit("n", PROMPT);
+  await it.hit(KEY.ctrlC, /stopped by SIGINT[\s\S]*gives it to the model/);
   await it.say("hello", "Seen.");
 });
 
 test("A command reads the keyboard, and its keys are not the conversation's", async () => {
   const it = await open();
   await it.say('!printf "%s? " name; read name; echo "hi $name"', /\nname\?$/);
-  await it.say("Ann", /hi Ann[\s\S]*to the conversation\?/);
-  await it.hit("n", PROMPT);
+  await it.say("Ann", /hi Ann[\s\S]*gives it to the model/);
   equal(it.sent().length, 0);
 });
 
@@ -67,20 +68,20 @@ test("!! hands the terminal over whole and keeps nothing; so does one ! for a pr
   );
   doesNotMatch(
     await it.say("!!test -t 1 && echo a real one", /one\nexit code 0[\s\S]*›$/),
-    /to the conversation/,
+    /gives it to the model/,
   );
   await it.say("!more long.txt", "--More--");
   doesNotMatch(
     await it.hit("q", /exit code 0[\s\S]*exit code 0[\s\S]*›$/),
-    /to the conversation|row 98/,
+    /gives it to the model|row 98/,
   );
 });
 
 test("Colours and what a line wrote over do not reach the model, and a long output is cut in its middle", async () => {
   const it = await open();
   const command = String.raw`!printf '\033[31mred\033[0m\n10%%\r99%%\n'; yes line | head -9000; printf 'bell\007 last'`;
-  await it.say(command, /bell last[\s\S]*to the conversation\?/);
-  await it.hit("y", "next message.");
+  await it.say(command, /bell last[\s\S]*gives it to the model/);
+  await it.say("!!", "next message.");
   await it.say("so?", "Seen.");
   const [text = ""] = it.sent();
   match(text, /---\nred\n99%\nline\n/);
@@ -108,9 +109,8 @@ test("What a command leaves running does not hold the conversation up", async ()
   const it = await open();
   await it.say(
     "!sleep 300 & echo $! started",
-    /started[\s\S]*exit code 0[\s\S]*to the conversation\?/,
+    /started[\s\S]*exit code 0[\s\S]*gives it to the model/,
   );
-  it.type("n");
   const [, pid] = /^(\d+) started$/m.exec(await it.sees(PROMPT))!;
   process.kill(Number(pid)); // it was running all the time
 });

@@ -260,10 +260,11 @@ describe("settings", () => {
       "/config timeout",
       "timeout = not set (300)\nseconds that a provider may be silent",
     );
-    await tells("/config colour", "Cannot show 'colour': no such setting.");
+    await tells("/config qqq", "Cannot show 'qqq': no such setting.");
+    await tells("/config background", /^display\.theme = /m);
     await tells("/config rounds 5", "rounds is 5 now (was not set).");
     equal(file().rounds, 5);
-    await tells("/config", /^\* rounds +5 +rounds of tools/m);
+    await tells("/config", /^rounds = 5 \(set in your own settings\)\n {4}Rounds of tools/m);
     await tells("/config symbols.map never", `symbols.map is "never" now (was "sessions").`);
     await tells("/config symbols.map --reset", `symbols.map is "sessions" now (was "never").`);
     await tells("/config unset rounds", "rounds is not set now (was 5).");
@@ -345,7 +346,7 @@ describe("help and templates", () => {
 
   test("/help has every command in its group, plugins' own under other, and explains every key that the documents name", async (t) => {
     const { tells } = await sit(t, { home: { "plugins/mine.js": mine } });
-    const all = await tells("/help all", /typing:[\s\S]*f9 +a key of mine/);
+    const all = await tells("/help all", /typing:[\s\S]*F9 +a key of mine/);
     const groups = [...all.matchAll(/^([a-z ]+):$/gm)].map(([, group]) => group);
     const own = `conversation § sessions and model § files and undo § code § settings § templates
       other`.split(/ § |\n */);
@@ -356,7 +357,12 @@ describe("help and templates", () => {
       /\/dance \[HOW\]\n {2}a dance\n {2}group: other; plugin: mine \(.*mine\.js\)/,
     );
     await tells("/help other", /^other:\n {2}\/dance \[HOW\] +a dance \(mine\)$/);
-    await tells("/help danc", "There is no command or key 'danc'. There is: /dance.");
+    await tells("/help danc", /^other:\n {2}\/dance \[HOW\] +a dance \(mine\)$/);
+    await tells("/help qqq", "There is no command or key 'qqq'. /help lists them.");
+    await tells(
+      "/help clipboard image",
+      /conversation:\n {2}\/paste +attach the image[\s\S]*typing:\n {2}Ctrl\+V/,
+    );
     const files =
       /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/;
     await tells("/help files", files);
@@ -389,7 +395,7 @@ describe("help and templates", () => {
     match(shown, /^files and undo {6}\/changes {2}\/redo {2}\/undo$/m);
     ok(shown.split("\n").length <= 24, shown);
     resize(80, 150);
-    await gives("/help", /\/retry +take back your last message[\s\S]*ctrl\+z +undo/);
+    await gives("/help", /\/retry +take back your last message[\s\S]*Ctrl\+Z +stop zz/);
   });
 
   test("/tools NAME, /plugins and /permissions tell what there is; of a wrong name the nearest", async (t) => {

@@ -49,9 +49,33 @@ test("While the model thinks, one line tells for how long, how much, and the end
   const clock = standingClock();
   const term = await repl(t, { script: [thinks("Thought over.", promise)], clock });
   term.type(`go${KEY.enter}`);
-  await ticks(clock, term, /thinking · \d\.\d s · \d+ tokens · .*Fifth point\.$/m);
+  await ticks(clock, term, /thinking · (\d\.\d s · )?\d+ tokens · .*Fifth point\.$/m);
   end();
   doesNotMatch(await term.sees("Thought over."), /thinking · /);
+});
+
+test("With display.live the end of an answer is shown while it comes, then all of it; with display.progress off neither", async (t) => {
+  const LINES = Array.from({ length: 9 }, (_, i) => `Line ${i + 1}.`).join("\n\n");
+  for (const display of [{ live: true }, { live: true, progress: false }]) {
+    const { promise, resolve: end } = Promise.withResolvers<void>();
+    const clock = standingClock();
+    const body = [delta({ content: LINES }), promise, delta({}, "stop"), DONE];
+    const term = await repl(t, { script: [stream(...body)], clock, where: having(display) });
+    term.type(`go${KEY.enter}`);
+    if (display.progress === undefined) {
+      const shown = await ticks(clock, term, /thinking · [^\n]*\n[\s\S]*Line 9\./);
+      doesNotMatch(shown, /Line 2\./, "only its end");
+      match(shown, /Line 8\.\s+Line 9\./);
+    } else {
+      await term.asked();
+      await clock.pass(1_000);
+      doesNotMatch(await term.drawn(), /thinking|Line/);
+    }
+    end();
+    const whole = await term.sees(/Line 9\.[\s\S]*›\s*$/);
+    equal(whole.match(/Line \d/g)?.length, 9);
+    doesNotMatch(whole, /thinking ·/);
+  }
 });
 
 test("display.thinking decides how much of the thinking stays on the screen, and display.stats whether figures do", async (t) => {
@@ -68,34 +92,28 @@ test("display.thinking decides how much of the thinking stays on the screen, and
   }
 });
 
-test("All calls of a round are announced before any runs; each tells what came of it and how long it took", async (t) => {
+test("A call is one row: all of a round are there while one runs, and what came of each takes its place", async (t) => {
   const clock = standingClock();
   const script = [call(["slow", {}], ["dig", { where: "rock" }]), call(["slow", {}]), say("Dug.")];
   const term = await open(t, { script, clock });
   term.type(`go${KEY.enter}`);
   await clock.waits(700);
-  const early = await term.drawn();
-  match(early, /■ slow\n■ dig rock/);
-  doesNotMatch(early, /[✓✗]/);
+  await ticks(clock, term, /go\n■ slow\n✗ dig rock · Cannot dig 'rock': too hard\.\n\S slow$/);
   await clock.pass(700);
   await clock.waits(700);
-  await clock.pass(100);
-  match(await term.drawn(), /\S slow · 0\.1 s · a metre down$/);
-  await clock.pass(600);
-  await term.sees(
-    /■ dig rock\n✓ slow · dug · 0\.7 s\n✗ dig rock · Cannot dig 'rock': too hard\. · 0\.0 s\n[\s\S]*Dug\./,
+  await ticks(clock, term, /✗ dig rock.*\n■ slow\n\S slow · a metre down$/);
+  await clock.pass(700);
+  const whole = await term.sees(
+    /go\n✓ slow · dug\n✗ dig rock · Cannot dig 'rock': too hard\.\n✓ slow · dug\n[\s\S]*Dug\./,
   );
+  doesNotMatch(whole, /■/);
 });
 
 const RESULTS =
-  /go\n✓ dig sand · found a coin! .* s\n {2}found a coin\n {2}and more\n✗ dig rock .*\n {2}Cannot dig 'rock'/;
+  /go\n✓ dig sand · found a coin!.*\n {2}found a coin\n {2}and more\n✗ dig rock .*\n {2}Cannot dig 'rock'/;
 test("display.calls decides what is shown of calls", async (t) => {
   for (const [display, sees, not] of [
-    [
-      { calls: "failed" },
-      /go\n✗ dig rock · Cannot dig 'rock': too hard\. · \d+\.\d s\nDug\./,
-      /■|✓/,
-    ],
+    [{ calls: "failed" }, /go\n✗ dig rock · Cannot dig 'rock': too hard\.\nDug\./, /■|✓/],
     [{ calls: "off" }, /go\nDug\./, /■|✓|✗/],
     [{ calls: "results", resultLines: 1 }, RESULTS, /■|more line/],
   ] as const) {
@@ -113,7 +131,7 @@ test("A project may not hide calls, nor the diffs of edits", async (t) => {
   });
   const script = [call(["dig", { where: "sand" }]), say("Dug.")];
   const shown = await (await open(t, { where, script, cols: 200 })).say("go", "Dug.");
-  match(shown, /Cannot take display\.calls, display\.diffRows from '[\s\S]*■ dig sand\n✓ dig sand/);
+  match(shown, /Cannot take display\.calls, display\.diffRows from '[\s\S]*✓ dig sand/);
 });
 
 const ANSWER = "# Result\n\n- a **bold** word and `code`";
@@ -129,6 +147,21 @@ test("NO_COLOR: nothing that is written has a colour; in a pipe an answer is raw
   equal(readFileSync(join(term.where.cwd, "answer.md"), "utf8"), `${ANSWER}\n`);
 });
 
+for (const [says, heading] of [
+  ["rgb:ffff/ffff/ffff", 34],
+  ["rgb:1e/1e/1e", 36],
+  ["rgba:fa/fa/f5/ff", 34],
+  ["nonsense", 36],
+] as const)
+  test(`A terminal that says it is ${says} gets the colours for it`, async (t) => {
+    const term = await open(t, { script: [say("# Result")] });
+    match(term.raw(), /\x1b\]11;\?\x1b\\/);
+    await term.press(`\x1b]11;${says}\x07`);
+    await term.say("go", /Result[\s\S]*›\s*$/);
+    match(term.raw(), new RegExp(`\\x1b\\[${heading}m[^\\n]*Result`));
+    doesNotMatch(term.screen(), /rgb|nonsense/);
+  });
+
 test("display.plain has words for signs, and nothing that moves", async (t) => {
   const clock = standingClock();
   const script = [call(["slow", {}], ["dig", { where: "rock" }]), thinks()];
@@ -138,7 +171,7 @@ test("display.plain has words for signs, and nothing that moves", async (t) => {
   await clock.pass(700);
   match(
     await term.sees(/calls[\s\S]*›\s*$/),
-    /thinking\ncalls: slow\ncalls: dig rock\ndone: slow[\s\S]*failed: dig[\s\S]*thinking\nthought for \d+\.\d s\nThought over\./,
+    /thinking\ncalls: slow\ncalls: dig rock\ndone: slow[\s\S]*failed: dig[\s\S]*thinking\nthought( for \d+\.\d s)?\nThought over\./,
   );
   doesNotMatch(term.raw(), /[⠋■✓✗┆]|\r\x1b\[K/u);
 });
@@ -149,7 +182,7 @@ test("After the answer one dim line: time, tokens, calls, context; the prompt te
   const term = await repl(t, { where, script, args: ["-m", "openai/n"] });
   await term.sees("project · feature/x ›");
   const shown = await term.say("go", /Seen\.\n[\s\S]*project · feature\/x · 1 % ›\s*$/);
-  match(shown, /Seen\.\n\d+\.\d s · 122 tokens in, 18 out · 1 call · context 1 % of 8,192\n/);
+  match(shown, /Seen\.\n(\d+\.\d s · )?122 tokens in, 18 out · 1 call · context 1 % of 8,192\n/);
 });
 
 test("With display.bellAfter 0.2 a turn of 201 ms ends with a bell, one of 200 ms does not", async (t) => {
@@ -233,7 +266,7 @@ describe("display.plain: nothing is drawn, coloured or drawn again", () => {
     ["context", ["/context\r"], /About \d+ tokens/],
     ["plugins", ["/plugins\r"], /PLUGIN|plugin/],
     ["permissions", ["/permissions\r"], /read/],
-    ["a question with a diff", ["go\r"], /requests write access[\s\S]*explains\)/],
+    ["a question with a diff", ["go\r"], /wants to change[\s\S]*explains\)/],
     ["its keys", ["?"], /without a reason[\s\S]*explains\)/],
     ["a no with a reason", ["too long\r"], /Thought over\./],
     ["changes", ["/changes\r"], /[Nn]o/],

@@ -6,10 +6,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Step } from "../../sdk/testing.ts";
 import { askable, call, problems, say } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
+import { ESC, repl } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
-import { KEY } from "../support/terminal.ts";
 
 const READ = call(["read_file", { path: "src/a.ts" }]);
 const EDIT = call(["edit_file", { path: "src/a.ts", old_string: "a - b", new_string: "a + b" }]);
@@ -21,8 +20,8 @@ test("At 40 columns an edit is proposed, shown, confirmed, written, undone, redo
   const script = [READ, EDIT, say("Mended."), say("I see.")];
   const { fake, ...term } = await repl(t, { where, script, cols: 40 });
   const read = () => readFileSync(join(where.cwd, "src/a.ts"), "utf8");
-  const shown = (await term.say("mend it", "Allow? [y/N/e/A/?]")).replaceAll(/\n(?=\S)/g, "\n");
-  match(shown.replaceAll(/\n(┃ )?/g, ""), /edit_file requests write access to "src\/a\.ts"\./);
+  const shown = (await term.say("mend it", "Allow? [y/n/e/A/?]")).replaceAll(/\n(?=\S)/g, "\n");
+  match(shown.replaceAll(/\n(┃ )?/g, ""), /edit_file wants to change src\/a\.ts\./);
   match(shown, /┃ edit src\/a\.ts · lines 1–3 · \+1 −1/);
   match(shown, /┃ +2 - +return a - b;\n┃ +2 \+ +return a \+ b;/);
   equal(read(), BEFORE, "nothing is written before the answer");
@@ -53,12 +52,12 @@ test("A allows edits in the project for the session, never commands; /permission
     answer: async () => answers.shift() ?? "",
   });
   await say("go");
-  match(it.questions[1]!, /run_command requests run access to "touch x"/);
+  match(it.questions[1]!, /run_command wants to run "touch x"/);
   equal(it.read("x"), undefined);
   await tells("/permissions", /1 {2}allow {2}write {2}\. {2}\(this session\)/);
   await tells("/permissions drop 1", "");
   await say("once more");
-  match(it.questions.slice(3).join("\n"), /write_file requests write access to "a\.ts"/);
+  match(it.questions.slice(3).join("\n"), /write_file wants to change a\.ts/);
 });
 
 test("--audit writes a line a decision", async () => {
@@ -83,7 +82,7 @@ test("Without bubblewrap the question says that there is no sandbox; where the s
   const script = [call(["run_command", { command: "touch x" }]), say("Not run.")];
   const term = await repl(t, { where, script, env });
   await term.say("go", /┃ No sandbox here \(bubblewrap is missing or switched off\)[\s\S]*Allow\?/);
-  await term.hit(KEY.enter, "Not run.");
+  await term.hit(ESC, "Not run.");
   await term.leave();
   const args = [
     "--config",

@@ -1,7 +1,7 @@
 // One answer, then exit: the program itself against a server on loopback. What it prints, where,
 // and its exit code.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -162,6 +162,46 @@ describe("the answer", () => {
     deepEqual([Object.keys(answer).sort(), answer.text, answer.rounds], [FIELDS, "Hello.", 2]);
   });
 
+  test("--json-lines has the text as it comes, and says of later requests only what is new", async () => {
+    const script = [call(["list_dir", {}]), call(["list_dir", {}]), say("Hello, you there.")];
+    const events = lines((await ask(script, ["--json-lines"])).stdout);
+    const deltas = events.filter(({ type }) => type === "delta").map(({ text }) => text);
+    equal(deltas.join(""), "Hello, you there.");
+    const requests = events.filter(({ type }) => type === "requested");
+    deepEqual(
+      requests.map((request) => [request.from, request.messages.length, "tools" in request]),
+      [
+        [0, 1, true],
+        [1, 2, false],
+        [3, 2, false],
+      ],
+    );
+    deepEqual(
+      requests.map(({ system, task }) => [typeof system, task]),
+      [
+        ["string", "chat"],
+        ["undefined", "chat"],
+        ["undefined", "chat"],
+      ],
+    );
+  });
+
+  // biome-ignore format: a table
+  for (const [what, args, input, stdout, stderr] of [
+    ["is on stdout", ["/changes"], undefined, /^Nothing was changed\.\n$/, /^$/],
+    ["is there with --quiet", ["--quiet", "/changes"], undefined, /^Nothing was changed/, /^$/],
+    ["is the text of --json", ["--json", "/changes"], undefined, /^\{"text":"Nothing was changed/, /^$/],
+    ["is the text of --json-lines", ["--json-lines", "/changes"], undefined, /"type":"done","text":"Nothing was changed/, /^$/],
+    ["is on stdout, but a warning of zz is not", ["-c", "/changes"], undefined, /^Nothing was changed\.\n$/, /^There is no earlier session/],
+    ["is none in a pipe, whose text goes to the model", [], "/changes", /^x\n$/, /^$/],
+  ] as [string, string[], string | undefined, RegExp, RegExp][])
+    test(`what a command says ${what}`, async () => {
+      const ran = await ask([say("x")], args, { input: input ?? "" });
+      match(ran.stdout, stdout);
+      match(ran.stderr, stderr);
+      deepEqual([ran.code, ran.sent.length], [0, input ? 1 : 0]);
+    });
+
   test("-u and --json tell what came from the server's cache", async () => {
     const told = {
       prompt_tokens: 61,
@@ -227,6 +267,17 @@ describe("the prompt", () => {
       deepEqual([stdout, code, sent.length], isGivenUp ? ["", 2, 0] : ["x\n", 0, 1]);
       if (!isGivenUp) equal(last(sent[0]).content, "late words");
     }
+  });
+
+  test("on a socket that stays open and silent, as exec() of Node gives it, is the words alone", async () => {
+    const { args, requests } = await askable([say("x")]);
+    const env = { ZZ_STDIN_WAIT: "1" };
+    const ran = await zzProcess(place(), ["--once", ...args, "hi"], { input: null, env });
+    deepEqual([ran.stdout, ran.code], ["x\n", 0]);
+    match(ran.stderr, /^Nothing came on stdin for 1 s: answering without it\.$/m);
+    equal(last(requests[0]!.body).content, "hi");
+    const without = await zzProcess(place(), ["--once", ...args], { input: null, env });
+    sentence(without, 2, /^Nothing came on stdin for 1 s/);
   });
 
   test("that is only blanks, or more than ZZ_STDIN_LIMIT megabytes, though it never ends, exits 2", async () => {
@@ -575,22 +626,10 @@ describe("lists", () => {
     ok(!groups.includes("other"), "a flag of zz's own without a group");
   });
 
-  test("--completion bash is what bash understands", async () => {
-    const { stdout } = await zz(place(), ["--completion", "bash"]);
-    const script = `${stdout}\ncomplete -p zz && compgen -W "$(complete -p zz | sed "s/.*-W '//;s/'.*//")" -- --json`;
-    const said = await new Promise<string>((done) =>
-      execFile("bash", ["--norc", "-c", script], (error, out, errors) =>
-        done(`${error ?? ""}${out}${errors}`),
-      ),
-    );
-    match(said, /^complete .* zz$/m);
-    match(said, /^--json$\n^--json-lines$/m);
-    for (const { name } of KERNEL_FLAGS) ok(stdout.includes(`--${name}`), name);
-  });
-
-  test("--completion zsh and fish have every flag, --completion of another shell exits 2", async () => {
+  test("--completion bash, zsh and fish have every flag, --completion of another shell exits 2", async () => {
     for (const [shell, flag] of [
-      ["zsh", (name: string) => `--${name}[`],
+      ["bash", (name: string) => `--${name}`],
+      ["zsh", (name: string) => `'*--${name}`],
       ["fish", (name: string) => `-l ${name} `],
     ] as const) {
       const { stdout } = await zz(place(), ["--completion", shell]);

@@ -50,7 +50,7 @@ test("In the conversation y counts once all of a new file has been shown", async
   });
   const file = join(where.cwd, "a.txt");
   zz.type(`go${KEY.enter}`);
-  const seen = await readAll(zz, clock, /Allow\? \[y\/N\/e\/A\/\?\][^─]*$/);
+  const seen = await readAll(zz, clock, /Allow\? \[y\/n\/e\/A\/\?\][^─]*$/);
   for (const line of lines) ok(seen.includes(line), line);
   equal(existsSync(file), false);
   await pressKey(clock, zz, "y");
@@ -62,7 +62,7 @@ test("In a one-shot n counts at once, and y only after the hidden middle of a co
   const [where, clock] = [asksBefore(place()), standingClock()];
   const { args, requests } = await askable([call(COMMAND), call(COMMAND), say("Done.")]);
   const term = terminal(where, ["--once", ...args, "go"], { cols: 40, rows: 15, clock });
-  const seen = await readAll(term, clock, /Allow\? \[y\/N\/e\/A\/F\/\?\][^─]*$/);
+  const seen = await readAll(term, clock, /Allow\? \[y\/n\/e\/A\/F\/\?\][^─]*$/);
   match(seen.replaceAll(/\n┃ /g, ""), /hidden-middle/);
   equal(requests.length, 1);
   for (const no of ["n", "n"]) {

@@ -29,6 +29,36 @@ test("README.md leads to every page, and links of all pages lead somewhere, to a
     ok(existsSync(join(ROOT, image)), image);
 });
 
+test("each page has its first example within ten lines", () => {
+  for (const name of DOCS) {
+    const line = page(`docs/${name}`)
+      .split("\n")
+      .findIndex((text) => text.startsWith("```"));
+    ok(line >= 0 && line < 10, `docs/${name}: line ${line + 1}`);
+  }
+});
+
+test("the first examples of pages are what zz prints, for the shop that they are about", async () => {
+  const where = place({
+    "src/cart.ts":
+      'import { euros } from "./price.ts";\n\nexport function total(prices: number[]): string {\n  return euros(prices.reduce((sum, price) => sum + price, 0));\n}\n',
+    "src/price.ts":
+      "/** A price as the shop shows it. */\nexport const euros = (price: number): string => `${price.toFixed(2)} €`;\n",
+  });
+  const words = (line: string) =>
+    [...line.matchAll(/'(.*?)'|"(.*?)"|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three!);
+  for (const begin of ["$ zz --call find_references", "$ zz --call write_file"]) {
+    const [command = "", ...expected] = snippet(begin).trimEnd().split("\n");
+    const { stdout, stderr } = await zz(where, ["-n", ...words(command).slice(2)]);
+    deepEqual((stdout + stderr).trimEnd().split("\n"), expected);
+  }
+  match((await zz(where, words(snippet("zz --prompt\n")).slice(1))).stdout, /^\[base: identity/);
+  const debug = words(snippet("zz --debug --model offline")).slice(2);
+  equal((await zz(where, ["-n", ...debug])).code, 0);
+  const { agent_servers: servers } = JSON.parse(snippet('"agent_servers"'));
+  deepEqual(servers, { zz: { command: "zz", args: ["--acp"] } });
+});
+
 test("README.md and docs/install.md install what test/all/e2e/packages.test.ts tries", () => {
   for (const { text, page } of snippets.filter(({ text }) => text.includes("npm pack")))
     match(text, /npm pack( && |\n)npm install -g \.\/zz-\*\.tgz/, page);
@@ -123,8 +153,8 @@ const namesIn = (section: string, name = /`(\w+)[^`]*`/g): string[] =>
 test("README: every command is in its table, and the template is a command", async () => {
   const where = place({}, {}, { "prompts/translate.md": snippet("Translate the comments") });
   const ran = await zz(where, ["-m", "offline/router", "/help", "-n"]);
-  const names = [...ran.stderr.matchAll(/^ *\/([\w-]+)/gm)].map(([, name]) => name!);
-  ok(names.length > 30, ran.stderr);
+  const names = [...ran.stdout.matchAll(/^ *\/([\w-]+)/gm)].map(([, name]) => name!);
+  ok(names.length > 30, ran.stdout);
   for (const name of names) ok(page("docs/prompt.md").includes(`/${name}`), name);
   ok(names.includes("translate"));
   const { args, requests } = await askable([say("Done.")]);

@@ -81,7 +81,7 @@ async function thinking(t: TestContext) {
   });
   zz.type(`go${KEY.enter}`);
   const tick = () => zz.clock.pass(100).then(zz.drawn);
-  await ticks(zz.clock, zz, /thinking · \d\.\d s · \d+ tokens/);
+  await ticks(zz.clock, zz, /thinking · (\d\.\d s · )?\d+ tokens/);
   return { ...zz, tick, end };
 }
 

@@ -311,9 +311,9 @@ test("--keys names --key, and says which providers need no key", async () => {
 
 test("In a pipe /setup and /keys PROVIDER name the variables and flags", async () => {
   for (const words of ["/setup", "/keys openai"]) {
-    const { code, stderr } = await zz(place(), ["--once", "-m", "offline/router", words]);
+    const { code, stdout } = await zz(place(), ["--once", "-m", "offline/router", words]);
     match(
-      stderr,
+      stdout,
       /Set OPENAI_API_KEY .*OLLAMA_HOST.*--model PROVIDER\/MODEL with --base-url URL and --key KEY\./,
     );
     equal(code, 0);

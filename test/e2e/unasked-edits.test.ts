@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
 import { call, say } from "../support/fake/openai.ts";
-import { nobodyTypes, repl } from "../support/repl.ts";
+import { ESC, nobodyTypes, repl } from "../support/repl.ts";
 import { place, zz as run } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -69,10 +69,10 @@ test("With edit.auto edits are made unasked from the start, the prompt says so, 
     /create a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n✓ create_file a\.txt/,
   );
   match(shown, /\$ touch x/);
-  await zz.hit(KEY.enter, /Done\.[\s\S]*auto-apply ›\s*$/);
+  await zz.hit(ESC, /Done\.[\s\S]*auto-apply ›\s*$/);
   await zz.say("/config edit.auto false", /edit\.auto is false now[^›]*›\s*$/);
   await zz.say("go", /create b\.txt[\s\S]*Allow\?/);
-  await zz.hit(KEY.enter, "Well.");
+  await zz.hit(ESC, "Well.");
 });
 
 test("edit.auto counts without a conversation, after a denial, as true or false, and not for a project to say", async () => {

@@ -7,15 +7,14 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Zz } from "zz";
 import { harness } from "zz/test";
+import { type WriteStep, writeAllOrNone } from "../../kernel/system/atomic-write.ts";
 import {
   type DiskState,
   FILE,
   FOLDER,
   LINK,
   stateInPlace,
-  type WriteStep,
-  writeAllOrNone,
-} from "../../kernel/system/atomic-write.ts";
+} from "../../kernel/system/file-state.ts";
 import { errorMessage } from "../../kernel/text/secrets.ts";
 import { isAll } from "../support/runs.ts";
 import { walk } from "../support/walk.ts";

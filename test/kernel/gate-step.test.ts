@@ -128,15 +128,15 @@ describe("a stricter word", () => {
       answer: async (_, keys) => (keys ? "y" : ""),
       allow: { run: ["make"] },
     });
-    for (const [what, access] of Object.entries({
-      open: 'run access to "make"',
-      free: 'read access to "a.txt"',
-      pure: 'run access to "act"',
+    for (const [what, wish] of Object.entries({
+      open: 'run "make"',
+      free: "read a.txt",
+      pure: 'run "act"',
     }))
       for (const time of [1, 2]) {
         const { text, asked } = await act(what);
         match(text, /^ran/);
-        const question = `┏ act requests ${access}.\n┠ it costs money.\n┗ Allow? [y/N/?] (? explains) `;
+        const question = `┏ act wants to ${wish}.\n┠ it costs money.\n┗ Allow? [y/n/?] (? explains) `;
         deepEqual(asked, [question], `${what} ${time}`);
       }
   });

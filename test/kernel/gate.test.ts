@@ -218,12 +218,12 @@ for (const [name, flag] of Object.entries({
     match(String(await weighed()), why);
     core.ask = async (question) => {
       asked.push(question);
-      return "A";
+      return asked.length === 1 ? "?" : "A";
     };
     deepEqual(Object(await weighed()).run, [name]);
     deepEqual(Object(await weighed()).run, [name]);
-    equal(asked.length, 1);
-    equal(/┠ (.*) skips this question/.exec(asked[0]!)?.[1], flag);
+    equal(asked.length, 2, "the question, and what its keys mean");
+    equal(/┠ (.*) skips this question/.exec(asked[1]!)?.[1], flag);
   });
 
 test("In a home that is the project, its own files are in no list, only by name or with -A", async () => {

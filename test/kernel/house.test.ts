@@ -1,6 +1,6 @@
 // docs/how-it-is-built.md is true: every file, function and type that it names is there.
-import { equal, ok } from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { filesOf } from "../support/rooms.ts";
@@ -11,7 +11,9 @@ const page = text("docs/how-it-is-built.md");
 const spans = [...page.matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!);
 const contract = ["kernel/contract.ts", ...filesOf("kernel/contract")].map(text).join("\n");
 
-/** The rows of the table under a heading, as cells. */
+const PACKAGES = readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}/package.json`);
+
+/** The rows of the tables under a heading, as cells. */
 function tableUnder(heading: string): string[][] {
   const [, section = ""] =
     new RegExp(`^## ${heading}$(.*?)(?=^## |$(?![^]))`, "ms").exec(page) ?? [];
@@ -70,6 +72,17 @@ test("The page of the house is where README.md and CONTRIBUTING.md lead, and the
     ok(links.includes("docs/how-it-is-built.md"), file);
     for (const link of links) ok(existsSync(join(ROOT, link)), `'${link}' of ${file}`);
   }
+});
+
+test("The page of the house: every package from npm has its row, with its job, and none is named that is not used", () => {
+  const manifests = ["package.json", ...PACKAGES].map((file) => JSON.parse(text(file)));
+  const used = manifests.flatMap(({ dependencies, devDependencies, optionalDependencies }) =>
+    Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies }),
+  );
+  const rows = tableUnder("What it is made of").filter(([name]) => !/^ (package|-+) $/.test(name!));
+  const named = rows.flatMap(([names]) => names!.split(",").map((name) => name.trim()));
+  deepEqual(named.sort(), [...new Set(used)].sort());
+  for (const [names, job] of rows) ok(job!.trim().length > 10, `the job of ${names}`);
 });
 
 /** `Type` or `Type.field`. */

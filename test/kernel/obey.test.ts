@@ -28,7 +28,7 @@ describe("what a command changes", () => {
     test(`is asked for, told and recorded in its name: /${typed}`, async (t) => {
       const zz = await harness({ plugins: [plugin], answer: "yes" }, t);
       await zz.command(typed);
-      match(zz.questions.join("\n"), /^┏ \/gadget requests write access to "made\.txt"\.$/m);
+      match(zz.questions.join("\n"), /^┏ \/gadget wants to change made\.txt\.$/m);
       const ctx = zz.ctx;
       const changes = ctx.files.changes().map(({ tool, path, did }) => `${tool} ${did} ${path}`);
       deepEqual(changes, ["/gadget created made.txt"]);

@@ -127,9 +127,16 @@ describe("a plugin of the person's with the name of one of zz's", () => {
     deepEqual(did(await zz.ctx.plugins.refresh()), ["eval unloaded", "eval loaded"]);
     await zz.command("/eval");
     equal(zz.notes.at(-1), "mine");
-    await zz.command("/plugins disable eval");
-    ok(!zz.ctx.about.commands.some(({ name }) => name === "eval"));
-    await zz.command("/plugins enable eval");
+    const hasEval = () => zz.ctx.about.commands.some(({ name }) => name === "eval");
+    for (const [word, is] of Object.entries({
+      disable: false,
+      enable: true,
+      off: false,
+      on: true,
+    })) {
+      await zz.command(`/plugins ${word} eval`);
+      equal(hasEval(), is, word);
+    }
     process.getBuiltinModule("fs").rmSync(join(folder, "eval"), { recursive: true });
     deepEqual(did(await zz.ctx.plugins.refresh()), ["eval unloaded", "eval loaded"]);
     equal(zz.ctx.about.commands.find(({ name }) => name === "eval")?.usage !== undefined, true);

@@ -39,7 +39,7 @@ const ALSO_PLUGINS: [file: string, names: string, why: string][] = [
   ["kernel/changes/tool-files.ts", "undo", "which way to go"],
   ["kernel/settings/flags.json", "config", "the flag"],
   ["kernel/gate/gate.ts", "answer", "where a rule is from"],
-  ["kernel/system/safe-git.ts", "config git", "the program and its command"],
+  ["kernel/system/safe-git.ts", "config git hooks", "the program, its command and its folder"],
   ["kernel/text/name-patterns.ts", "env", "a kind of need"],
   ["kernel/conversation/system-prompt.ts", "rules", "a slot"],
   ["kernel/gate/rules.ts", "env", "a kind of need"],
@@ -47,6 +47,7 @@ const ALSO_PLUGINS: [file: string, names: string, why: string][] = [
   ["kernel/system/installation.ts", "sessions", "a folder of the home"],
   ["kernel/conversation/session-files.ts", "sessions", "a folder of the home"],
   ["kernel/settings/settings-files.ts", "models", "the setting"],
+  ["kernel/conversation/choose-model.ts", "models", "the setting"],
   ["kernel/changes/undo.ts", "undo", "which way to go"],
 ];
 

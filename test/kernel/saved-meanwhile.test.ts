@@ -7,7 +7,10 @@ import { once } from "node:events";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { type DiskState, FILE, stateOf, writeAllOrNone } from "../../kernel/system/atomic-write.ts";
+import type { Zz } from "../../kernel/contract.ts";
+import { writeAllOrNone } from "../../kernel/system/atomic-write.ts";
+import { type DiskState, FILE, stateOf } from "../../kernel/system/file-state.ts";
+import { type Harness, harness } from "../../sdk/testing.ts";
 import { place } from "../support/run.ts";
 import { isAll, runs } from "../support/runs.ts";
 
@@ -16,6 +19,26 @@ const file = (text: string, mode = 0o644): DiskState => ({
   mode: FILE | mode,
 });
 const OLD = file("old\n");
+const PATCH = `*** Begin Patch
+*** Update File: a.ts
+@@
+-export const one = 1;
++export const one = 11;
+*** End Patch`;
+/** A plugin's tool that reads a file and writes it. */
+const append = (zz: Zz) =>
+  zz.tool({
+    name: "append",
+    description: "Append a line.",
+    params: { path: "string" },
+    changes: true,
+    needs: ({ path }) => ({ read: [path] }),
+    async run({ path }, { files }) {
+      const { text } = await files.read(path);
+      await files.write(path, `${text}// mine\n`);
+      return "done";
+    },
+  });
 const NAMES = ["first", "second", "third", "made"];
 const THEIRS = "what the person saved\n";
 /**
@@ -131,6 +154,51 @@ describe("a file that is saved while it is opened", () => {
         return fd;
       };
       match(stateOf(at)!.bytes.toString(), new RegExp(`^(old\n|${THEIRS})$`));
+    });
+});
+
+describe("a file that is saved between the reading and the writing of one call", () => {
+  const text = "export const one = 1;\n";
+  const theirs = `${text}export const theirs = 2;\n`;
+  const path = "a.ts";
+  const read = (it: Harness) => it.call("read_file", { path });
+  for (const [tool, args, begin] of [
+    ["edit_file", { path, old_string: "one = 1", new_string: "one = 11" }],
+    ["edit_file", { path, old_string: "one = 1", new_string: "one = 11" }, read],
+    ["edit_lines", { path, start: 1, end: 1, content: "export const one = 11;" }],
+    ["edit_lines", { path, start: 1, end: 1, content: "export const one = 11;" }, read],
+    ["write_file", { path, content: "export const one = 11;\n" }, read],
+    ...(isAll ? [["rename_symbol", { symbol: "one", to: "eleven" }] as [string, object]] : []),
+    ["apply_patch", { patch: PATCH }],
+    ["append", { path }],
+  ] as [string, object, ((it: Harness) => unknown)?][])
+    test(`${tool}${begin ? " of a file that the model read" : ""} loses nothing`, async (t) => {
+      for (let count = begin ? 1 : 2, isSaved = true; isSaved; count++) {
+        const it = await harness(
+          { own: true, allow: { write: true }, files: { [path]: text }, plugins: [append] },
+          t,
+        );
+        await begin?.(it);
+        const at = join(it.root, path);
+        const { openSync } = fs;
+        let opened = 0;
+        isSaved = false;
+        fs.openSync = (...given: Parameters<typeof openSync>) => {
+          if (String(given[0]) === at && ++opened === count) {
+            isSaved = true;
+            fs.writeFileSync(at, theirs);
+          }
+          return openSync(...given);
+        };
+        const result = await it.call(tool, args).finally(() => Object.assign(fs, { openSync }));
+        const there = fs.readdirSync(it.root).map((name) => join(it.root, name));
+        const all = there.map((file) =>
+          file.endsWith(".ts") ? fs.readFileSync(file, "utf8") : "",
+        );
+        if (isSaved) match(all.join(""), /theirs/, `open ${count}: ${result.text}`);
+        else equal(result.failed ?? false, false, result.text);
+        if (count > 40) throw new Error("it opens the file for ever");
+      }
     });
 });
 

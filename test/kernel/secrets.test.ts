@@ -21,6 +21,7 @@ import {
   veil,
   veilData,
   veiledJson,
+  veilPieces,
 } from "../../kernel/text/secrets.ts";
 import { harness } from "../../sdk/testing.ts";
 import { place } from "../support/run.ts";
@@ -224,6 +225,19 @@ describe("a value that is known", () => {
       /in-sett/,
     );
   });
+  test("goes from a text that is passed on in pieces, of which none is lost", () => {
+    const value = "tok-passed-on-0123456789";
+    makeSecret(value);
+    const text = `tok- and ${value}, then tok-pas`;
+    for (const size of [1, 2, 7, text.length]) {
+      const next = veilPieces();
+      const pieces: string[] = [];
+      for (let i = 0; i < text.length; i += size) pieces.push(next(text.slice(i, i + size)));
+      for (const piece of pieces) ok(!/passed|012/.test(piece), piece);
+      equal([...pieces, next("", true)].join(""), veil(text));
+    }
+  });
+
   test("is found in a text that grows, also where it was cut", () => {
     learnSecret("growing-1234");
     const text = "so far growing-1234";

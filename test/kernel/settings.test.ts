@@ -211,6 +211,24 @@ describe("what a project may not say", { concurrency: 2 }, () => {
       equal((await asked(t, having(home, project))).model, model));
 });
 
+describe("the home's file that cannot be read ends zz, since it may hold denials:", () => {
+  const rows: [what: string, lay: (file: string) => void][] = [
+    ["a pipe", (file) => execFileSync("mkfifo", [file])],
+    ["a device", (file) => symlinkSync("/dev/zero", file)],
+    ["a folder", (file) => mkdirSync(file)],
+    ["a link that leads round", (file) => symlinkSync(file, file)],
+  ];
+  for (const [what, lay] of rows)
+    test(what, async () => {
+      const where = place({}, {}, { x: "" });
+      const file = join(where.home, "zz.config.json");
+      lay(file);
+      const { code, stderr } = await zzProcess(where, ["-m", "offline", "--once", "hello"]);
+      equal(code, 2, stderr);
+      match(stderr, /^Cannot (use|read) the settings '.*zz\.config\.json': /);
+    });
+});
+
 describe("a project's file that is of no use is named and passed over:", { concurrency: 2 }, () => {
   const big = JSON.stringify({ rounds: 2, x: "x".repeat(5_000_000) });
   const deep = `${'{"a":'.repeat(12_000)}1${"}".repeat(12_000)}`;
@@ -281,7 +299,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ rouds: 3 }, `Unknown setting "rouds": there is no setting 'rouds'. Did you mean 'rounds'?`, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`],
     [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary": there is no setting 'sumary'. Did you mean 'summary'?`, ""],
     [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai": there is no setting 'opnai'. Did you mean 'openai'?`, ""],
-    [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme": it must be one of dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of dark, light, none; nearest to "drak" is "dark". It is ignored.`],
+    [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme": it must be one of auto, dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of auto, dark, light, none; nearest to "drak" is "dark". It is ignored.`],
     [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds": it must be a number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`],
     [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: it must be a number. It is ignored.`],
     [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: it is not known; nearest to "dney" is "deny". It is ignored.`],
@@ -304,7 +322,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     ["shell.sandbox", "on", "auto"], ["shell.sandbox", true, "auto"], ["shell.sandbox", "never", "off"], ["shell.sandbox", false, "off"],
     ["shell.sandbox", "enabled", "auto"], ["shell.sandbox", "requierd", "required"], ["shell.sandbox", "no", "off"], ["shell.sandbox", 3, ""],
     ["display.images", "on", "auto"], ["display.images", false, "off"], ["display.thinking", "on", ""], ["display.thinking", "none", "off"],
-    ["display.theme", "off", "none"], ["display.theme", true, ""], ["symbols.map", "on", "always"], ["symbols.map", "off", "never"],
+    ["display.theme", "off", "none"], ["display.theme", true, "auto"], ["symbols.map", "on", "always"], ["symbols.map", "off", "never"],
   ] as const) // biome-ignore format: a table
     test(`${setting} of ${JSON.stringify(value)} ${near ? `suggests ${near}` : "suggests nothing"}`, async () => {
       const [part, name] = setting.split(".") as [string, string];
@@ -464,7 +482,7 @@ test("--config-schema has every setting with its default and what it is for, and
     description: "where",
     default: "Rome",
   });
-  deepEqual(schema.properties.display.properties.theme.enum, ["dark", "light", "none"]);
+  deepEqual(schema.properties.display.properties.theme.enum, ["auto", "dark", "light", "none"]);
   for (const [given, fits] of [
     [
       {
@@ -537,7 +555,7 @@ describe("/config", { concurrency: 2 }, () => {
     const { gives } = await sitting(t, where);
     await gives(
       "/config",
-      /^\+ display\.theme +"light".*\n[\s\S]*^ {2}model [\s\S]*^\+ rounds +2 [\s\S]*^\* timeout +9 [\s\S]*^\* set by you, \+ set by the project;/m,
+      /^display\.theme = "light" \(set in the project's .*\n {4}Colours [\s\S]*^model = [\s\S]*^rounds = 2 \(set in the project's [\s\S]*^timeout = 9 \(set in your own settings\)\n {4}Seconds /m,
     );
     await gives(
       "/config rounds",
@@ -574,9 +592,9 @@ describe("/config", { concurrency: 2 }, () => {
     );
     await gives(
       "/config",
-      /^\* mcpServers [\s\S]*^ {2}prices [\s\S]*^\* set by you; \/config NAME/m,
+      /^mcpServers = .*\(set in your own settings\)\n[\s\S]*^prices = not set \(by default\)\n {4}/m,
     );
-    doesNotMatch(screen(), /sk-of|^. mcpServers\.|^. prices\./m);
+    doesNotMatch(screen(), /sk-of|^mcpServers\.|^prices\./m);
   });
 
   test("names the nearest value, and leaves a file alone that was broken meanwhile", async (t) => {
@@ -584,7 +602,7 @@ describe("/config", { concurrency: 2 }, () => {
     const { gives } = await sitting(t, where);
     await gives(
       "/config display.theme drak",
-      `theme must be one of dark, light, none; nearest to "drak" is "dark". Give`,
+      `theme must be one of auto, dark, light, none; nearest to "drak" is "dark". Give`,
     );
     writeFileSync(homeFile(where), '{ "rounds": 3,');
     await gives(

@@ -62,6 +62,30 @@ test("a program is told in one line, makes no such folder, and changes files all
   equal(readdirSync(where.home).includes("none"), false);
 });
 
+describe("a TMPDIR that lies in the project that --cwd names is told, and nothing is made there", () => {
+  const where = place({ "tmp/": null, "sub/tmp/": null }, {}, { "link/": null });
+  symlinkSync(join(where.cwd, "tmp"), join(where.home, "tmp"));
+  for (const [tmp, ...flags] of [
+    ["tmp", "--cwd=PROJECT"],
+    ["tmp", "--cwd", "PROJECT"],
+    ["sub/tmp", "--cwd", "PROJECT/sub/.."],
+    ["../home/tmp", "--cwd", "PROJECT"],
+    ["sub/tmp", "--cwd", "PROJECT/sub"],
+  ] as [string, ...string[]][])
+    test(`${tmp} ${flags.join(" ")}`, async () => {
+      const args = flags.map((flag) => flag.replace("PROJECT", where.cwd));
+      const call = ["--call", "run_command", '{"command":"date > made"}'];
+      const env = { TMPDIR: join(where.cwd, tmp), NODE_COMPILE_CACHE: undefined };
+      const elsewhere = { ...where, cwd: where.home };
+      const { stderr } = await zzProcess(elsewhere, [...args, ...call], { env });
+      match(stderr, /^Cannot use TMPDIR '.*': it lies in the project\. Temporary files go to '/);
+      deepEqual(
+        [readdirSync(join(where.cwd, "tmp")), readdirSync(join(where.cwd, "sub/tmp"))],
+        [[], []],
+      );
+    });
+});
+
 test("what V8 compiled is kept in a folder that nobody else can write, and never in the project", async () => {
   const where = place({ "tmp/": null }, {}, { "mine/": null, "shared/": null });
   const name = `zz-compiled-${process.getuid?.() ?? "all"}`;

@@ -212,7 +212,7 @@ describe("tools", () => {
       );
     await call("create_file", { path: "lib:b.ts", content: "" });
     equal(asked.length, 2);
-    match(asked[0]!, /^┏ edit_file requests write access to "lib:src\/a\.ts"\.\n/);
+    match(asked[0]!, /^┏ edit_file wants to change lib:src\/a\.ts\.\n/);
     match(
       asked[0]!,
       / - export const a = 1;\n[\s\S]* \+ export const a = 2;[\s\S]*--allow-write=lib:src\/a\.ts skips/,

@@ -4,7 +4,7 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { embed, type Zz } from "zz";
+import { type Asked, embed, type Zz } from "zz";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place } from "../support/run.ts";
 
@@ -44,9 +44,14 @@ test("It answers what is asked, and hears what happens", async (t) => {
     say("Done."),
   );
   const [questions, heard] = [[] as string[], [] as string[]];
+  let data: Asked | undefined;
   const zz = await embed({
     ...options,
-    ask: async (question) => (questions.push(question) ? "y" : ""),
+    ask: async (question, _keys, asked) => {
+      questions.push(question);
+      data = asked;
+      return "y";
+    },
     on: {
       called: ({ call }) => void heard.push(call.name),
       answered: ({ text }, { root }) => void heard.push(text, root),
@@ -55,7 +60,18 @@ test("It answers what is asked, and hears what happens", async (t) => {
   t.after(zz.close);
   equal(await zz.ask("Write."), "Done.");
   equal(existsSync(join(cwd, "a.txt")), true);
-  match(questions[0]!, /write_file requests write access to "a\.txt"/);
+  match(questions[0]!, /write_file wants to change a\.txt/);
+  deepEqual(
+    { ...data, keys: Object.keys(data!.keys) },
+    {
+      tool: "write_file",
+      args: { path: "a.txt", content: "x\n" },
+      needs: [{ kind: "write", name: "a.txt" }],
+      shown: data!.shown,
+      keys: ["y", "n", "A"],
+    },
+  );
+  match(data!.shown, /\+ x$/m);
   deepEqual(heard, ["write_file", "Done.", cwd]);
 });
 

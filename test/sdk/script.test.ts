@@ -77,6 +77,7 @@ describe("zz.ask", { concurrency: 2 }, () => {
     ["zod", "z.object({ n: z.number() })"],
     ["typebox", "Type.Object({ n: Type.Number() })"],
     ["the shorthand", '{ n: "number" }'],
+    ["the short form", '"n float"'],
   ])
     test(`with a schema in ${name} gives data that fits it`, async () => {
       const { gave, said } = await gives(

@@ -122,7 +122,7 @@ describe("answer", () => {
       equal(results[0]!.refused, refused && true);
       equal(zz.read("a.txt"), refused ? "old\n" : "new\n");
       equal(zz.questions.length, questions);
-      if (questions) match(zz.questions[0]!, /puts requests write access to "a\.txt"/);
+      if (questions) match(zz.questions[0]!, /puts wants to change a\.txt/);
     });
 });
 

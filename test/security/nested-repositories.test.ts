@@ -1,8 +1,10 @@
 // A repository in the project keeps what it is told, like the project's own: nested, bare,
 // mirrored, under any name, as a worktree or a submodule. No command that runs unasked shows what
 // it ever held, or a password in its settings.
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import fs from "node:fs";
 import { before, describe } from "node:test";
+import { put } from "../support/files.ts";
 import { needs } from "../support/needs.ts";
 import { INIT, shell } from "../support/repository.ts";
 import { place, zz } from "../support/run.ts";
@@ -25,7 +27,10 @@ before(() => {
      make sub; make deep/er/sub
      git clone -q --mirror sub mirror.git; git clone -q --bare sub store; git --git-dir=store config remote.o.url https://me:${CANARY}@example.com/
      git -C sub worktree add -q ../tree
-     git submodule --quiet add ./sub module 2>/dev/null; git reset -q --hard; rm -rf .gitmodules`,
+     git submodule --quiet add ./sub module 2>/dev/null; git reset -q --hard; rm -rf .gitmodules
+     cp -a sub/.git held; mkdir Held; cp -a sub/.git Held/.x; git --git-dir=store worktree add -q linked
+     git --git-dir=store config extensions.worktreeConfig true
+     git -C linked config --worktree remote.o.url https://me:${CANARY}@example.com/`,
   );
 });
 
@@ -47,6 +52,26 @@ describe("nested repositories", () => {
       command: "sh -c 'git log --oneline; true'",
     });
     equal(own.includes("one"), true, own);
+  });
+
+  test("have their settings asked for, by tools and commands, under any name", async () => {
+    const settings = Array.from(fs.globSync("**/{config,config.worktree}", { cwd: where.cwd }));
+    const hidden = fs.globSync("**/.{git,x}/**/config*", { cwd: where.cwd });
+    const files = [...new Set([...settings, ...hidden])].sort();
+    const own = ["config", "conf/config", "objects/config"];
+    for (const name of own) put(where.cwd, { [name]: "key = 1\n" });
+    const unasked: string[] = [];
+    for (const name of [...files, ...own]) {
+      const { code } = await zz(where, ["--call", "read_file", JSON.stringify({ path: name })]);
+      if (code === 0) unasked.push(name);
+    }
+    deepEqual(unasked, own);
+    ok(files.length > 8, files.join());
+    const line = `cat ${files.join("; cat ")}`;
+    const { stdout } = await zz(where, ["--judge", line]);
+    match(stdout, /^ask: /);
+    const { stdout: found } = await zz(where, ["--call", "grep", `{"query":"${CANARY}"}`]);
+    equal(found.includes("config"), false, found);
   });
 
   test("are asked for when git is pointed at one, and the project's own is not", async () => {

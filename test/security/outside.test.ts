@@ -29,9 +29,11 @@ for (const [tool, args, after] of [
   });
 
 test("--clean: what a model writes into a pipe moves no terminal that reads it", async (t) => {
-  const fake = await fakeOpenAI(Array(2).fill(say("a\x1b]0;title\x07b\x1b[2Jc\u202ed")));
+  const said =
+    "a\x1b]0;title\x07b\x1b[2Jc\u202ed\x1b[8mhidden\x1b[0m\x1b]8;;https://x.example\x1b\\e\x1b]8;;\x1b\\";
+  const fake = await fakeOpenAI(Array(2).fill(say(said)));
   t.after(fake.close);
   const args = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "hi"];
-  equal((await zz(place(), args)).stdout, "a\x1b]0;title\x07b\x1b[2Jc\u202ed\n");
+  equal((await zz(place(), args)).stdout, `${said}\n`);
   match((await zz(place(), ["--clean", ...args])).stdout, /^[\x20-\x7e\n␛␇�\u2400-\u24ff]+$/u);
 });

@@ -113,7 +113,7 @@ test("a policy that asks does so where all edits are allowed; it sees each chang
   equal(zz.questions.length, 1);
   match(
     zz.questions[0]!,
-    /write_file requests write access to "prod\/a\.ts"\.\n┠ production needs a look\.\n[\s\S]*\+ x/,
+    /write_file wants to change prod\/a\.ts\.\n┠ production needs a look\.\n[\s\S]*\+ x/,
   );
   equal(zz.read("prod/a.ts"), "x\n");
   deepEqual(seen, [[], ["b.ts"], [], ["prod/a.ts"]]);

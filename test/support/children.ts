@@ -9,3 +9,13 @@ export const running = (word: string): string[] =>
     // it may have ended
     return tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(word)) ?? false;
   });
+
+/** The processes that this one started, those first that it started first. */
+export const childrenOf = (parent: number): number[] =>
+  readdirSync(`/proc/${parent}/task`)
+    .flatMap((task) =>
+      (tryTo(() => readFileSync(`/proc/${parent}/task/${task}/children`, "utf8")) ?? "").split(" "),
+    )
+    .filter(Boolean)
+    .map(Number)
+    .sort((a, b) => a - b);

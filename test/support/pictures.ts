@@ -7,6 +7,7 @@ import type xterm from "@xterm/headless";
 import { call, fakeOpenAI, say } from "./fake/openai.ts";
 import { has } from "./needs.ts";
 import { makePagePictures } from "./page-pictures.ts";
+import { makePhonePictures } from "./phone-pictures.ts";
 import { ROOMS_PICTURE, roomsPicture } from "./rooms.ts";
 import { place, ROOT } from "./run.ts";
 import { KEY, terminal } from "./terminal.ts";
@@ -243,7 +244,9 @@ if (process.argv[1] === import.meta.filename) {
     readFileSync(page, "utf8").replace(/\$ zz\n[\s\S]*?(?=```)/, () => `${text}\n`),
   );
   console.log(`${text}\n\n${commands[0]!.text}`);
-  if (has("chromium")) await makePagePictures();
-  else console.log("The pictures of pages stay as they are: chromium is not installed.");
+  if (has("chromium")) {
+    await makePagePictures();
+    await makePhonePictures();
+  } else console.log("The pictures of pages stay as they are: chromium is not installed.");
   process.exit();
 }

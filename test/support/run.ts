@@ -157,7 +157,8 @@ export function environment(where: Place, how: How): NodeJS.ProcessEnv {
     Object.entries(rest).filter(([name]) => !/_API_KEY$/.test(name)),
   ); // no real key
   // The machine's own Ollama must not answer: nothing listens on this port.
-  return { ...inherited, OLLAMA_HOST: "http://127.0.0.1:49", ZZ_HOME: where.home, ...how.env };
+  const own = { OLLAMA_HOST: "http://127.0.0.1:49", ZZ_HOME: where.home, ZZ_LOAD_LIMIT: "300" };
+  return { ...inherited, ...own, ...how.env };
 }
 
 let runsHere = 0;

@@ -8,6 +8,7 @@ import { Readable, Writable } from "node:stream";
 import { after, describe, test } from "node:test";
 import * as acp from "@agentclientprotocol/sdk";
 import { tryTo } from "zz/text";
+import { childrenOf } from "../../../test/support/children.ts";
 import type { Script } from "../../../test/support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say, stream } from "../../../test/support/fake/openai.ts";
 import { environment, type Place, place, WAYS, zz } from "../../../test/support/run.ts";
@@ -113,6 +114,38 @@ const textIn = (updates: acp.SessionUpdate[], kind = "agent_message_chunk") =>
     )
     .join("");
 
+/** An editor of one's own, with a home of its own, that sees each line. */
+async function ownEditor(where: Place, flags: string[]) {
+  const how = { cwd: where.cwd, env: environment(where, {}), stdio: "pipe" as const };
+  const child = spawn(node, [program, "--acp", ...flags], how);
+  let [out, stderr, count] = ["", "", 0];
+  child.stdout.setEncoding("utf8").on("data", (text) => (out += text));
+  child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
+  const exited = new Promise((done) => child.once("close", done));
+  const lines = () => out.split("\n").slice(0, -1);
+  const ask = async (method: string, params: object): Promise<any> => {
+    const id = ++count;
+    child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+    const answer = (line: string) => tryTo(() => JSON.parse(line).id) === id;
+    return JSON.parse(await waitFor(`the answer to ${method}`, () => lines().find(answer)));
+  };
+  await ask("initialize", { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: {} });
+  const end = async () => {
+    child.stdin.end();
+    await exited;
+    return { lines: lines(), stderr };
+  };
+  return { where, ask, end };
+}
+
+const textOfCommands = (updates: acp.SessionUpdate[]) =>
+  JSON.stringify(
+    updates
+      .flatMap((one: any) => one.availableCommands ?? [])
+      .map(({ name }: { name: string }) => name),
+  ).replace(/^\[\]$/, "");
+const sessionPids = (parent: number): number[] => childrenOf(parent);
+
 describe("--acp", () => {
   test("a turn with a question and a difference: yes writes the file", async () => {
     const one = await editor({
@@ -123,7 +156,7 @@ describe("--acp", () => {
     equal(readFileSync(join(one.where.cwd, "a.txt"), "utf8"), "new\n");
     const [question] = one.asked;
     equal(question!.options.map(({ kind }) => kind).join(), "allow_once,allow_always,reject_once");
-    const words = 'write_file requests write access to "a.txt".\na.txt: new';
+    const words = "write_file wants to change a.txt.\na.txt: new";
     deepEqual(question!.toolCall.content, [
       { type: "content", content: { type: "text", text: words } },
       { type: "diff", path: join(one.where.cwd, "a.txt"), oldText: null, newText: "new\n" },
@@ -230,6 +263,118 @@ describe("--acp", () => {
     equal((await first).stopReason, "cancelled");
     equal((await prompt(one.agent, id, "again")).stopReason, "end_turn");
     equal(textIn(one.updates), "Here.");
+  });
+
+  test("a process that is killed in its first turn: its session is loaded by its name, with the key of the message", async () => {
+    const one = await editor({ script: [{ ...stream("data: {}\n\n"), ending: "hang" }, SAID] });
+    const before = new Set(childrenOf(one.process.pid!));
+    const id = await begin(one);
+    const [pid] = childrenOf(one.process.pid!).filter((child) => !before.has(child));
+    const first = one.agent.request(session.prompt, {
+      sessionId: id,
+      prompt: [{ type: "text", text: "remember" }],
+      _meta: { zz: { key: "message 1" } },
+    });
+    await waitFor("the request", () => one.fake.requests.length);
+    process.kill(pid!, "SIGKILL");
+    await rejects(first, /The process of this session ended/);
+    const loaded = await one.agent.request(session.load, {
+      sessionId: id,
+      cwd: one.where.cwd,
+      mcpServers: [],
+    });
+    equal(textIn(one.updates, "user_message_chunk"), "remember");
+    deepEqual(loaded._meta, { zz: { last: "message 1" } });
+  });
+
+  test("what cannot be done is said by the protocol's codes, or where the person looks", async () => {
+    const one = await editor({ script: [SAID] });
+    const { agent, where, updates } = one;
+    const unknown = { sessionId: "nope", cwd: where.cwd, mcpServers: [] };
+    for (const method of [session.load, session.resume])
+      await rejects(agent.request(method, unknown as never), {
+        code: -32002,
+        message: `Cannot do '${method}': there is no session 'nope'. session/list names them.`,
+      });
+    await rejects(agent.request("session/nope" as never, {} as never), { code: -32601 });
+    const id = await begin(one);
+    await agent.request(session.load, { ...unknown, sessionId: id }); // it was never prompted
+    await waitFor("the commands", () => textOfCommands(updates));
+    doesNotMatch(textOfCommands(updates), /\b(exit|quit|paste|copy|edit)\b/);
+    const pixel = (data: string) => ({ type: "image" as const, mimeType: "image/png", data });
+    for (const [block, message] of [
+      [{ type: "audio" as const, mimeType: "audio/wav", data: "AAAA" }, /^Cannot take a sound: /],
+      [pixel("bm8="), /^Cannot take the image \(image\/png\): it is no PNG/],
+      [
+        pixel("iVBORw0KGgo="),
+        /^Cannot take the image \(image\/png\): it begins as image\/png, but/,
+      ],
+    ] as const)
+      await rejects(
+        agent.request(session.prompt, { sessionId: id, prompt: [block] }),
+        (error: any) => {
+          equal(error.code, -32602);
+          match(error.message, message);
+          return true;
+        },
+      );
+    equal((await prompt(agent, id, "/back 9")).stopReason, "end_turn");
+    match(textIn(updates), /^Cannot go back: nothing was said yet/);
+  });
+
+  test("a process that died is started again by the next prompt, in the mode in which it was", async () => {
+    const write = call(["write_file", { path: "a.txt", content: "x" }]);
+    const one = await editor({ script: [SAID, write, SAID] });
+    const id = await begin(one);
+    await prompt(one.agent, id, "hi");
+    await one.agent.request(session.setMode, { sessionId: id, modeId: "read" });
+    const pid = sessionPids(one.process.pid!).at(-1)!;
+    process.kill(pid, "SIGKILL");
+    await waitFor("its end", () => !sessionPids(one.process.pid!).includes(pid));
+    equal((await prompt(one.agent, id, "again")).stopReason, "end_turn");
+    const { messages } = one.fake.requests.at(-1)!.body;
+    match(JSON.stringify(messages), /"hi".*"Done\.".*"again".*the editor is in the mode Read/);
+    deepEqual([one.asked.length, existsSync(join(one.where.cwd, "a.txt"))], [0, false]);
+  });
+
+  test("the limit of rounds ends the turn, and asks for no permission", async () => {
+    const script = ({ body }: any) =>
+      body.tools ? call(["list_dir", { path: `${body.messages.length}` }]) : say("So far.");
+    const one = await editor({ script });
+    equal((await prompt(one.agent, await begin(one), "loop")).stopReason, "max_turn_requests");
+    deepEqual([one.asked.length, textIn(one.updates)], [0, "So far."]);
+  });
+
+  test("why a session cannot start is in its error, and stderr has one line of it", async () => {
+    const editor = await ownEditor(place(), ["-m", "nope/m"]);
+    const { error } = await editor.ask("session/new", { cwd: editor.where.cwd, mcpServers: [] });
+    equal(error.code, -32603);
+    match(error.message, /^Cannot use model 'nope\/m': .* there is no provider 'nope'/);
+    const { lines, stderr } = await editor.end();
+    deepEqual(
+      lines.filter((line) => !line.startsWith('{"jsonrpc":"2.0"')),
+      [],
+    );
+    match(stderr, /^Cannot use model 'nope\/m'[^\n]*\n$/);
+  });
+
+  test("with display.live the text comes as it is written, once; stderr stays empty beside an edit", async () => {
+    const write = call(["write_file", { path: "a.txt", content: "x\n" }]);
+    const where = place({}, { display: { live: true } });
+    const fake = await fakeOpenAI([write, say("One two three four five.")]);
+    after(fake.close);
+    const flags = FLAGS(fake.url).slice(1);
+    const editor = await ownEditor(where, [...flags, "--allow-write"]);
+    const { result } = await editor.ask("session/new", { cwd: where.cwd, mcpServers: [] });
+    const prompt = [{ type: "text", text: "write" }];
+    await editor.ask("session/prompt", { sessionId: result.sessionId, prompt });
+    const { lines, stderr } = await editor.end();
+    const chunks = lines
+      .map((line) => JSON.parse(line).params?.update)
+      .filter((update) => update?.sessionUpdate === "agent_message_chunk")
+      .map(({ content }) => content.text);
+    deepEqual([chunks.join(""), stderr], ["One two three four five.", ""]);
+    ok(existsSync(join(where.cwd, "a.txt")));
   });
 
   test("modes: Edit asks for no edit, Read refuses it; the model is an option", async () => {

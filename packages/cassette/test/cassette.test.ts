@@ -57,6 +57,20 @@ describe("a cassette", { concurrency: 3 }, () => {
     ]);
   });
 
+  test("needs no model to be named, wherever its server was; one that is named counts", async () => {
+    const where = place();
+    const fake = await fakeOpenAI([say("Hello.")]);
+    const url = fake.url.replace(/v1$/, "");
+    const args = ["-m", "openai/m", "--base-url", url, "--key", KEY, "--record", "tape", "hi"];
+    await zz(where, args);
+    await fake.close();
+    const replay = ["-n", "--replay", "tape", "hi"];
+    deepEqual(told(await zz(where, replay)), ["Hello.\n", "", 0]);
+    const other = await zz(where, ["-m", "openai/other", ...replay]);
+    deepEqual([other.stdout, other.code], ["", 2]);
+    match(other.stderr, /nothing like this was recorded/);
+  });
+
   test("round by round, with calls that really run", async () => {
     const where = place({ "a.txt": "the needle\n" });
     const script = [call(["read_file", { path: "a.txt" }]), say("Found.")];

@@ -10,7 +10,7 @@ import { having } from "../../../test/support/having.ts";
 import { repl } from "../../../test/support/repl.ts";
 import { type Place, zz } from "../../../test/support/run.ts";
 import { KEY } from "../../../test/support/terminal.ts";
-import { type Named, namesIn } from "../names.ts";
+import { type Named, namesIn } from "../names-in-answer.ts";
 
 // What is a name
 
@@ -92,14 +92,14 @@ async function evaluated(
       0,
     );
   const ran = await zz(where, [...flags, "-c", "--once", command]);
-  return { ran, fake };
+  return { ran, printed: ran.stdout + ran.stderr, fake };
 }
 
 const MADE_UP =
   "The page is drawn by `renderPage()` in `src/pages.ts`. `renderTable()` is at `src/table.ts:3`; `MAX_ROWS` (src/table.ts:4) limits it.";
 
 /**
- * Each sentence is one of an answer; what is said of it is a row, of which this is the beginning.
+ * Each sentence is one of an answer; what is printed of it is a row, of which this is the beginning.
  */
 const SAID: [sentence: string, row: string][] = [
   [
@@ -130,30 +130,30 @@ describe("/eval", () => {
   test("tells of each name in an answer whether it was found", async (t) => {
     const code = `${FENCE}ts\nfunction sortCells() {}\n${FENCE}`;
     const answer = [...SAID.map(([sentence]) => sentence), code].join("\n\n");
-    const { ran } = await evaluated(t, [answer], "/eval fast");
-    equal(ran.code, 0, ran.stderr);
-    const rows = ran.stderr.split("\n");
+    const { ran, printed } = await evaluated(t, [answer], "/eval fast");
+    equal(ran.code, 0, printed);
+    const rows = printed.split("\n");
     for (const [sentence, row] of SAID) {
       const isSaid = rows.some((one) => one.startsWith(row));
-      ok(isSaid, `${sentence}\nwants ${row}\n${ran.stderr}`);
+      ok(isSaid, `${sentence}\nwants ${row}\n${printed}`);
     }
     const signs = rows.map((row) => row[0]!).filter((sign) => "✗?✓".includes(sign));
     match(signs.join(""), /^✗+\?+✓+$/); // first what was not found, then what cannot be known
     match(
-      ran.stderr,
+      printed,
       /Files and symbols that the answer names: \d+ not found, \d+ not known, \d+ found\./,
     );
-    doesNotMatch(ran.stderr, /very-secret-value/);
+    doesNotMatch(printed, /very-secret-value/);
   });
 
   test("asks the model with the question, the answer and the evidence, and keeps nothing of it", async (t) => {
     const where = having(PROJECT);
-    const { ran, fake } = await evaluated(t, [MADE_UP], "/eval", {
+    const { ran, printed, fake } = await evaluated(t, [MADE_UP], "/eval", {
       where,
       model: say("- The page is made up."),
     });
-    equal(ran.code, 0, ran.stderr);
-    match(ran.stderr, /✗ `renderPage`[\s\S]*openai\/m says:\n- The page is made up\./);
+    equal(ran.code, 0, printed);
+    match(printed, /✗ `renderPage`[\s\S]*openai\/m says:\n- The page is made up\./);
     const { messages, tools, model } = fake.requests[1]!.body;
     equal(tools, undefined);
     equal(model, "m");
@@ -161,21 +161,20 @@ describe("/eval", () => {
     const asked =
       /<question>\nquestion 1\n[\s\S]*<evidence>[\s\S]*\nnot found: `renderPage`: nowhere[\s\S]*\nfound: /;
     match(messages[1].content, asked);
-    const said = where.sessions()[0]!.flatMap(({ message }) => (message ? [message.text] : []));
-    deepEqual(said, ["question 1", MADE_UP]);
-    equal(ran.stdout, "");
+    const saved = where.sessions()[0]!.flatMap(({ message }) => (message ? [message.text] : []));
+    deepEqual(saved, ["question 1", MADE_UP]);
     deepEqual(readdirSync(where.cwd).sort(), [".env", "NOTES.md", "package.json", "src"]);
     equal(readFileSync(join(where.cwd, "src/table.ts"), "utf8"), PROJECT["src/table.ts"]);
   });
 
   test("checks the Nth last answer", async (t) => {
-    const { ran, fake } = await evaluated(
+    const { printed, fake } = await evaluated(
       t,
       ["`firstName()` is one.", "`secondName()` is two."],
       "/eval 2",
     );
-    match(ran.stderr, /✗ `firstName`/);
-    doesNotMatch(ran.stderr, /secondName/);
+    match(printed, /✗ `firstName`/);
+    doesNotMatch(printed, /secondName/);
     match(fake.requests[2]!.body.messages[1].content, /<question>\nquestion 1\n/);
   });
 
@@ -192,17 +191,17 @@ describe("/eval", () => {
     ["of an answer that names nothing", ["It is so."], "/eval", /names no file and no symbol that could be[\s\S]*Nothing else\./, 2],
   ] as const)
     test(`${about} says so: ${command}`, async (t) => {
-      const { ran, fake } = await evaluated(t, [...answers], command);
-      match(ran.stderr, sentence);
+      const { printed, fake } = await evaluated(t, [...answers], command);
+      match(printed, sentence);
       equal(fake.requests.length, requests);
-      doesNotMatch(ran.stderr, / at .*\.(?:ts|js):\d+/);
+      doesNotMatch(printed, / at .*\.(?:ts|js):\d+/);
     });
 
   test("has told what it found when the model fails, and says why in a sentence", async (t) => {
     const model = refuse(400, { error: { message: "no such engine" } });
-    const { ran } = await evaluated(t, [MADE_UP], "/eval", { model });
+    const { ran, printed } = await evaluated(t, [MADE_UP], "/eval", { model });
     match(
-      ran.stderr,
+      printed,
       /✗ `renderPage`[\s\S]*\n(?:zz: )?The model could not be asked about it: .*no such engine/,
     );
     equal(ran.code, 1);
@@ -213,9 +212,9 @@ describe("/eval", () => {
       { length: 500 },
       (_, i) => `\`renderPage${i}()\` is in \`src/page${i}.ts\`.`,
     );
-    const { ran } = await evaluated(t, [names.join(" ")], "/eval fast");
-    match(ran.stderr, /names: 300 not found\. 700 more were not looked up\./);
-    match(ran.stderr, /\n✗ and 240 more\n/);
+    const { printed } = await evaluated(t, [names.join(" ")], "/eval fast");
+    match(printed, /names: 300 not found\. 700 more were not looked up\./);
+    match(printed, /\n✗ and 240 more\n/);
   });
 });
 

@@ -169,6 +169,20 @@ const ROWS: Row[] = [
     "No changes (1 path not tracked: git_status lists them).",
   ],
   [
+    "a path that is not there",
+    "git_diff",
+    { path: "nope.ts" },
+    /'nope\.ts': there is no such file/,
+    "fails",
+  ],
+  [
+    "a path that is not there, with a ref",
+    "git_diff",
+    { path: "nope", ref: "HEAD" },
+    /'nope': there is no such file or folder, nor does git track one\. git_status lists/,
+    "fails",
+  ],
+  [
     "a ref that is an option",
     "git_diff",
     { ref: "--output=x" },
@@ -340,10 +354,19 @@ for (const how of ["is given up after its time", "is stopped with the turn"])
     const core = await zzOf(where, { clock });
     const chat = kernel.openChat(core, "none/m");
     const result = core.ctx().call("git_status", {});
-    const done = result.catch(({ message }) => ({ text: message }));
+    let settled = false;
+    const done = result
+      .catch(({ message }) => ({ text: message }))
+      .finally(() => {
+        settled = true;
+      });
     await waitFor("git to hang", started);
     if (how.includes("turn")) chat.stop.abort();
-    else await clock.pass(60_000);
+    else
+      await waitFor("every git that it asks to be given up", async () => {
+        await clock.pass(60_000);
+        return settled;
+      });
     const says = how.includes("turn")
       ? /interrupted|aborted/
       : /^Cannot ask git: it took longer than 60 s/;

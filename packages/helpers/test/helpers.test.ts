@@ -130,7 +130,7 @@ describe("task", () => {
       answer: "no",
     });
     await zz.ask("go");
-    equal(zz.questions.filter((question) => /write_file requests/.test(question)).length, 2);
+    equal(zz.questions.filter((question) => /write_file wants to/.test(question)).length, 2);
     equal(zz.read("b.txt"), undefined);
     equal(most, 1);
   });

@@ -3,7 +3,7 @@ import { deepEqual, equal, match, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { show } from "../../../test/support/install.ts";
 import { place } from "../../../test/support/run.ts";
-import { lookAt } from "../look.ts";
+import { lookAt } from "../describe-plugin.ts";
 import { aboutOf } from "../package.ts";
 import { specOf } from "../spec.ts";
 

@@ -7,7 +7,8 @@ const ENDLESS = "for (;;);";
 /** Only what never ends may reach the limit. */
 async function js(code: string): Promise<string> {
   const where = place({}, { js: { seconds: code === ENDLESS ? 0.1 : 150 } });
-  return (await zz(where, ["--model", "offline", "--once", `/js ${code}`])).stderr.trimEnd();
+  const { stdout, stderr } = await zz(where, ["--model", "offline", "--once", `/js ${code}`]);
+  return (stdout + stderr).trimEnd();
 }
 
 const GIVES: [code: string, shown: string | RegExp][] = [

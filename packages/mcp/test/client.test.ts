@@ -392,10 +392,10 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
       before.stderr,
       /^Left out what .*: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m,
     );
-    match(before.stderr, /^The MCP servers of \.mcp\.json are left out: nobody has trusted it\./m);
+    match(before.stdout, /^The MCP servers of \.mcp\.json are left out: nobody has trusted it\./m);
     equal((await zz(where, ["--trust"])).stdout, "Trusted, as they are now: .mcp.json.\n");
     match(
-      (await zz(where, args)).stderr,
+      (await zz(where, args)).stdout,
       /^theirs {2}not needed yet · not started yet · .*· of this project$/m,
     );
     writeFileSync(
@@ -420,7 +420,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     await zz.call("mcp_call", { server: "theirs", tool: "one" });
     match(
       zz.questions.join(),
-      /requests run access to "mcp:theirs one", ".*mcp\.mjs env" and env access to "HOME"/,
+      /wants to run "mcp:theirs one" and ".*mcp\.mjs env" and to use HOME/,
     );
     await zz.call("mcp_call", { server: "far", tool: "one" });
     match(zz.questions.at(-2)!, /net access to "mcp\.example\.com"/);

@@ -66,7 +66,10 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       zz.call("mcp_call", { server, tool: "one" }).then(({ text }) => text);
     equal(await one("far"), "You sent Bearer [key]");
     equal(await one("shut"), "MCP server 'shut' wants a login. Type: /mcp login shut");
-    match(await one("gone"), /^Cannot start MCP server 'gone': .*127\.0\.0\.1:9/);
+    match(
+      await one("gone"),
+      /^Cannot start MCP server 'gone': cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/,
+    );
     doesNotMatch(JSON.stringify([zz.notes, zz.events]), /tok-1234567890abcdef/);
   });
 });

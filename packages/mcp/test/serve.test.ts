@@ -127,7 +127,7 @@ describe("zz --mcp", { concurrency: 2 }, () => {
       equal(it.questions.length, 3, "the same again is asked again");
       match(
         it.questions[0]!,
-        /^zz: write_file requests write access to "b\.ts"\.\ncreate b\.ts · .*\n +1 \+ x\n/,
+        /^zz: write_file wants to change b\.ts\.\ncreate b\.ts · .*\n +1 \+ x\n/,
       );
       match(it.questions[2]!, / 1 - x\n[\s\S]* 1 \+ y/);
     });
@@ -244,7 +244,7 @@ const [own, other] = [...page.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text]
 
 test("docs/mcp.md: the servers of the sample are known by the settings as printed", async () => {
   const ran = await zz(place({}, own), ["--once", "-m", "openai/m", "--key", "x", "/mcp"]);
-  const rows = ran.stderr.trim().split("\n");
+  const rows = ran.stdout.trim().split("\n");
   deepEqual(rows.map((row) => row.replace(/ {2}.*/, "")), ["notes", "search"]); // biome-ignore format: short
   ok(rows.every((row) => /not needed yet · not started yet/.test(row)));
 });

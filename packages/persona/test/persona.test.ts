@@ -60,7 +60,7 @@ describe("rename_self", () => {
       const { questions, text, failed } = await asked(where, "rename_self", { name }, "y");
       ok(!failed, text);
       equal(questions.length, 1);
-      match(questions[0]!, /^┏ rename_self requests write access to ".*IDENTITY\.md"/);
+      match(questions[0]!, /^┏ rename_self wants to change \S*IDENTITY\.md\./);
       ok(questions[0]!.includes(`Your name is ${name.trim()}.`), questions[0]);
       equal(read(where, file), after);
       if (file.startsWith(".zz")) equal(read(where, "~/IDENTITY.md"), "Home.\n");
@@ -119,7 +119,7 @@ test("A project's file that leads out of it is not followed unasked", async () =
     ".zz/IDENTITY.md": "->../../outside.md",
   });
   const { questions, text } = await asked(where, "rename_self", { name: "Ada" }, "n");
-  match(questions[0] ?? "", /rename_self requests read access to ".*IDENTITY\.md"/);
+  match(questions[0] ?? "", /rename_self wants to read \S*IDENTITY\.md/);
   match(text, /^Refused/);
   doesNotMatch(questions.join() + text, /Secret/);
   equal(read(where, "../outside.md"), "Your name is Secret.\n");

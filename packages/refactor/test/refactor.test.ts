@@ -57,6 +57,28 @@ const LEFT: [what: string, text: string, made?: string][] = [
   ["a comment within", 'import { z /* first */ } from "z";\nimport { a } from "a";\nz(a);\n'],
   ["a comment about one that nothing uses", 'import { a } from "a";\n// for its types\nimport { z } from "z";\na();\n'],
 ];
+/** What nothing uses goes, wherever it stands beside what stays. */
+const [A, B, U, V, Z, R] = ["a", "b", "u", "v"].map((name) => `import { ${name} } from "${name}";\n`).concat('import "z";\n', 'import React from "react";\n');
+const P = "export const x = <p />;\n";
+const BESIDE: [what: string, text: string, made: string][] = [
+  ["before an effect", `${U}${Z}`, Z!],
+  ["after an effect", `${Z}${U}`, Z!],
+  ["on both sides of an effect", `${U}${Z}${V}`, Z!],
+  ["at the end of the file", `${Z}import { u } from "u";`, 'import "z";'],
+  ["two before, two after", `${U}${V}${Z}${V!.replace('"v"', '"w"')}import D from "d";\n`, Z!],
+  ["between used ones between effects", `${Z}${B}${U}${A}import "y";\na(b);\n`, `${Z}${A}${B}import "y";\na(b);\n`],
+  ["a part of one", `import { a, u } from "a";\n${Z}a();\n`, `${A}${Z}a();\n`],
+  ["in CRLF", `${U}${Z}${V}`.replaceAll("\n", "\r\n"), Z!.replace("\n", "\r\n")],
+  ["before React", U! + R + P, R! + P],
+  ["after React", R! + U + P, R! + P],
+  ["on both sides of React, sorted", B! + U + R + V + `export const x = <p id={b} />;\n`, B! + R + `export const x = <p id={b} />;\n`],
+  ["of names, where JSX is", `${B}${U}${A}export const x = <p id={a(b)} />;\n`, `${A}${B}export const x = <p id={a(b)} />;\n`],
+  ["in a JSX file, a type", `import type { T } from "t";\n${R}${P}`, R! + P],
+  ["before a comment about the next", `${U}// eslint-disable-next-line x\n${A}a();\n`, `// eslint-disable-next-line x\n${A}a();\n`],
+  ["after a comment at the end of a line", `import { a } from "a"; // so\n${U}a();\n`, 'import { a } from "a"; // so\na();\n'],
+  ["below a comment about the file", `// the file\n${U}${Z}`, `// the file\n${Z}`],
+  ["in many lines, without semicolons", 'import {\n  u,\n  v,\n} from "u"\nimport "z"\n', 'import "z"\n'],
+];
 /** What a move does not follow is refused, with the reason. */
 const PATTERNS: [code: string, why: RegExp][] = [
   ...['import.meta.glob("./add*.ts")', 'import.meta.glob(["./*.ts", "!./use.ts"])', 'import.meta.glob("/src/*.ts")', 'import.meta.globEager("./*.ts")'],
@@ -110,7 +132,7 @@ const MADE: Record<string, Row[]> = {
       move("a.ts", "b/c.ts"), { "a.ts": undefined, "b/c.ts": "export const a = 1;\n", "u.ts": 'export { a } from "./b/c.js";\n', "v.ts": 'export { a } from "./b/c.ts";\n' }],
   ],
   organize_imports: [
-    ...LEFT.map(([what, text, made = text]) =>
+    ...[...LEFT, ...BESIDE].map(([what, text, made = text]) =>
       [what, { ...TS, "a.tsx": text, "m.d.ts": MODULES }, tidy("organize_imports", "a.tsx"), { "a.tsx": made }] as Row),
     ["React, where nothing calls it", { ...AUTOMATIC, "a.tsx": JSX_REACT, "m.d.ts": MODULES }, tidy("organize_imports", "a.tsx"), { "a.tsx": "export const x = <p />;\n" }],
     ["not React, where a file asks for it", { ...AUTOMATIC, "a.tsx": `/** @jsxRuntime classic */\n${JSX_REACT}`, "m.d.ts": MODULES }, tidy("organize_imports", "a.tsx"), { "a.tsx": `/** @jsxRuntime classic */\n${JSX_REACT}` }],
@@ -130,6 +152,10 @@ const MADE: Record<string, Row[]> = {
         ...BOTH,
         "src/a.ts": 'import { add } from "./add";\nfunction one() {}\nfunction two() {\n  one();\n}\nconst kept = add(1, 2);\nconst gone = () => add(1, 2);\nexport function f(a: number) {}\n',
       }, tidy("remove_unused", "src/a.ts"), { "src/a.ts": 'import { add } from "./add";\nconst kept = add(1, 2);\nexport function f(a: number) {}\n' }],
+    ["in CRLF", code(`${B}a();\nfunction gone() {}\nexport {};\n`.replaceAll("\n", "\r\n")), tidy("remove_unused"), { "a.ts": "a();\r\nexport {};\r\n" }],
+    ["the only one", code("export {};\nfunction gone() {}\n"), tidy("remove_unused"), { "a.ts": "export {};\n" }],
+    ["no parameter, also where it is the only one", code("export function f(a: number) {}\n"), tidy("remove_unused"), { "a.ts": "export function f(a: number) {}\n" }],
+    ["names beside what JSX calls", { ...TS, "a.tsx": U! + JSX_H, "m.d.ts": MODULES }, tidy("remove_unused", "a.tsx"), { "a.tsx": JSX_H }],
     ["not what JSX calls", { ...TS, "a.tsx": JSX_H, "m.d.ts": MODULES }, tidy("remove_unused", "a.tsx"), { "a.tsx": JSX_H }],
     ["nothing that does something: calls, steps, assignments, tagged templates, classes, loops",
       code(`${DOES}const plain = { a: [1, -2] };\n`), tidy("remove_unused"), { "a.ts": DOES }],

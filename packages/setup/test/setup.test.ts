@@ -69,6 +69,46 @@ describe("What is configured for a provider, but not understood, is not used", (
     });
 });
 
+describe("What of the settings is not understood, and would send words elsewhere, is not used", () => {
+  const url = "http://127.0.0.1:49/v1";
+  const env = { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: url, BRAVE_API_KEY: KEY };
+  const meant = (name: string) =>
+    new RegExp(`^Cannot .*(to ".*" is "${name}"|mean '${name}'\\?)`, "m");
+  const hi = ["--once", "hi"];
+  const queue = "redis://127.0.0.1:1";
+  const rows: [settings: object, args: string[], meant: string][] = [
+    [{ modle: "ollama/m" }, hi, "model"],
+    [{ Model: "ollama/m" }, hi, "model"],
+    [{ modles: { chat: "ollama/m" } }, hi, "model"],
+    [{ models: { caht: "ollama/m" } }, hi, "chat"],
+    [{ providrs: { openai: { url } } }, [...hi, "-m", "openai/m"], "providers"],
+    [{ provider: { openai: { url } } }, [...hi, "-m", "openai/m"], "providers"],
+    [{ store: queue, redis: { prefx: "a" } }, hi, "prefix"],
+    [{ store: queue, redis: { key_comand: "a" } }, [...hi, "-m", "offline"], "key_command"],
+    [{ queue: { prefx: "a" } }, [...hi, "-m", "openai/m", "--queue", queue], "prefix"],
+    [{ queue: { prefx: "a" } }, ["--work", queue], "prefix"],
+    [{ web: { ulr: url } }, ["--call", "web_search", '{"query":"x"}'], "web_fetch"],
+  ];
+  for (const [settings, args, name] of rows)
+    test(`${JSON.stringify(settings)} ${args.join(" ")}`, async () => {
+      const { code, stderr } = await zz(place({}, settings), args, { env });
+      equal(code, 2, stderr);
+      match(stderr, meant(name));
+    });
+
+  const used: [settings: object, args: string[]][] = [
+    [{ modle: "ollama/m" }, ["-m", "offline"]],
+    [{ providrs: {} }, ["-m", "offline"]],
+    [{ model: "offline", modle: "x" }, []],
+    [{ models: { chat: "offline", caht: "x" } }, []],
+  ];
+  for (const [settings, args] of used)
+    test(`a model that is named all the same: ${JSON.stringify(settings)} ${args}`, async () => {
+      const { code, stderr } = await zz(place({}, settings), [...args, ...hi], { env });
+      equal(code, 0, stderr);
+    });
+});
+
 test("a server of MCP with a setting that zz does not know is not used, and fields of other programs are left alone", async (t) => {
   const misspelt =
     "comand enviroment header arg urls cwdir timeOut oath sandBox read_only hosts".split(" ");

@@ -8,7 +8,7 @@ import { say } from "../../../test/support/fake/openai.ts";
 import { asks, having } from "../../../test/support/having.ts";
 import { type Place, zz } from "../../../test/support/run.ts";
 import { harness, kernel, play } from "../../../test/support/script.ts";
-import { parseSkill } from "../front.ts";
+import { parseSkill } from "../front-matter.ts";
 import { calledSkills } from "../match.ts";
 
 const skill = (name: string, description: string, more = "", body = `Body of ${name}.`) =>

@@ -78,7 +78,7 @@ export function filesUnder(index: Index, under: string, ctx: Ctx): string[] {
   return codeFiles;
 }
 
-const isUnder = (file: string, folder: string): boolean =>
+export const isUnder = (file: string, folder: string): boolean =>
   !folder || file === folder || file.startsWith(`${folder}/`);
 
 /** Whether an import of `taken` ("a", "a as b", "* as all", "*") brings the name into the file. */

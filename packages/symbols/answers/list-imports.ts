@@ -4,7 +4,14 @@ import type { Index } from "../index-view.ts";
 import { mayRead } from "../may-read.ts";
 import type { Graph, Resolver } from "../resolve.ts";
 import type { Facts } from "../scan/facts.ts";
-import { capRows, MAX_NAMES_PER_FILE, MAX_ROWS, relative, whyUnread } from "./answer-rows.ts";
+import {
+  capRows,
+  isUnder,
+  MAX_NAMES_PER_FILE,
+  MAX_ROWS,
+  relative,
+  whyUnread,
+} from "./answer-rows.ts";
 import { freshIndex, type Resolved, type State } from "./tool-state.ts";
 
 const ENTRY_REASONS = {
@@ -22,21 +29,38 @@ export async function listDependencies(
   const graph = await importGraph(state, index, ctx);
   if (name === undefined) return projectOverview(graph, index, ctx);
   const file = relative(name, ctx);
-  const edges = graph.imports.get(file);
-  if (!edges) throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
-  const { imports, unread } = index.facts(file)!; // in the same order
+  const files = filesAt(graph, file, ctx);
+  if (!files.length)
+    throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
+  const isFile = graph.imports.has(file);
+  const unread = isFile && index.facts(file)!.unread;
   if (unread)
     return {
       text: `What '${name}' imports is not known: it was not read (${unread}). grep searches it.`,
       data: [],
     };
-  const data = edges.map((edge, i) => ({ ...edge, names: imports[i]?.names ?? [] }));
-  const rows = data.map(({ spec, line, to, also = [], kind: edgeKind, how: importForm, names }) => {
+  const data = files.flatMap((from) =>
+    graph.imports.get(from)!.flatMap((edge, i) => {
+      const { names = [] } = index.facts(from)!.imports[i] ?? {}; // in the same order
+      // of a folder: what it needs from outside of it
+      const isInner = !isFile && edge.to !== undefined && isUnder(edge.to, file);
+      return isInner ? [] : [{ ...(isFile ? {} : { from }), ...edge, names }];
+    }),
+  );
+  const rows = data.map((edge) => {
+    const { spec, line, to, also = [], kind: edgeKind, how: importForm, names } = edge;
     const takenNames = names.length ? ` {${names.join(", ")}}` : "";
-    return `${file}:${line}: ${spec} → ${edgeKind === "internal" ? [to, ...also].join(", ") : edgeKind}${importForm === "import" ? "" : ` (${importForm})`}${takenNames}`;
+    return `${edge.from ?? file}:${line}: ${spec} → ${edgeKind === "internal" ? [to, ...also].join(", ") : edgeKind}${importForm === "import" ? "" : ` (${importForm})`}${takenNames}`;
   });
-  return { text: capRows(rows, 2 * MAX_ROWS, "imports") || `'${name}' imports nothing.`, data };
+  const none = `'${name}' imports nothing${isFile ? "" : " from outside of it"}.`;
+  return { text: capRows(rows, 2 * MAX_ROWS, "imports") || none, data };
 }
+
+/** The file, or those in the folder, whose imports are known and that may be read. */
+const filesAt = ({ imports }: Graph, name: string, ctx: Ctx): string[] =>
+  imports.has(name)
+    ? [name]
+    : [...imports.keys()].filter((file) => isUnder(file, name) && mayRead(ctx, file));
 
 /** The whole project: where to start reading, what most files depend on, and circular imports. */
 async function projectOverview(
@@ -82,20 +106,27 @@ export async function listDependents(
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const { imports, dependents } = await importGraph(state, index, ctx);
+  const graph = await importGraph(state, index, ctx);
+  const { imports, dependents } = graph;
   const file = relative(name, ctx);
-  if (!imports.has(file))
+  const files = filesAt(graph, file, ctx);
+  if (!files.length)
     throw new Error(`Cannot list what imports '${name}': ${whyUnread(index, name, ctx)}`);
-  const users = (dependents.get(file) ?? []).filter((user) => mayRead(ctx, user));
+  const isFile = imports.has(file);
+  const users = [...new Set(files.flatMap((used) => dependents.get(used) ?? []))]
+    .filter((user) => mayRead(ctx, user) && (isFile || !isUnder(user, file)))
+    .sort();
+  const used = new Set(files);
+  const isMeant = (target: string | undefined) => target !== undefined && used.has(target);
   const rows = users.map((user) => {
-    const edges = imports.get(user)!.filter(({ to, also }) => to === file || also?.includes(file));
+    const edges = imports.get(user)!.filter(({ to, also }) => [to, ...(also ?? [])].some(isMeant));
     return `${user}:${edges[0]!.line}: ${edges.map(({ spec }) => spec).join(", ")}`;
   });
   const hub = rows.length > 5 ? [`${rows.length} files import it.`] : [];
-  return {
-    text: [...hub, capRows(rows, 2 * MAX_ROWS, "files")].join("\n") || `Nothing imports '${name}'.`,
-    data: users,
-  };
+  const none = isFile
+    ? `Nothing imports '${name}'.`
+    : `Nothing outside of '${name}' imports a file in it.`;
+  return { text: [...hub, capRows(rows, 2 * MAX_ROWS, "files")].join("\n") || none, data: users };
 }
 
 /** Made for every call: where an import leads may change when a package is installed. */

@@ -83,6 +83,29 @@ describe("An answer that may lack what was not read", () => {
     test(`says so: ${tool} ${JSON.stringify(args)}`, async () => match((await call(files, tool, args)).said, expected));
 });
 
+describe("The imports of a folder are those that cross its border:", () => {
+  const files = {
+    "a/one.ts": 'import { x } from "./two";\nimport { y } from "../b/y";\nexport const z = x + y;\n',
+    "a/two.ts": 'import fs from "node:fs";\nexport const x = fs.sep;\n',
+    "b/y.ts": "export const y = 1;\n",
+    "main.ts": 'import { z } from "./a/one";\nimport { x } from "./a/two";\nz + x;\n',
+    "docs/a.md": "x",
+  };
+  for (const [tool, path, expected] of [
+    ["get_dependencies", "a", "a/one.ts:2: ../b/y → b/y.ts {y}\na/two.ts:1: node:fs → builtin {default as fs}"],
+    ["get_dependencies", "b", "'b' imports nothing from outside of it."],
+    ["get_dependents", "a", "main.ts:1: ./a/one, ./a/two"],
+    ["get_dependents", "b", "a/one.ts:2: ../b/y"],
+    ["get_dependents", ".", "Nothing outside of '.' imports a file in it."],
+    ["get_dependents", "docs", /^Cannot list what imports 'docs': it holds no such code/],
+  ] as [string, string, string | RegExp][])
+    test(`${tool} of ${path}`, async () => {
+      const { said } = await call(files, tool, { path });
+      if (typeof expected === "string") equal(said, expected);
+      else match(said, expected);
+    });
+});
+
 test("a name that is found nowhere: what was not looked into is told", async () => {
   const files = Array.from({ length: 302 }, (_, i) => [`a${i}.py`, 'x = "ghost"\n']);
   const { said } = await call(Object.fromEntries(files), "find_references", { symbol: "ghost" });

@@ -1,5 +1,7 @@
 // Other programs' names for zz's tools, wherever a person or a plugin names one.
 import { equal, match } from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { place, zz } from "../../../test/support/run.ts";
 import { sit } from "../../../test/support/sit.ts";
@@ -32,6 +34,48 @@ describe("--call takes other programs' names, with their arguments", () => {
       ]);
       equal(code, 0, stderr);
       match(stdout, says);
+    });
+
+  for (const [name, args, says] of [
+    ["grep", { pattern: "two" }, /^a\.txt:2: two/],
+    ["grep", { regex: "t.o", output_mode: "content", "-n": true }, /^a\.txt:2: two/],
+    ["grep", { regex: "t.o" }, /^a\.txt:2: two/],
+    ["grep", { pattern: "TWO", "-i": true, include: "*.txt" }, /^a\.txt:2: two/],
+    ["read_file", { file_path: "a.txt" }, /1.*one\n2.*two/],
+    ["read_file", { file_path: "a.txt", offset: 2, limit: 1 }, /^2.*two/],
+    ["read_file", { file_path: "a.txt", view_range: [1, 1] }, /^1.*one/],
+    ["glob", { query: "*.txt" }, /^a\.txt/],
+    ["glob", { patterns: ["*.txt"], path: "." }, /^a\.txt/],
+    ["list_dir", { directory: "src" }, /^b\.ts/],
+    ["list_dir", { relative_workspace_path: "src" }, /^b\.ts/],
+    ["find_references", { symbol_name: "two" }, /b\.ts/],
+    ["get_structure", { file_path: "src/b.ts" }, /^src\/b\.ts · 1 line .*\n.*two/],
+  ] as [string, object, RegExp][])
+    test(`zz's own ${name} with ${JSON.stringify(args)}`, async () => {
+      const where = place({ "a.txt": "one\ntwo\n", "src/b.ts": "export const two = 2;\n" });
+      const given = ["--call", name, JSON.stringify(args)];
+      const { code, stdout, stderr } = await zz(where, given);
+      equal(code, 0, stderr);
+      match(stdout, says);
+      equal(stdout.includes("[Ignored"), false, stdout);
+    });
+
+  for (const [name, args, misses] of [
+    ["write_file", { file_path: "n.txt", contents: "x" }, "path"],
+    ["create_file", { file_path: "n.txt", file_text: "x" }, "path"],
+    ["edit_file", { file_path: "a.txt", old_str: "one", new_str: "1" }, "path"],
+    ["edit_lines", { file_path: "a.txt", start_line: 1, content: "x" }, "path"],
+    ["delete_file", { file: "a.txt" }, "path"],
+    ["move_file", { source: "a.txt", destination: "b.txt" }, "from"],
+    ["run_command", { cmd: "rm a.txt" }, "command"],
+  ] as [string, object, string][])
+    test(`what changes things takes its own words alone: ${name}`, async () => {
+      const where = place({ "a.txt": "one\n" });
+      const given = ["-A", "--call", name, JSON.stringify(args)];
+      const { code, stderr } = await zz(where, given);
+      equal(code, 2);
+      match(stderr, new RegExp(`^Cannot call '${name}': .*${misses}`));
+      equal(readFileSync(join(where.cwd, "a.txt"), "utf8"), "one\n");
     });
 
   test("a name that nobody has is refused as before", async () => {

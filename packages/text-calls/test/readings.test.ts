@@ -38,7 +38,21 @@ const INVOKE = `<invoke name="move">\n${ID}\n${DX}\n</invoke>`;
 const THINKS = `Hm. <think>${block(KILN)}</think> No.`;
 const CLOSER = "</tool_call><tool_call>{";
 
+const named = (name: string, inner: string) => `<tool_call name="${name}">${inner}</tool_call>`;
+const HTML = "<div><p>1</p></div>\n<text>x</text>";
+
 const TABLES: Record<string, Row[]> = {
+  "tags named after the parameters (ipuaro)": [
+    ["one", named("lamp_dim", "<level>1</level>"), [DIM]],
+    ["on lines of their own", named("lamp_dim", "\n  <level>1</level>\n"), [DIM]],
+    ["after words", `I dim it.\n${named("lamp_dim", "<level>1</level>")}`, [DIM], "I dim it."],
+    ["two", named("kiln", "") + named("tide", "<port>Holm</port>"), [STATUS, HOLM]],
+    ["no arguments", '<tool_call name="kiln"/>', [STATUS]],
+    ["tags in a value", named("log", `<text>${HTML}</text>`), [log(HTML)]],
+    ["JSON between them", named("lamp_dim", '{"level":1}'), [DIM]],
+    ["cut off in a value", '<tool_call name="log"><text>half of', ["log broken"]],
+    ["a tool that is none", named("nosuch", "<a>1</a>"), ['nosuch {"a":"1"}']],
+  ],
   "Hermes and Qwen": [
     ["arguments as a string", block(DIM_TEXT), [DIM]],
     ["no arguments", '<tool_call>{"name":"kiln"}</tool_call>', [STATUS]],

@@ -57,7 +57,7 @@ export async function secretsInGit({
   signal,
   io,
 }: Ctx): Promise<GitSecrets> {
-  const ask = (args: string[], take?: (piece: string) => boolean) =>
+  const ask: AskGit = (args, take) =>
     collect(
       programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], {
         cwd: root,
@@ -72,7 +72,35 @@ export async function secretsInGit({
   if (folder === undefined) return nothing;
   if (isEmpty(folder)) return { ...nothing, knows: () => false };
 
-  let [index, linked] = [false, false];
+  const [{ tracked, holdsSecret, linked }, tips] = await Promise.all([
+    readIndex(ask, folder, permissions),
+    ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]),
+  ]);
+  if (tracked.code) {
+    if (/not a git repository/.test(tracked.stderr)) return nothing;
+    if ((await ask(["rev-parse", "--git-dir"])).code) return unknown;
+  }
+  const key = `${root}\0${tips.stdout}`;
+  if (!histories.has(key)) {
+    histories.clear(); // older states are not needed any more
+    histories.set(key, await readHistory(ask, permissions, !tips.stdout.trim()));
+  }
+  const { history, hashes } = histories.get(key)!;
+  const gitFolder = tryTo(() => fs.realpathSync(path.join(folder, ".git")));
+  return {
+    index: holdsSecret || tracked.code !== 0,
+    history,
+    linked,
+    folder: gitFolder,
+    knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()),
+  };
+}
+
+type AskGit = (args: string[], take?: (piece: string) => boolean) => ReturnType<typeof collect>;
+
+/** Up to the first file with secrets. */
+async function readIndex(ask: AskGit, folder: string, permissions: Ctx["permissions"]) {
+  let [holdsSecret, linked] = [false, false];
   const folders = new Set<string>();
   const isLinked = (name: string): boolean => {
     const dir = path.dirname(name);
@@ -83,45 +111,28 @@ export async function secretsInGit({
   };
   const takeName = (name: string) => {
     linked ||= isLinked(name);
-    return !(index = permissions.secret(name));
+    return !(holdsSecret = permissions.secret(name));
   };
-  const [tracked, tips] = await Promise.all([
-    ask(["ls-files", "-z", "--full-name", ":/"], takeName),
-    ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]),
-  ]);
-  if (tracked.code) {
-    if (/not a git repository/.test(tracked.stderr)) return nothing;
-    if ((await ask(["rev-parse", "--git-dir"])).code) return unknown;
-    index = true;
-  }
-  const key = `${root}\0${tips.stdout}`;
-  if (!histories.has(key)) {
-    histories.clear(); // older states are not needed any more
-    histories.set(key, await readHistory());
-  }
-  const { history, hashes } = histories.get(key)!;
-  const gitFolder = tryTo(() => fs.realpathSync(path.join(folder, ".git")));
-  return {
-    index,
-    history,
-    linked,
-    folder: gitFolder,
-    knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()),
-  };
+  const tracked = await ask(["ls-files", "-z", "--full-name", ":/"], takeName);
+  return { tracked, holdsSecret, linked };
+}
 
-  async function readHistory(): Promise<History> {
-    const hashes = new Set<string>();
-    let history = false;
-    const take = (piece: string) => {
-      const hash = /^\n?commit:([0-9a-f]+)\n?$/.exec(piece)?.[1];
-      if (hash) hashes.add(hash);
-      else history ||= permissions.secret(piece.replace(/^\n/, ""));
-      return !history;
-    };
-    const { code } = await ask(["log", "--format=commit:%H", ...NAMES, ...ALL_REFS], take);
-    const empty = code === 128 && !tips.stdout.trim(); // no commit yet
-    return { history: history || (code !== 0 && !empty), hashes };
-  }
+async function readHistory(
+  ask: AskGit,
+  permissions: Ctx["permissions"],
+  hasNoTips: boolean,
+): Promise<History> {
+  const hashes = new Set<string>();
+  let history = false;
+  const take = (piece: string) => {
+    const hash = /^\n?commit:([0-9a-f]+)\n?$/.exec(piece)?.[1];
+    if (hash) hashes.add(hash);
+    else history ||= permissions.secret(piece.replace(/^\n/, ""));
+    return !history;
+  };
+  const { code } = await ask(["log", "--format=commit:%H", ...NAMES, ...ALL_REFS], take);
+  const empty = code === 128 && hasNoTips; // no commit yet
+  return { history: history || (code !== 0 && !empty), hashes };
 }
 
 const isThere = (folder: string, name: string) =>

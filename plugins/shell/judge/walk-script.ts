@@ -142,6 +142,11 @@ function walk(run: Run, node: Node, scope: SourceScope): Dirs {
   return dirs;
 }
 
+const whyUnfollowed = ({ type }: Node): string => {
+  if (type === "case_statement") return "zz does not follow case";
+  return type === "ERROR" ? CANNOT_PARSE : "it holds something that zz does not follow";
+};
+
 function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
   if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
   const inner = { ...scope, depth: scope.depth + 1 };
@@ -192,17 +197,13 @@ function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
     case "function_definition":
       run.functions.add(node.childForFieldName("name")?.text ?? "");
       return askForUnfollowed(run, node, alone, "it defines a function");
-    case "case_statement":
-      return askForUnfollowed(run, node, alone, "zz does not follow case");
     case "declaration_command":
     case "unset_command":
       return walkDeclaration(run, node, alone);
-    case "ERROR":
-      return askForUnfollowed(run, node, alone, CANNOT_PARSE);
     case "comment":
       return stayIn(scope);
     default:
-      return askForUnfollowed(run, node, alone, "it holds something that zz does not follow");
+      return askForUnfollowed(run, node, alone, whyUnfollowed(node));
   }
 }
 

@@ -75,16 +75,7 @@ export function bodyOf(
     ...effort,
     ...(schema && !isForced && { format: { type: "json_schema", schema: strict(schema) } }),
   };
-  const offered: any[] = [
-    ...tools.map(({ name, description, schema }) => ({
-      name,
-      description,
-      input_schema: { type: "object", ...schema },
-    })),
-    ...(isForced
-      ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: schema }]
-      : []),
-  ];
+  const offered = offeredTools(request, isForced);
   const conversation = toWire(messages, model, learnt);
   const isSilent = !offered.length && !extraTools; // earlier calls still need their tools listed
   if (isSilent) offered.push(...toolsIn(conversation));
@@ -93,8 +84,7 @@ export function bodyOf(
     : isSilent && offered.length && { tool_choice: { type: "none" } };
   if (offered.length) Object.assign(offered.at(-1), mark);
   if (pausedBlocks.length) conversation.push({ role: "assistant", content: pausedBlocks });
-  const marked = conversation.filter(({ role }) => role === "user").slice(-2);
-  for (const { content } of marked) Object.assign(content.at(-1)!, mark);
+  markLatest(conversation, mark);
   const body: Record<string, any> = {
     model,
     max_tokens,
@@ -114,6 +104,24 @@ export function bodyOf(
     for (const name of SAMPLING) delete body[name];
   for (const name of without) delete body[name];
   return body;
+}
+
+function offeredTools({ tools, schema: answer }: ChatRequest, isForced: boolean): any[] {
+  return [
+    ...tools.map(({ name, description, schema }) => ({
+      name,
+      description,
+      input_schema: { type: "object", ...schema },
+    })),
+    ...(isForced
+      ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: answer }]
+      : []),
+  ];
+}
+
+function markLatest(conversation: WireMessage[], mark: object): void {
+  const latest = conversation.filter(({ role }) => role === "user").slice(-2);
+  for (const { content } of latest) Object.assign(content.at(-1)!, mark);
 }
 
 function toolsIn(conversation: WireMessage[]): object[] {

@@ -17,11 +17,19 @@ const sources = (folder: string): string[] =>
 const BUDGETS = {
   core: 150_000,
   plugins: 225_000,
-  packages: 350_000, // 330,000 before page and queue came
+  packages: 370_000, // 330,000 before page and queue came, 350,000 before telegram
   file: 6_800,
   function: 1_400,
 };
 const ROOMS = ["build", "kernel", "packages", "plugins", "sdk"];
+/** What can be taken in at a time, in lines, by the folders and files where it is kept to. */
+const MOST_LINES: Record<string, { file: number; function: number }> = {
+  build: { file: 450, function: 60 },
+  kernel: { file: 450, function: 60 },
+  plugins: { file: 450, function: 60 },
+  sdk: { file: 450, function: 60 },
+  "zz.ts": { file: 550, function: 60 },
+};
 
 test("The code keeps within its budgets", () => {
   const areas = { core: 0, plugins: 0, packages: 0 };
@@ -39,6 +47,18 @@ test("The code keeps within its budgets", () => {
   deepEqual(tooMuch, []);
 });
 
+test("Files and functions are short enough to be taken in at a time", () => {
+  const tooLong: string[] = [];
+  for (const [place, most] of Object.entries(MOST_LINES))
+    for (const file of (place.includes(".") ? [place] : sources(place)).filter(isProduct)) {
+      const lines = text(file).split("\n").length - 1;
+      if (lines > most.file) tooLong.push(`${file} has ${lines} lines`);
+      for (const [line, , length] of tokensIn(file)[1])
+        if (length > most.function) tooLong.push(`${file}:${line} has ${length} lines`);
+    }
+  deepEqual(tooLong, []);
+});
+
 test("No comment is wider than 100 columns, but for a word that is", () => {
   const wide = [...ROOMS.flatMap(sources), "zz.ts"].filter(isProduct).flatMap((file) =>
     text(file)
@@ -54,21 +74,23 @@ const isWideComment = (line: string): boolean =>
   /^\s*(\/\/|\*) /.test(line) &&
   !/biome-ignore|`[^`]{60,}`|\S{60,}/.test(line);
 
-/** Of the file, and of each of its functions by its line. */
-function tokensIn(file: string): [whole: number, functions: [line: number, tokens: number][]] {
+/** Of the file, and of each of its functions by its line, with how many lines it has. */
+function tokensIn(
+  file: string,
+): [whole: number, functions: [line: number, tokens: number, lines: number][]] {
   const source = ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest, true);
-  const functions: [number, number][] = [];
+  const functions: [number, number, number][] = [];
+  const lineOf = (position: number) => source.getLineAndCharacterOfPosition(position).line + 1;
   return [count(source), functions];
 
   function count(node: ts.Node): number {
     const children = node.getChildren(source);
     if (!children.length) return node.getWidth(source) ? 1 : 0;
     const tokens = children.reduce((sum, child) => sum + count(child), 0);
-    if (ts.isFunctionLike(node) && "body" in node && node.body)
-      functions.push([
-        source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1,
-        tokens,
-      ]);
+    if (ts.isFunctionLike(node) && "body" in node && node.body) {
+      const line = lineOf(node.getStart(source));
+      functions.push([line, tokens, lineOf(node.end) - line + 1]);
+    }
     return tokens;
   }
 }

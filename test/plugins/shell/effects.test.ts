@@ -553,7 +553,7 @@ viewTest(
     const { notes } = await zz.ask("!+ sed -i s/one/three/ a");
     equal(zz.read("a"), "three\n");
     match(notes.join("\n"), /changed: a \(kept\)/);
-    match(zz.questions.at(-1)!, /Give these \d+ lines to the conversation/);
+    match(notes.join("\n"), /Tab or !! gives it to the model\./);
     match((await zz.command("/changes")).join("\n"), /edited +a +\(run_command\)/);
     await zz.command("/undo");
     equal(zz.read("a"), "one\n");

@@ -130,9 +130,24 @@ describe("a full window", () => {
     );
     match(rest.join("\n"), /^said 30,[^\n]*\nheard 30,[^\n]*\nnext$/);
     const again = await goesOn(where, 8_192, [say("Good.")], ["-c", "/compact"]);
-    match(again.stderr, /^The first 30 turns are left out now/);
+    match(again.stdout, /^The first 30 turns are left out now/);
     const hinted = await goesOn(where, 8_192, [], ["-c", "/compact keep the lamp"]);
     match(hinted.stderr, /^Cannot use a hint: context\.method is 'truncate'/);
+  });
+
+  test("with context.messages earlier turns leave a large window, each whole", async () => {
+    const where = talked(30, { context: { method: "truncate", messages: 12 } });
+    const { stdout, stderr, chats } = await goesOn(
+      where,
+      1_000_000,
+      [say("Good.")],
+      ["-c", "next"],
+    );
+    equal(stdout, "Good.\n");
+    match(stderr, /^The first 25 turns are left out now/);
+    const [, , , ...rest] = chats[0].messages.map(({ content }: any) => content);
+    equal(rest.length, 11); // five turns of two, and the question
+    match(rest[0], /^said 26,/);
   });
 
   for (const [what, step, why] of [
@@ -213,6 +228,23 @@ describe("a server that cuts the conversation without a word", () => {
     }
     return notes;
   }
+
+  // biome-ignore format: a table
+  for (const [what, words, counts, isCut] of [
+    ["stays the same from the first request on, each message being small", 60, [2048, 2048, 2048, 2048, 2048, 2048], true],
+    ["stays nearly the same", 60, [2040, 2048, 2031, 2048, 2044, 2048], true],
+    ["grows", 60, [2048, 2110, 2180, 2250, 2320, 2390], false],
+    ["stays the same while next to nothing is sent", 1, [2048, 2048, 2048, 2048, 2048, 2048], false],
+    ["means nothing", 60, [61, 61, 61, 61, 61, 61], false],
+  ] as [string, number, number[], boolean][])
+    test(`a count that ${what}: ${isCut ? "said once" : "nothing is said"}`, () => {
+      const said: Message[] = [{ role: "user", text: "a lamp in the hall. ".repeat(900) }];
+      const rows = counts.map((tokens) => {
+        said.push({ role: "user", text: "lamp ".repeat(words) });
+        return [{ messages: [...said] }, tokens] as [Partial<ChatRequest>, number];
+      });
+      equal(noted(...rows).length, isCut ? 1 : 0);
+    });
 
   test("only requests with the same prompt, tools and schema are compared, and not what several requests came to", () => {
     const [said, ...more] = noted([{}, 2_625], [{}, 565]);

@@ -1,8 +1,10 @@
 // The conformance suite of MCP, as client and as server, in both eras. test/support/conformance.yml
-// lists what does not apply, and why: a scenario of it that passes fails here as well.
+// lists what does not apply, and why: a scenario of it that passes fails here as well. The table in
+// docs/mcp.md says how many are green.
 import { ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -28,7 +30,10 @@ async function conforms(revision: string, args: string[]): Promise<void> {
     text(child.stderr),
     once(child, "close"),
   ]);
-  ok(code === 0, `${said.slice(said.indexOf("SUMMARY"))}\n${errors}`);
+  const summary = said.slice(said.indexOf("SUMMARY"));
+  ok(code === 0, `${summary}\n${errors}`);
+  const green = `| ${args[0]}, ${revision} | ${summary.match(/^✓/gm)?.length} scenarios |`;
+  ok(readFileSync(join(ROOT, "docs/mcp.md"), "utf8").includes(green), `docs/mcp.md: ${green}`);
 }
 
 /** The address of `zz --mcp=0`, with its token put to each request, since the suite has none. */

@@ -1,0 +1,124 @@
+// The Bot API by grammY, over zz's own requests: the token is a placeholder in every address. A
+// call is made again where Telegram or the network ask for it; that is safe, since what is sent
+// again is only ever a placeholder, a question or an edit.
+import type { ApiError } from "grammy/types";
+import { Api, GrammyError, InputFile, type RawApi } from "grammy/web";
+import type { HttpRequest, Secret, Zz } from "zz";
+import { fault, usage } from "zz/text";
+
+export type { Message, Update, User } from "grammy/types";
+export { GrammyError, InputFile };
+
+const DEFAULT_ROOT = "https://api.telegram.org";
+const LONGEST_WAIT_S = 30;
+
+export interface Telegram {
+  raw: RawApi; // waits as long as Telegram says, and for the network
+  hasty: RawApi; // fails instead: for what may be left out
+  me: { id: number; username: string };
+  isOfficial: boolean; // else a server of the person's own, which may allow larger files
+  download(file: string): Promise<Uint8Array>;
+}
+
+/** Asks who the bot is, and so whether the token is right. */
+export async function openTelegram(
+  zz: Zz<any>,
+  { key, url = DEFAULT_ROOT }: { key?: Secret | undefined; url?: string | undefined },
+  signal: AbortSignal,
+): Promise<Telegram> {
+  if (!key)
+    throw usage(
+      "Cannot reach Telegram: there is no token. @BotFather gives one; zz --keys set telegram keeps it.",
+    );
+  const apiRoot = url.replace(/\/+$/, "");
+  const options = { apiRoot, fetch: fetchBy(zz) as unknown as typeof fetch };
+  let pausedUntil = 0;
+  const now = () => zz.io.clock.now();
+  const patient = new Api(String(key), options);
+  patient.config.use(async (call, method, payload, given) => {
+    for (let failures = 0; ; failures++) {
+      const answer = await call(method, payload, given).catch((error) => networkFailure(error));
+      const wait = answer.ok ? 0 : secondsToWait(answer, failures);
+      if (answer.ok || !wait || signal.aborted || given?.aborted) return answer;
+      pausedUntil = Math.max(pausedUntil, now() + wait * 1_000);
+      await zz.io.clock.sleep(wait * 1_000, signal);
+    }
+  });
+  const hasty = new Api(String(key), options);
+  hasty.config.use(async (call, method, payload, given) => {
+    if (now() < pausedUntil) return { ok: false, error_code: 429, description: "later" };
+    const answer = await call(method, payload, given);
+    if (!answer.ok && answer.parameters?.retry_after)
+      pausedUntil = now() + answer.parameters.retry_after * 1_000;
+    return answer;
+  });
+  const me = await patient.getMe().catch((error) => {
+    throw isRevoked(error) ? revoked() : error;
+  });
+  return {
+    raw: patient.raw,
+    hasty: hasty.raw,
+    me: { id: me.id, username: me.username },
+    isOfficial: apiRoot === DEFAULT_ROOT,
+    async download(file) {
+      const { file_path: path } = await patient.getFile(file);
+      const answer = await zz.fetch(`${apiRoot}/file/bot${key}/${path}`);
+      const pieces: Uint8Array[] = [];
+      for await (const piece of answer.body) pieces.push(piece);
+      return Buffer.concat(pieces);
+    },
+  };
+}
+
+export const isRevoked = (error: unknown): boolean =>
+  error instanceof GrammyError && error.error_code === 401;
+export const revoked = (): Error =>
+  usage(
+    "Cannot go on: Telegram refuses the token. zz --keys set telegram keeps another; what waits is answered then.",
+  );
+
+/** Whether an edit failed since the message has this text already. */
+export const isUnchanged = (error: unknown): boolean =>
+  descriptionOf(error).includes("not modified");
+export const isUnparsed = (error: unknown): boolean =>
+  descriptionOf(error).includes("can't parse entities");
+export const isMessageGone = (error: unknown): boolean =>
+  /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/.test(descriptionOf(error));
+/** Nothing reaches this chat any more: the bot was blocked, or the chat is gone. */
+export const isChatGone = (error: unknown): boolean =>
+  error instanceof GrammyError &&
+  (error.error_code === 403 || /chat not found|chat was deleted/.test(error.description));
+
+export const descriptionOf = (error: unknown): string =>
+  error instanceof GrammyError ? error.description : String((error as Error)?.message ?? error);
+
+/** What a failure of the network looks like as an answer: one that may pass. */
+function networkFailure(error: { error?: Error; message: string }): ApiError {
+  const { message } = error.error ?? error;
+  return { ok: false, error_code: 503, description: message };
+}
+
+/** 0: the answer stands. */
+function secondsToWait({ error_code: code, parameters }: ApiError, failures: number): number {
+  if (code === 429) return parameters?.retry_after ?? 1;
+  return code >= 500 ? Math.min(LONGEST_WAIT_S, 2 ** failures) : 0;
+}
+
+/** grammY's requests through zz, where policies, proxies and the placeholder for the token are. */
+const fetchBy =
+  (zz: Zz<any>) =>
+  async (url: string, { method, headers, body, signal }: Record<string, any>) => {
+    const request: HttpRequest = { method, headers, any: true, signal: signal ?? undefined };
+    if (typeof body === "string") request.body = body;
+    else if (body) request.body = await wholeOf(body);
+    const answer = await zz.fetch(String(url), request);
+    if (!/json/.test(answer.headers.get("content-type") ?? ""))
+      throw fault(`Telegram answered ${answer.status}, and not in JSON.`);
+    return answer;
+  };
+
+async function wholeOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces);
+}

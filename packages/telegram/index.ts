@@ -1,0 +1,96 @@
+// zz on a phone, by Telegram: --telegram leads conversations there.
+import path from "node:path";
+import type { Zz } from "zz";
+import { sentenceOf, usage } from "zz/text";
+
+export const defaults = { minutes: 60 };
+export const settings = {
+  name: "telegram",
+  schema: {
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      minutes: {
+        type: "number",
+        minimum: 0.01,
+        maximum: 10_000,
+        description: "minutes after which a question on the phone counts as a no",
+      },
+    },
+  },
+};
+
+export default (zz: Zz<typeof defaults>) => {
+  zz.provider({
+    name: "telegram",
+    role: "service",
+    key: { variable: "TELEGRAM_BOT_TOKEN" },
+    url: { variable: "TELEGRAM_API_URL" },
+    models: async () => [],
+    // biome-ignore lint/correctness/useYield: it only refuses
+    async *chat() {
+      throw new Error("Cannot ask 'telegram': it is not a model. /models lists those there are.");
+    },
+  });
+  zz.flag({
+    name: "telegram",
+    group: "other programs",
+    description: "converse by Telegram, with those chats alone that are paired",
+    run: async (_value, ctx) => {
+      await (await import("./bot.ts")).runBot(zz, ctx);
+      return { text: "" };
+    },
+  });
+  zz.service("messenger", {
+    send: async (to, text, ctx) => (await import("./messenger.ts")).sendMessage(zz, to, text, ctx),
+  });
+  let end: (() => void) | undefined; // of /phone
+  zz.defer(() => end?.());
+  zz.command({
+    name: "phone",
+    usage: "[CHAT | off]",
+    description: "ask on the phone as well: the first answer counts",
+    examples: { "/phone": "ask in your paired chat, too", "/phone off": "ask here alone" },
+    group: "conversation",
+    async run(words, ctx) {
+      const wasOn = end !== undefined;
+      end?.();
+      end = undefined;
+      if (words === "off" || (wasOn && !words)) return ctx.note("Questions are asked here alone.");
+      const questions = ctx.service("questions");
+      if (!questions) throw usage("Cannot ask on the phone: there is no prompt that asks.");
+      const stop = new AbortController();
+      const { openPhone } = await import("./phone.ts");
+      const { phone, title } = await openPhone(zz, ctx, words, stop);
+      const leave = questions.also(phone);
+      end = () => {
+        leave();
+        stop.abort();
+      };
+      phone.listen().catch((error) => ctx.note(sentenceOf(error)));
+      ctx.note(`Questions are asked in '${title}' as well. /phone off ends it.`);
+    },
+  });
+  zz.flag({
+    name: "phone-session",
+    group: "other programs",
+    description: "one conversation of --telegram, which starts it",
+    set: () =>
+      zz.tool({
+        name: "send_file",
+        description:
+          "Send files of the project to the person, who is on the phone: at most 50 MB each.",
+        params: { paths: "string[] which files" },
+        kind: "run",
+        needs: ({ paths }) => ({ read: paths }),
+        describe: ({ paths }) => String(paths),
+        async run({ paths }, { files }) {
+          const { assertFits } = await import("./send-files.ts");
+          const whole = await Promise.all(paths.map((name) => files.path(name)));
+          for (const file of whole) assertFits(file);
+          const names = whole.map((file) => path.basename(file));
+          return { text: `${names.join(", ")}: handed to the person.`, files: whole };
+        },
+      }),
+  });
+};

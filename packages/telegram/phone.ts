@@ -1,0 +1,184 @@
+// /phone: the questions of a conversation at the terminal are put to a paired chat as well. It is
+// zz --telegram that hears from Telegram where it runs; else this process, until it ends.
+import { createHash, randomUUID } from "node:crypto";
+import path from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import type { CallbackQuery, Message, Update } from "grammy/types";
+import type { AnswerPlace, Ctx, Zz } from "zz";
+import { acquireLock, oneLine, tryTo, usage, withoutFrame } from "zz/text";
+import { openTelegram, type Telegram } from "./api.ts";
+import { Book } from "./book.ts";
+import {
+  answerLetter,
+  closeLetter,
+  type Given,
+  letterWith,
+  openLetter,
+  readAnswer,
+} from "./mailbox.ts";
+import { privateKeys } from "./messenger.ts";
+import { closeQuestion, type Question, sendQuestion, tokenOf } from "./questions.ts";
+import { addressOf } from "./say.ts";
+
+const LOOK_MS = 300;
+const POLL_S = 25;
+const FROM = "the phone";
+const NAMES: Record<string, string> = {
+  y: "Yes",
+  A: "Always, in this session",
+  F: "Always, this kind of command",
+  n: "No",
+};
+
+export const lockOf = (home: string): string => path.join(home, "telegram.lock");
+
+export class Phone implements AnswerPlace {
+  readonly #zz: Zz<any>;
+  readonly #ctx: Ctx;
+  readonly #telegram: Telegram;
+  readonly #key: string;
+  readonly #stop: AbortController;
+  #reason: string | undefined; // of the last no
+
+  constructor(zz: Zz<any>, ctx: Ctx, telegram: Telegram, key: string, stop: AbortController) {
+    this.#zz = zz;
+    this.#ctx = ctx;
+    this.#telegram = telegram;
+    this.#key = key;
+    this.#stop = stop;
+  }
+
+  /** Asks there. Undefined: the answer has to come from elsewhere. */
+  async ask(question: string, keys: string | undefined, signal: AbortSignal) {
+    if (keys === undefined) return this.#giveReason();
+    const asked = questionOf(question, keys);
+    const token = tokenOf(asked);
+    const address = addressOf(this.#key);
+    const { home } = this.#ctx.about;
+    openLetter(home, token, { key: this.#key, message: 0 }); // a press may come before its number
+    const sent = await sendQuestion(this.#telegram, address, asked, this.#ctx.root);
+    openLetter(home, token, { key: this.#key, message: sent.message });
+    const given = await this.#answer(token, signal);
+    closeLetter(home, token);
+    const answer = given && this.#keyOf(asked, given);
+    const nameOf = (key: unknown) =>
+      asked.options.find(({ id }) => id === key)?.name ?? "no answer";
+    const outcome = answer ? `→ ${nameOf(answer)}` : `→ ${nameOf(signal.reason)} (at the terminal)`;
+    void closeQuestion(this.#telegram, address, sent, outcome).catch(() => {}); // it counted
+    return answer ? { answer, from: FROM } : undefined;
+  }
+
+  #giveReason() {
+    const answer = this.#reason;
+    this.#reason = undefined;
+    return answer === undefined ? undefined : { answer, from: FROM };
+  }
+
+  #keyOf({ options }: Question, given: Given): string | undefined {
+    const option = "words" in given ? options.find(({ id }) => id === "n") : options[given.option];
+    if (option?.id === "n") this.#reason = "words" in given ? given.words : "";
+    return option?.id;
+  }
+
+  async #answer(token: string, signal: AbortSignal): Promise<Given | undefined> {
+    const over = AbortSignal.any([signal, this.#stop.signal]);
+    const { clock } = this.#zz.io;
+    while (!over.aborted) {
+      const given = readAnswer(this.#ctx.about.home, token);
+      if (given) return given;
+      await clock.sleep(LOOK_MS, over).catch(() => {}); // it is over
+    }
+    return undefined;
+  }
+
+  /** Hears from Telegram whenever no other zz does. */
+  async listen(): Promise<void> {
+    const { clock } = this.#zz.io;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const release = tryTo(() => acquireLock(lockOf(this.#ctx.about.home), "Cannot listen"));
+      if (release) await this.#poll().finally(release);
+      await clock.sleep(2_000, signal).catch(() => {}); // it is over
+    }
+  }
+
+  async #poll(): Promise<void> {
+    const { signal } = this.#stop;
+    for (let offset = 0; !signal.aborted; ) {
+      const asked = { timeout: POLL_S, ...(offset && { offset }) };
+      const updates = await this.#telegram.raw.getUpdates(asked, signal as never);
+      const book = new Book(this.#ctx);
+      for (const update of updates) await this.#hear(book, update);
+      offset = (updates.at(-1)?.update_id ?? offset - 1) + 1;
+    }
+  }
+
+  async #hear({ kept }: Book, { callback_query: pressed, message }: Update): Promise<void> {
+    const said = pressed ?? message;
+    const chat = (pressed?.message ?? message)?.chat.id;
+    if (!said?.from || !Object.hasOwn(kept.people, said.from.id)) return;
+    if (!Object.hasOwn(kept.chats, `${chat}`)) return;
+    if (pressed) await press(this.#telegram, this.#ctx.about.home, pressed);
+    else if (message && !answerByWords(this.#ctx.about.home, message))
+      await this.#telegram.raw.sendMessage({ chat_id: message.chat.id, text: NOT_RUNNING });
+  }
+}
+
+const NOT_RUNNING = "Nothing was done with this: zz --telegram is not running.";
+
+/** Hands a press on to the process whose question it answers. */
+export async function press(
+  { raw }: Telegram,
+  home: string,
+  { id, data = "", message }: Pick<CallbackQuery, "id" | "data" | "message">,
+): Promise<void> {
+  const [, token = "", index = ""] = /^q:([\w-]+):(\d+)$/.exec(data) ?? [];
+  const key = `${message?.chat.id}`;
+  const isSent = token !== "" && answerLetter(home, token, key, { option: Number(index) });
+  const text = isSent ? "Sent." : "This question is over.";
+  await raw.answerCallbackQuery({ callback_query_id: id, text });
+  if (isSent || !message) return;
+  const dead = { chat_id: message.chat.id, message_id: message.message_id };
+  await raw.editMessageReplyMarkup(dead).catch(() => {}); // it has no buttons any more
+}
+
+/** A reply to a question of another process is a no, with these words as the reason. */
+export function answerByWords(
+  home: string,
+  { chat, text, reply_to_message: to }: Message,
+): boolean {
+  const token = text && to && letterWith(home, `${chat.id}`, to.message_id);
+  return Boolean(token) && answerLetter(home, token as string, `${chat.id}`, { words: text! });
+}
+
+function questionOf(question: string, keys: string): Question {
+  const text = withoutFrame(stripVTControlCharacters(question)).trim();
+  const options = [...keys]
+    .filter((key) => Object.hasOwn(NAMES, key))
+    .map((id) => ({ id, name: NAMES[id]! }));
+  const hash = createHash("sha256").update(`${question} ${keys}`).digest("hex");
+  const title = oneLine(text.split("\n")[0]!);
+  return { name: randomUUID(), hash, text: title, shown: [{ type: "text", text }], options };
+}
+
+/** Opens the paired private chat, or the one of this name. */
+export async function openPhone(
+  zz: Zz<any>,
+  ctx: Ctx,
+  name: string,
+  stop: AbortController,
+): Promise<{ phone: Phone; title: string }> {
+  const book = new Book(ctx);
+  const keys = privateKeys(book);
+  const titleOf = (key: string) => book.kept.chats[key]!.title;
+  const key = keys.find((one) => !name || titleOf(one).toLowerCase() === name.toLowerCase());
+  if (key === undefined)
+    throw usage(
+      keys.length
+        ? `Cannot ask '${name}': it is no paired chat. Those are: ${keys.map(titleOf).join(", ")}.`
+        : "Cannot ask on the phone: no chat is paired. zz --telegram shows the code that pairs one.",
+    );
+  const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
+  const telegram = await openTelegram(zz, endpoint, stop.signal);
+  return { phone: new Phone(zz, ctx, telegram, key, stop), title: titleOf(key) };
+}

@@ -1,0 +1,127 @@
+// Questions on the phone: a message with what would change, and a button for each answer. A button
+// names the question by a hash of all that was shown, so that a yes counts for that alone.
+import { createHash } from "node:crypto";
+import path from "node:path";
+import { createTwoFilesPatch } from "diff";
+import type { InlineKeyboardMarkup } from "grammy/types";
+import type { Shown } from "zz";
+import { clip, oneLine } from "zz/text";
+import { descriptionOf, InputFile, type Telegram } from "./api.ts";
+import { MAX_CAPTION, MAX_TEXT } from "./limits.ts";
+import { codeBlock, escapeText } from "./markdown.ts";
+import type { Address } from "./say.ts";
+
+export interface Question {
+  name: string;
+  hash: string;
+  text: string;
+  shown: Shown[];
+  options: { id: string; name: string }[];
+}
+/** One that stands in a chat. */
+export interface Standing {
+  key: string; // of the chat
+  question: Question;
+  message?: SentQuestion; // a press may come before it is known
+  sent: Promise<SentQuestion>;
+  cancelExpiry(): void;
+  answer(option: string): void; // throws if another answer was first
+}
+
+export interface SentQuestion {
+  message: number;
+  text: string; // as the message has it, without Markdown
+  isFile: boolean;
+}
+
+/** What the buttons of a question carry: at most 64 bytes. */
+export const tokenOf = ({ name, hash }: Pick<Question, "name" | "hash">): string =>
+  createHash("sha256").update(`${name} ${hash}`).digest("base64url").slice(0, 22);
+
+export const NO_WORDS = "none"; // the answer of the button that says nothing
+
+function buttonsOf(question: Question): InlineKeyboardMarkup {
+  const { options } = question;
+  const token = tokenOf(question);
+  const offered = options.length ? options : [{ id: NO_WORDS, name: "No answer" }];
+  const buttons = offered.map(({ name }, index) => ({
+    text: clip(name, 60),
+    callback_data: `q:${token}:${index}`,
+  }));
+  return { inline_keyboard: buttons.map((button) => [button]) };
+}
+
+/** All that a question shows, as text, and as Markdown for a message. */
+export function drawQuestion(
+  { text, shown }: Question,
+  root: string,
+): { plain: string; markdown: string } {
+  const [title = "", ...others] = textsIn(shown, text).split("\n");
+  const diffs = shown.flatMap((part) => (part.type === "diff" ? [diffOf(part, root)] : []));
+  const about = others.join("\n").trim();
+  return {
+    plain: [title, about, ...diffs].filter(Boolean).join("\n\n"),
+    markdown: [
+      `*${escapeText(title)}*`,
+      ...(about ? [codeBlock(about)] : []),
+      ...diffs.map((diff) => codeBlock(diff, "diff")),
+    ].join("\n"),
+  };
+}
+
+/** What the question says besides differences. */
+const textsIn = (shown: Shown[], title: string): string =>
+  shown
+    .flatMap((part) => (part.type === "text" ? part.text : []))
+    .join("\n")
+    .trim() || title;
+
+function diffOf({ path: file, before, after }: Shown & { type: "diff" }, root: string): string {
+  const name = path.isAbsolute(file) ? path.relative(root, file) || file : file;
+  const patch = createTwoFilesPatch(name, name, before, after, undefined, undefined, {
+    context: 3,
+  });
+  return patch.replace(/^Index: .*\n=+\n/, "").trimEnd();
+}
+
+/** Sends the question: as a message, or where that is too short for all of it, as a file. */
+export async function sendQuestion(
+  { raw }: Telegram,
+  address: Address,
+  question: Question,
+  root: string,
+): Promise<SentQuestion> {
+  const reply_markup = buttonsOf(question);
+  const { plain, markdown } = drawQuestion(question, root);
+  if (markdown.length <= MAX_TEXT) {
+    const { message_id } = await raw.sendMessage({
+      ...address,
+      text: markdown,
+      parse_mode: "MarkdownV2",
+      link_preview_options: { is_disabled: true },
+      reply_markup,
+    });
+    return { message: message_id, text: plain, isFile: false };
+  }
+  const note = "\n\nThe file has all of it.";
+  const caption = `${clip(oneLine(plain.split("\n")[0]!), MAX_CAPTION - note.length - 100)}${note}`;
+  const document = new InputFile(Buffer.from(`${plain}\n`), "question.diff");
+  const { message_id } = await raw.sendDocument({ ...address, document, caption, reply_markup });
+  return { message: message_id, text: caption, isFile: true };
+}
+
+/** Takes the buttons away, and says what came of the question. */
+export async function closeQuestion(
+  { raw }: Telegram,
+  { chat_id }: Address,
+  { message, text, isFile }: SentQuestion,
+  outcome: string,
+): Promise<void> {
+  const target = { chat_id, message_id: message };
+  const max = isFile ? MAX_CAPTION : MAX_TEXT;
+  const closed = `${clip(text, max - outcome.length - 20)}\n\n${outcome}`;
+  const edited = isFile
+    ? raw.editMessageCaption({ ...target, caption: closed })
+    : raw.editMessageText({ ...target, text: closed });
+  await edited.catch((error) => descriptionOf(error)); // the person may have deleted it
+}

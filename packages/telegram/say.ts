@@ -1,0 +1,101 @@
+// Puts texts into messages. A message is sent empty first and its id kept, and only then filled: an
+// edit that is made twice says nothing twice.
+import { descriptionOf, isMessageGone, isUnchanged, isUnparsed, type Telegram } from "./api.ts";
+import type { Part } from "./markdown.ts";
+
+/** Where a message goes. */
+export interface Address {
+  chat_id: number;
+  message_thread_id?: number;
+}
+
+export const EMPTY = "…";
+
+/** By the chat's key in the book: the chat's id and, in a forum, the topic's. */
+export function addressOf(key: string): Address {
+  const [chat = "", topic] = key.split(":");
+  return topic
+    ? { chat_id: Number(chat), message_thread_id: Number(topic) }
+    : { chat_id: Number(chat) };
+}
+
+export async function sendEmpty(
+  { raw }: Telegram,
+  address: Address,
+  answers?: number,
+): Promise<number> {
+  const reply = answers && {
+    reply_parameters: { message_id: answers, allow_sending_without_reply: true },
+  };
+  const message = { ...address, text: EMPTY, disable_notification: true, ...reply };
+  const { message_id: id } = await raw.sendMessage(message);
+  return id;
+}
+
+/** False: the message is gone. */
+export async function fill(
+  { raw }: Telegram,
+  { chat_id }: Address,
+  message_id: number,
+  { markdown, plain }: Part,
+): Promise<boolean> {
+  const target = { chat_id, message_id, link_preview_options: { is_disabled: true } };
+  const edit = async (text: string, mode?: "MarkdownV2"): Promise<boolean> => {
+    try {
+      await raw.editMessageText({ ...target, text, ...(mode && { parse_mode: mode }) });
+      return true;
+    } catch (error) {
+      if (isUnchanged(error)) return true;
+      if (mode && isUnparsed(error)) return edit(plain);
+      if (isMessageGone(error)) return false;
+      throw error;
+    }
+  };
+  return edit(markdown, "MarkdownV2");
+}
+
+const INTERVAL_MS = 2_000; // Telegram asks for not much more than an edit a second
+
+/** What happens meanwhile, in the message that the answer will be in. Edits may be left out. */
+export class Progress {
+  readonly #telegram: Telegram;
+  readonly #target: { chat_id: number; message_id: number };
+  readonly #after: (ms: number, act: () => void) => () => void;
+  #shown = EMPTY;
+  #wanted = EMPTY;
+  #cancel: (() => void) | undefined;
+  #editing: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    telegram: Telegram,
+    { chat_id }: Address,
+    message_id: number,
+    after: (ms: number, act: () => void) => () => void,
+  ) {
+    this.#telegram = telegram;
+    this.#target = { chat_id, message_id };
+    this.#after = after;
+  }
+
+  show(text: string): void {
+    this.#wanted = text;
+    this.#cancel ??= this.#after(INTERVAL_MS, () => {
+      this.#cancel = undefined;
+      this.#editing = this.#edit();
+    });
+  }
+
+  async #edit(): Promise<void> {
+    if (this.#wanted === this.#shown) return;
+    this.#shown = this.#wanted;
+    await this.#telegram.hasty
+      .editMessageText({ ...this.#target, text: this.#shown })
+      .catch((error) => descriptionOf(error)); // the next one says more
+  }
+
+  /** After it no edit of this comes. */
+  async end(): Promise<void> {
+    this.#cancel?.();
+    await this.#editing;
+  }
+}

@@ -1,0 +1,58 @@
+// Plugins as someone has them who installed zz: without the packages that only zz's own tests need.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { describe, test } from "node:test";
+import { promisify } from "node:util";
+import { put } from "../../../../test/support/files.ts";
+import { type Place, place, ROOT } from "../../../../test/support/run.ts";
+
+const run = promisify(execFile);
+const FILE = join(ROOT, "dist", "zz.mjs");
+const EXAMPLES = join(ROOT, "plugins", "examples");
+
+/** zz in one file, which brings no types of Node's; `npm` is what npm does. */
+async function installed(where: Place, args: string[], npm = "exit 1") {
+  const bin = join(where.home, "..", "bin");
+  put(bin, { npm: `#!/bin/sh\n${npm}\n` });
+  chmodSync(join(bin, "npm"), 0o755);
+  const path = `${bin}${delimiter}${process.env.PATH}`;
+  const cache = join(where.home, "..", "cache");
+  const env = { ...process.env, PATH: path, ZZ_HOME: where.home, XDG_CACHE_HOME: cache };
+  return run(process.execPath, [FILE, ...args], { cwd: where.cwd, env });
+}
+
+describe("in an installed zz", () => {
+  test("each example passes --check-plugin", async () => {
+    const where = place();
+    const examples = readdirSync(EXAMPLES).filter((name) => name.endsWith(".ts"));
+    equal(examples.length, 8);
+    for (const name of examples) {
+      const { stdout } = await installed(where, ["--check-plugin", join(EXAMPLES, name)]);
+      match(stdout, /has no type errors/, name);
+    }
+  });
+
+  test("--new-plugin brings Node's types, so that an editor finds no error in the test", async () => {
+    const types = `mkdir -p node_modules/@types
+cp -rL ${ROOT}/node_modules/@types/node node_modules/@types/
+cp -rL ${ROOT}/node_modules/undici-types node_modules/`;
+    const where = place();
+    await installed(where, ["--new-plugin", "lamp"], types);
+    const { devDependencies } = JSON.parse(readFileSync(join(where.home, "package.json"), "utf8"));
+    deepEqual(Object.keys(devDependencies), ["@types/node"]);
+    const tsc = join(ROOT, "node_modules", ".bin", "tsc");
+    const { stdout } = await run(tsc, ["-p", where.home, "--listFilesOnly"]);
+    ok(stdout.includes("@types/node/assert/strict.d.ts"), stdout);
+    await run(tsc, ["-p", where.home]);
+  });
+
+  test("--new-plugin works without npm, and says what is missing", async () => {
+    const where = place();
+    const { stdout } = await installed(where, ["--new-plugin", "lamp"]);
+    match(stdout, /^Node's types could not be fetched\. .*: @types\/node@\d+ of npm has them\.$/m);
+    ok(existsSync(join(where.home, "node_modules", "zz")));
+    ok(!existsSync(join(where.home, "package.json")));
+  });
+});

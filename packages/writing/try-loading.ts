@@ -1,0 +1,163 @@
+// Loads a plugin in another zz process, which it may crash, hang or end without harm to this one.
+import type { ChildProcess } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import type { About, Ctx } from "zz";
+import { jsonOrText, makeFolder } from "zz/text";
+import { diskReason, programFile } from "./locate-zz.ts";
+
+// to see later errors
+const PAUSE_PLUGIN = "export default () => new Promise((done) => setTimeout(done, 100));\n";
+const MAX_OUTPUT_CHARS = 64 * 1024;
+
+/** Throws an error that says why if the plugin cannot be loaded. */
+export async function tryOut(
+  name: string,
+  code: string,
+  file: string,
+  ctx: Ctx,
+  seconds: number,
+): Promise<void> {
+  const refuse = (reason: string) =>
+    new Error(
+      `Cannot load plugin '${name}', and nothing was written: ${reason} Fix it and call again.`,
+    );
+  const folder = path.dirname(file);
+  // next to its imports; zz skips such names
+  const trialFile = path.join(folder, `.${name}-${process.pid}.ts`);
+  const pauseFile = path.join(folder, `.~${process.pid}.mjs`); // loaded after it
+  let newFolders: string[] = [];
+  try {
+    newFolders = makeFolder(folder);
+    fs.writeFileSync(trialFile, code, { mode: 0o600 });
+    fs.writeFileSync(pauseFile, PAUSE_PLUGIN, { mode: 0o600 });
+  } catch (error) {
+    throw new Error(`Cannot write plugin '${name}': ${diskReason(error)}`);
+  }
+  try {
+    const usable = ctx.about.plugins.filter(
+      (plugin) => !plugin.failure && !plugin.outdated && !plugin.disabled,
+    );
+    const others = usable.filter((plugin) => plugin.from !== "zz" && plugin.file !== file);
+    const { stdout, errors, ended } = await loadIn(
+      [trialFile, pauseFile, ...others.map((plugin) => plugin.file)],
+      ctx,
+      seconds,
+    );
+    const withRealName = (text: string) =>
+      text
+        .replaceAll(trialFile, file)
+        .replaceAll(path.basename(trialFile, ".ts"), name)
+        .replace(/\.?$/, ".");
+    const plugins = pluginsIn(stdout);
+    const trialPlugin = plugins?.find((plugin) => path.resolve(plugin.file) === trialFile);
+    const [failed] = [trialPlugin, ...(plugins ?? [])].filter((plugin) => plugin?.failure);
+    if (trialPlugin && !failed) return;
+    if (trialPlugin?.failure)
+      throw refuse(
+        withRealName(trialPlugin.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")),
+      );
+    if (trialPlugin) throw refuse(`with it another one fails. ${withRealName(failed!.failure!)}`);
+    if (ended === "late")
+      throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
+    if (errors.includes("inside zz ended it")) throw refuse("it ended the process (process.exit).");
+    const last = lastOf(errors, ended);
+    throw refuse(
+      `the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`,
+    );
+  } finally {
+    for (const temporary of [trialFile, pauseFile]) fs.rmSync(temporary, { force: true });
+    for (const newFolder of newFolders.toReversed()) removeEmpty(newFolder);
+  }
+}
+
+/** Why zz cannot load the file, in zz's own words; undefined if it can. */
+export async function failureOf(
+  file: string,
+  ctx: Ctx,
+  seconds: number,
+): Promise<string | undefined> {
+  const env = { ...process.env, ZZ_LOAD_LIMIT: String(seconds) };
+  const { stdout, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env);
+  const loadedPlugin = pluginsIn(stdout)?.find(
+    (plugin) => !plugin.disabled && path.resolve(plugin.file) === file,
+  );
+  if (loadedPlugin) return loadedPlugin.failure;
+  const last = lastOf(errors, ended);
+  return `Cannot load '${file}': the process that tried it ended (${ended})${last ? `: ${last}` : "."}`;
+}
+/** The last line of its errors, unless it was killed. */
+const lastOf = (errors: string, ended: string) =>
+  ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
+const START_SECONDS = 10; // for zz itself, on a slow machine
+
+const pluginsIn = (stdout: string) =>
+  stdout.split("\n").map(jsonOrText).findLast(Array.isArray) as About["plugins"] | undefined;
+
+/** The output of `zz --plugins` with these plugins. */
+async function loadIn(
+  files: string[],
+  { about, root, signal, programs, io: { clock } }: Ctx,
+  seconds: number,
+  env: NodeJS.ProcessEnv = process.env,
+) {
+  const pluginArgs = files.flatMap((file) => ["--plugin", file]);
+  const words = [
+    "--home",
+    about.home,
+    "--no-plugins",
+    ...pluginArgs,
+    ..."--plugins --json --quiet --no-prompt".split(" "),
+  ];
+  const child = programs.start(process.execPath, [...process.execArgv, programFile(), ...words], {
+    cwd: root,
+    env: { ...env, ZZ_DEBUG: undefined },
+    stdio: ["ignore", "pipe", "pipe"],
+    // its own process group, so that what it starts ends with it
+    detached: process.platform !== "win32",
+  });
+  let [stdout, errors, ended] = ["", "", ""];
+  child
+    .stdout!.setEncoding("utf8")
+    .on("data", (text) => (stdout = (stdout + text).slice(-MAX_OUTPUT_CHARS)));
+  child
+    .stderr!.setEncoding("utf8")
+    .on("data", (text) => (errors = (errors + text).slice(-MAX_OUTPUT_CHARS)));
+  const stop = () => kill(child);
+  const cancelLimit = clock.timer(seconds * 1_000, () => {
+    ended = "late";
+    stop();
+  });
+  signal.addEventListener("abort", stop, { once: true });
+  process.once("exit", stop);
+  try {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    child.on("error", reject);
+    child.on("exit", (code, by) => {
+      ended ||= by ?? `exit code ${code}`;
+      // a process that it started may hold the pipes open
+      clock.timer(500, resolve, { background: true });
+    });
+    child.on("close", () => resolve());
+    await promise;
+    signal.throwIfAborted();
+    return { stdout, errors, ended };
+  } finally {
+    cancelLimit();
+    stop();
+    signal.removeEventListener("abort", stop);
+    process.off("exit", stop);
+  }
+}
+
+function kill({ pid }: ChildProcess): void {
+  try {
+    if (pid) process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL");
+  } catch {} // it has ended
+}
+
+function removeEmpty(folder: string): void {
+  try {
+    fs.rmdirSync(folder);
+  } catch {} // the folder is not empty any more
+}

@@ -1,0 +1,119 @@
+// A conversation as Gemini's contents: what was signed goes back as a part of its own.
+import type { Call, Image, Message } from "zz";
+
+export const plainName = (id: string): string => id.replace(/^models\//, "");
+
+interface Content {
+  role: "user" | "model";
+  parts: any[];
+}
+/**
+ * The extra of a part. at: where it begins and ends in the text; id: that of a call, if the server
+ * gave one.
+ */
+export interface Extra {
+  thoughtSignature?: string;
+  at?: [from: number, to: number];
+  id?: string;
+}
+/**
+ * Stands in for the signature on calls of other models, which this one cannot read, as Gemini's
+ * makers advise.
+ */
+const NO_SIGNATURE = "skip_thought_signature_validator";
+
+export function toWire(messages: Message[], model: string, without: Set<string>): Content[] {
+  const isStrict =
+    without.has("signatures") ||
+    without.has("ownSignatures") ||
+    /^gemini-[3-9]/.test(plainName(model));
+  const contents: Content[] = [];
+  const ids = new Map<string, string>(); // ids of calls, as the server gave them
+  let results: Content | undefined;
+  for (const message of messages) {
+    if (message.role === "tool") {
+      if (!results) contents.push((results = { role: "user", parts: [] }));
+      results.parts.push(...resultParts(message, ids.get(message.id), isStrict));
+      continue;
+    }
+    results = undefined;
+    if (message.role === "user") {
+      const parts = [
+        ...textPart(message.text),
+        ...(message.images ?? []).map((image) => file(image)),
+      ];
+      if (parts.length) contents.push({ role: "user", parts });
+      continue;
+    }
+    for (const { id, extra } of message.calls ?? []) {
+      const callId = (extra as Extra)?.id;
+      if (callId && !without.has("functionId")) ids.set(id, callId);
+    }
+    const isOwn =
+      !without.has("ownSignatures") && (!message.model || message.model.endsWith(`/${model}`));
+    const calls = (message.calls ?? []).map(({ extra, ...call }, i) =>
+      callPart({ ...call, ...(isOwn && { extra }) }, ids.get(call.id), isStrict && i === 0),
+    );
+    const parts = [
+      ...textParts(message.text, isOwn ? ((message.extra ?? []) as Extra[]) : []),
+      ...calls,
+    ];
+    if (parts.length) contents.push({ role: "model", parts });
+  }
+  if (contents[0]?.role === "model")
+    contents.unshift({ role: "user", parts: [{ text: "Go on." }] });
+  return contents;
+}
+
+const textPart = (text: string): any[] => (text ? [{ text }] : []);
+
+/** Splits the text so that what was signed is a part of its own again. */
+function textParts(text: string, extras: Extra[]): any[] {
+  const signed = extras.flatMap(({ thoughtSignature, at }) =>
+    thoughtSignature ? [{ thoughtSignature, at }] : [],
+  );
+  if (signed.some(({ at }) => !at || at[1] > text.length)) {
+    const { thoughtSignature } = signed.at(-1)!; // the text has changed since
+    return text ? [{ text, thoughtSignature }] : [];
+  }
+  const parts: any[] = [];
+  let end = 0;
+  for (const { thoughtSignature, at } of signed) {
+    const [from, to] = at!;
+    parts.push(...textPart(text.slice(end, from)), {
+      text: text.slice(from, to),
+      thoughtSignature,
+    });
+    end = Math.max(end, to);
+  }
+  return [...parts, ...textPart(text.slice(end))];
+}
+
+const plainTool = (name: string): string => name.replace(/[^\w.-]/g, "_").slice(0, 64) || "unknown";
+
+function callPart({ name, args, extra }: Call, id: string | undefined, isStrict: boolean) {
+  const thoughtSignature =
+    (extra as Extra)?.thoughtSignature ?? (isStrict ? NO_SIGNATURE : undefined);
+  return {
+    functionCall: { ...(id && { id }), name: plainTool(name), args },
+    ...(thoughtSignature && { thoughtSignature }),
+  };
+}
+
+/** From 3 on, a result may hold files; before that, they follow it. */
+function resultParts(
+  message: Message & { role: "tool" },
+  id: string | undefined,
+  isNew: boolean,
+): any[] {
+  const { name, text, failed, images = [] } = message;
+  const files = images.map((image) => file(image));
+  const holds = isNew && files.length ? { parts: files } : {};
+  const response = failed ? { error: text } : { output: text };
+  return [
+    { functionResponse: { ...(id && { id }), name: plainTool(name), response, ...holds } },
+    ...(isNew ? [] : files),
+  ];
+}
+
+const file = ({ type, base64 }: Image) => ({ inlineData: { mimeType: type, data: base64 } });

@@ -1,0 +1,152 @@
+// Gemini's generateContent. A part's thought signature is sent back on the same part; calls have no
+// ids here, so results are sent in the order of the calls.
+import type { ChatRequest, Endpoint, HttpAnswer, Model, Zz } from "zz";
+import { fault } from "zz/text";
+import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
+import { objectsIn } from "../sse.ts";
+import { baseOf, memory, type Preset, type Wire } from "../wire-types.ts";
+import { plainName } from "./contents.ts";
+import { type Reading, readAll } from "./read-answer.ts";
+import { bodyOf } from "./request.ts";
+
+const WINDOWS: [names: RegExp, window: number][] = [
+  [/^gemini-1\.5-pro/, 2_097_152],
+  [/^gemini-(1\.5-flash|2|3)/, 1_048_576],
+];
+const knownWindow = (id: string): number | undefined =>
+  WINDOWS.find(([names]) => names.test(id))?.[1];
+const TAKES = ["image/*", "application/pdf", "audio/*", "video/*"];
+const PROTOCOL = "Gemini's generateContent";
+const MAX_PAGES = 50; // of the list of models
+
+/** What a server refused, so that it is not sent again. */
+const refusedOf = memory<Set<string>>(() => new Set());
+
+export const gemini: Wire = {
+  model(_preset, id) {
+    const window = knownWindow(id);
+    return window ? { id, window, tools: true, vision: true, takes: TAKES } : undefined;
+  },
+
+  async models(zz, preset, endpoint, signal) {
+    const url = base(preset, endpoint);
+    const listed: Model[] = [];
+    let next = "";
+    for (let page = 0; page < MAX_PAGES && listed.length < MAX_MODELS; page++) {
+      const query = `?pageSize=1000${next && `&pageToken=${encodeURIComponent(next)}`}`;
+      const answer = await zz.fetch(`${url}/models${query}`, {
+        headers: headers(zz, preset, endpoint),
+        signal,
+      });
+      const { models, nextPageToken } = Object((await answer.json()) as any);
+      for (const { name, inputTokenLimit, supportedGenerationMethods: methods } of objectsIn(
+        models,
+      )) {
+        if (Array.isArray(methods) && !methods.includes("generateContent")) continue;
+        const id = plainName(String(name));
+        const window = Number(inputTokenLimit) || knownWindow(id);
+        listed.push({ id, ...(window && { window }) });
+      }
+      if (!nextPageToken || nextPageToken === next) break;
+      next = String(nextPageToken);
+    }
+    return listed.slice(0, MAX_MODELS);
+  },
+
+  async *chat(zz, preset, request, signal) {
+    const reading: Reading = { chars: 0, calls: 0, text: false };
+    const answer = await send(zz, preset, request, signal);
+    for await (const batch of valuesOf(answer, PROTOCOL, preset.name)) {
+      yield readAll(reading, batch);
+      if (reading.ended) break;
+    }
+    const { finish, calls, text } = reading;
+    if (finish === "stop" && !calls && !text)
+      throw fault("Gemini's answer was empty. Try again.", { transient: true });
+    if (finish) yield [{ finish }];
+  },
+};
+
+/**
+ * The base address. The one that is set may lack the version, or lead to the layer for OpenAI's
+ * clients.
+ */
+function base(preset: Preset, endpoint: Endpoint): string {
+  const url = baseOf(preset, endpoint)
+    .replace(/\/models(\/.*)?$/, "")
+    .replace(/\/openai$/, "");
+  return /\/v\d\w*($|[/?])/.test(url) ? url : `${url}/v1beta`;
+}
+
+const OTHER_VARIABLE = "GOOGLE_API_KEY";
+function headers(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string, string> {
+  const otherKey = preset.name === "gemini" && zz.io.variable(OTHER_VARIABLE);
+  const key = endpoint.key ?? (otherKey ? zz.secret(otherKey) : undefined);
+  needKey(preset, { ...endpoint, ...(key && { key }) }, OTHER_VARIABLE);
+  return {
+    "content-type": "application/json",
+    accept: "text/event-stream",
+    ...(key && { "x-goog-api-key": `${key}` }),
+  };
+}
+
+async function send(
+  zz: Zz<any>,
+  preset: Preset,
+  request: ChatRequest,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
+  const url = base(preset, request.endpoint);
+  const without = refusedOf(url, request.model);
+  for (;;) {
+    const body = bodyOf(request, without);
+    const name = /^(models|tunedModels)\//.test(request.model)
+      ? request.model
+      : `models/${request.model}`;
+    try {
+      return await zz.fetch(`${url}/${encodeURI(name)}:streamGenerateContent?alt=sse`, {
+        method: "POST",
+        headers: headers(zz, preset, request.endpoint),
+        body: toJson(body),
+        signal,
+      });
+    } catch (error) {
+      const { status, message } = error as Error & { status?: number };
+      const text = toJson(body);
+      const [refused] =
+        REFUSED.find(
+          ([name, words, sent]) => !without.has(name) && words.test(message) && text.includes(sent),
+        ) ?? [];
+      if (status !== 400 || !refused) throw error;
+      without.add(refused);
+    }
+  }
+}
+
+/**
+ * [what to send differently, what the refusal says, what was sent]. The first match counts; each is
+ * used once.
+ */
+const REFUSED: [name: string, words: RegExp, sent: string][] = [
+  [
+    "parametersJsonSchema",
+    /parameters_?json_?schema|function_declarations/i,
+    '"parametersJsonSchema":',
+  ],
+  [
+    "ownSignatures",
+    /(corrupted|invalid) thought|thought_?\s?signature.*(not valid|invalid|corrupt)/i,
+    '"thoughtSignature":',
+  ],
+  ["signatures", /thought_?signature/i, '"functionCall":'],
+  [
+    "format",
+    /response[_ ]?mime[_ ]?type|response_?(json_?)?schema|json mode/i,
+    '"responseMimeType":',
+  ],
+  ["thinkingLevel", /thinking_?level/i, '"thinkingLevel":'],
+  ["thinkingBudget", /thinking_?budget|budget/i, '"thinkingBudget":'],
+  ["thinkingConfig", /think|includeThoughts|include_thoughts/i, '"thinkingConfig":'],
+  ["systemInstruction", /(developer|system)_? ?instruction/i, '"systemInstruction":'],
+  ["functionId", /Unknown name "id"/, '"functionResponse":'],
+];

@@ -92,5 +92,5 @@ test("without a store in one's own settings nothing of it is read", async () => 
   const { of, notes, layers } = await open();
   deepEqual(of("timeout"), [undefined, undefined]);
   deepEqual([notes, layers.includes("pirate")], ["", false]);
-  equal(of("display.theme")[0], "dark");
+  equal(of("display.theme")[1], undefined);
 });

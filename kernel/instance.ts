@@ -194,6 +194,7 @@ export interface Config {
   project?: true | string[]; // the names that a project may set
   home?: Record<string, unknown>; // what the home and the project set, as far as it counts
   theirs?: Record<string, unknown>;
+  teams?: Record<string, unknown>; // the same of the team's
   fault?: string; // the first that is wrong in them
 }
 
@@ -201,7 +202,10 @@ export interface Config {
 export interface Sources {
   home: contract.Settings;
   project?: Project;
+  team?: Team; // as far as it counts, like a project's; the home's go before it
 }
+/** What lies in the home's folder team/, as a store brought it. */
+export type Team = Project & { prompts: string[] }; // the trusted ones
 /** The project's settings, without what it may not set. */
 export interface Project {
   file: string;

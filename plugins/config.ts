@@ -114,7 +114,11 @@ function within(ctx: Ctx, name: string): unknown {
     : undefined;
 }
 
-const FROM = { home: "your own settings", project: `the project's .zz/${FILE}` };
+const FROM = {
+  team: "your team's, in the store",
+  home: "your own settings",
+  project: `the project's .zz/${FILE}`,
+};
 
 /** Parsed as JSON if possible, unless the setting is a text. */
 function parseValue(text: string, setting: Setting | undefined): unknown {

@@ -15,7 +15,8 @@ export interface Sessions {
 /** A kind of place for sessions beside files, by the scheme of its URLs. */
 export interface Store {
   name: string; // the scheme of its URLs
-  open(url: string): SessionStore; // at its first use; it connects when it is first asked something
+  // at its first use; it connects when it is first asked something
+  open(url: string, home: string): SessionStore;
 }
 /**
  * Where sessions are kept. It answers at once: zz goes on when an entry is kept. What it throws is

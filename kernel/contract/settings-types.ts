@@ -15,7 +15,7 @@ export type Setting = {
   values?: unknown[];
 } & SetBy;
 // from: who set it; absent: a default
-type SetBy = { about?: string; from?: ("home" | "project")[] };
+type SetBy = { about?: string; from?: ("team" | "home" | "project")[] };
 
 export interface Settings {
   model?: string;

@@ -3,22 +3,25 @@ import path from "node:path";
 import type { Ctx } from "../contract.ts";
 import { isTrusted } from "../gate/trust.ts";
 import { type Core, IDENTIFIER } from "../instance.ts";
+import { sourcesOf } from "../settings/settings-files.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { say } from "../system/streams.ts";
 import { unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
 import { entriesOf, textOf } from "../text/read-quietly.ts";
 
-/** zz's own folder, the home's, and the project's if it is trusted. */
+/** zz's own, the team's, the home's and the project's; of the second and last the trusted ones. */
 export function promptFiles(core: Core): string[] {
   const { home, root } = core.options;
   const filesIn = (folder: string) => filesOf(path.join(folder, "prompts"));
-  const ownFiles = [...new Set([PACKAGE_FOLDER, home])].flatMap((folder) => filesIn(folder).sort());
+  const zzs = filesIn(PACKAGE_FOLDER).sort();
+  const own = home === PACKAGE_FOLDER ? [] : filesIn(home).sort();
+  const team = sourcesOf(core.options).team?.prompts ?? [];
   const project = [
     ...OTHER_AGENTS.flatMap((folder) => filesOf(path.join(root, folder, "commands"))).sort(),
     ...filesIn(path.join(root, ".zz")).sort(),
   ].filter((file) => isTrusted(core, file));
-  return [...ownFiles, ...project].filter((file) => file.endsWith(".md"));
+  return [...zzs, ...team, ...own, ...project].filter((file) => file.endsWith(".md"));
 }
 /** Folders whose commands/ have the files of Claude Code. */
 const OTHER_AGENTS = [".agents", ".claude"];

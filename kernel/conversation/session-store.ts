@@ -18,7 +18,7 @@ export function sessionPlaceOf(core: Core): SessionPlace {
 function openStore(core: Core, url: string): SessionStore {
   const scheme = url.split(":", 1)[0]!;
   const store = core.stores.get(scheme)?.value;
-  if (store) return store.open(url);
+  if (store) return store.open(url, core.options.home);
   const schemes = [...core.stores.keys()];
   throw usage(
     `Cannot use the store '${scheme}:': ${unknown("kind of store", scheme, schemes, "Without the setting `store`, files are used.")}`,

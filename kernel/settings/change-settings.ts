@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Preferences, Setting, Settings } from "../contract.ts";
 import { emitNote } from "../events.ts";
 import { initialRules } from "../gate/rules.ts";
-import type { Config, DataRedirect } from "../instance.ts";
+import type { Config, DataRedirect, Project } from "../instance.ts";
 import { type Core, isFlagGiven } from "../instance.ts";
 import { writePrivate } from "../system/atomic-write.ts";
 import { updatePrivateFile } from "../system/locks.ts";
@@ -35,7 +35,7 @@ export const preferences = (core: Core): Preferences => ({
 });
 
 function listSettings({ options, configs }: Core): Setting[] {
-  const { home, project } = sourcesOf(options);
+  const { home, project, team } = sourcesOf(options);
   const ownRows = Object.entries(SETTINGS).map(
     ([name, { description: about, default: otherwise }]) => {
       const value =
@@ -48,16 +48,16 @@ function listSettings({ options, configs }: Core): Setting[] {
         default: otherwise,
         about,
         owner: "zz",
-        ...settersOf(name, home, project?.settings),
+        ...settersOf(name, home, project?.settings, team?.settings),
       };
     },
   );
   const added = configs.flatMap(
-    ({ owner, value: config, value: { section, live, defaults, theirs } }) => {
+    ({ owner, value: config, value: { section, live, defaults, theirs, teams } }) => {
       const { properties, additionalProperties: each, description: about } = configSchema(config);
       const by = {
         value: sealSecrets(section, Object.keys(live).length ? live : undefined),
-        ...settersOf(section, home, theirs && { [section]: 1 }),
+        ...settersOf(section, home, theirs && { [section]: 1 }, teams && { [section]: 1 }),
       };
       const named = isObject(each)
         ? Object.fromEntries(Object.keys(live).map((key) => [key, each as Shape]))
@@ -67,7 +67,7 @@ function listSettings({ options, configs }: Core): Setting[] {
           const details = {
             ...(about && { about }),
             ...(values && { values }),
-            ...settersOf(key, config.home, config.theirs),
+            ...settersOf(key, config.home, theirs, teams),
           };
           return {
             name: `${section}.${key}`,
@@ -84,8 +84,13 @@ function listSettings({ options, configs }: Core): Setting[] {
   return [...ownRows.filter(({ name }) => name !== "$schema"), ...added].sort(byName);
 }
 
-function settersOf(key: string, home: object = {}, project: object = {}): Pick<Setting, "from"> {
-  const setters = Object.entries({ home, project }).flatMap(([whose, settings]) =>
+function settersOf(
+  key: string,
+  home: object = {},
+  project: object = {},
+  team: object = {},
+): Pick<Setting, "from"> {
+  const setters = Object.entries({ team, home, project }).flatMap(([whose, settings]) =>
     Object.hasOwn(settings, key) ? whose : [],
   );
   return setters.length ? { from: setters as Setting["from"] } : {};
@@ -216,28 +221,33 @@ const closedShape = (shape: Shape): Shape =>
 
 /** Names the settings that have no effect, the home's first. They stay as they are. */
 export function unknownSettings(core: Core): string[] {
-  const { home, project } = sourcesOf(core.options);
+  const { home, project, team } = sourcesOf(core.options);
   let allSections: Sections | undefined;
-  const homeFaults = strange(home, "", []);
-  if (!project) return homeFaults;
-  const refused = [...project.left];
-  const theirs = [
-    ...project.faults,
-    ...strange(project.settings, ` in '${project.file}'`, refused),
-  ];
-  const hiddenFaults = theirs.length - MAX_NOTES;
   return [
-    ...homeFaults,
-    ...theirs.slice(0, MAX_NOTES),
-    ...(hiddenFaults > 0
-      ? [`There are ${hiddenFaults} more such problems in '${project.file}'.`]
-      : []),
-    ...(refused.length ? [noteOnRefused(project.file, refused.sort())] : []),
-    ...project.sends.map((send) => noteOnRedirect(project.file, send)),
+    ...strange(home, "", []),
+    ...(team ? faultsOf(team) : []),
+    ...(project ? faultsOf(project) : []),
   ];
 
+  function faultsOf({ file, settings, left, faults, sends, trusted }: Project): string[] {
+    const refused = [...left];
+    const theirs = [...faults, ...strange(settings, ` in '${file}'`, refused, trusted)];
+    const hiddenFaults = theirs.length - MAX_NOTES;
+    return [
+      ...theirs.slice(0, MAX_NOTES),
+      ...(hiddenFaults > 0 ? [`There are ${hiddenFaults} more such problems in '${file}'.`] : []),
+      ...(refused.length ? [noteOnRefused(file, refused.sort())] : []),
+      ...sends.map((send) => noteOnRedirect(file, send)),
+    ];
+  }
+
   /** Settings that the project may not set go to `left`. */
-  function strange(settings: Settings, where: string, refusedNames: string[]): string[] {
+  function strange(
+    settings: Settings,
+    where: string,
+    refusedNames: string[],
+    isTrusted = true,
+  ): string[] {
     return Object.keys(settings).flatMap((name) => {
       const value = settings[name];
       if (isKernelSetting(name)) return unknownOfKernel(core, name, value, where);
@@ -246,7 +256,7 @@ export function unknownSettings(core: Core): string[] {
       if (!section) return unknownSection(core, name, [...allSections.keys()], where);
       if (!isObject(value))
         return [`Cannot use the setting "${name}"${where}: it must be an object.`];
-      if (where && !project!.trusted) refusedNames.push(...refusedSettings(name, section, value));
+      if (!isTrusted) refusedNames.push(...refusedSettings(name, section, value));
       return unknownKeys(section.shape, value, `${name}.`, where);
     });
   }

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Awaitable, Rule, Schema, Settings } from "../contract.ts";
 import { emit, emitNote } from "../events.ts";
 import { initialRules, isSameRule, keptRulesFile } from "../gate/rules.ts";
-import type { Config, Core } from "../instance.ts";
+import type { Config, Core, Project } from "../instance.ts";
 import { say } from "../system/streams.ts";
 import {
   inOneLine,
@@ -24,6 +24,7 @@ import {
   readSettings,
   SETTINGS_FILE_NAME,
   sourcesOf,
+  teamFolder,
   unusable,
 } from "./settings-files.ts";
 import { pickKeys } from "./settings-table.ts";
@@ -46,33 +47,56 @@ export function configOf(core: Core, plugin: string, exports: any): Awaitable<Co
 
 type TellFault = (fault: string) => unknown;
 export function fillConfig({ options }: Core, config: Config, tell?: TellFault): Awaitable<Config> {
-  const { section, schema, defaults, project: may = [] } = config;
-  const { home, project } = sourcesOf(options);
-  const [mine, projectSection] = [
-    home,
-    isObject(project?.settings[section]) ? project.settings : {},
-  ].map((source) => sectionOf(source, config));
-  const mayAll = may === true || project?.trusted;
-  const homeValues = merge(defaults, mine);
-  const counts = (key: string) => mayAll || may.includes(key);
-  const theirs =
-    projectSection && (mayAll || may.length)
-      ? (lowered(pickKeys(projectSection, counts)) as Record<string, unknown>)
-      : undefined;
+  const { schema, defaults } = config;
+  const { home, project, team } = sourcesOf(options);
+  const mine = sectionOf(home, config);
+  const teams = team && partOf(team, config, defaults);
+  const homeValues = merge(merge(defaults, teams), mine);
+  const theirs = project && partOf(project, config, homeValues);
   delete config.fault;
-  if (!schema || (!mine && !theirs)) return fillLive(config, mine, theirs);
+  if (!schema || (!mine && !theirs && !teams)) return fillLive(config, mine, theirs, teams);
   const misfits = misfitsIn(options.home!, config, merge(homeValues, theirs));
-  return Array.isArray(misfits) && !misfits.length ? fillLive(config, mine, theirs) : checked();
+  return Array.isArray(misfits) && !misfits.length
+    ? fillLive(config, mine, theirs, teams)
+    : checked();
+
+  async function checked(): Promise<Config> {
+    const fittingTeams = await fitting(team, teams, defaults);
+    const under = merge(defaults, fittingTeams);
+    const fittingOwn = mine && (await fittingKeys(options.home!, config, mine, under, tell));
+    const fittingTheirs = await fitting(project, theirs, merge(under, fittingOwn));
+    return fillLive(config, fittingOwn, fittingTheirs, fittingTeams);
+  }
+
+  async function fitting(source: Project | undefined, wanted: object | undefined, under: unknown) {
+    if (!source || !wanted) return undefined;
+    const note = tell && ((fault: string) => source.faults.push(fault));
+    return fittingKeys(options.home!, config, wanted, under, note, ` in '${source.file}'`);
+  }
+}
+
+/** What counts of a section in a project's settings, or a team's. */
+function partOf(
+  { settings, trusted, left }: Project,
+  config: Config,
+  under: unknown,
+): Record<string, unknown> | undefined {
+  const { section, project: may = [] } = config;
+  const values = isObject(settings[section]) ? sectionOf(settings, config) : undefined;
+  const mayAll = may === true || trusted;
+  if (!values || !(mayAll || may.length)) return undefined;
+  const counting = pickKeys(values, (key) => mayAll || may.includes(key));
+  return lowered(counting, under, section) as Record<string, unknown>;
 
   /** Until it is trusted, a project may only lower numbers, since they are limits. */
-  function lowered(value: unknown, under: unknown = homeValues, settingName = section): unknown {
-    if (project!.trusted || !isObject(value)) return value;
+  function lowered(value: unknown, under: unknown, settingName: string): unknown {
+    if (trusted || !isObject(value)) return value;
     const fit = (key: string, value: unknown) => {
       const homeLimit = isObject(under) ? under[key] : undefined;
       const isMore =
         typeof value === "number" && typeof homeLimit === "number" && value > homeLimit;
       const name = `${settingName}.${key}`;
-      if (isMore && !project!.left.includes(name)) project!.left.push(name);
+      if (isMore && !left.includes(name)) left.push(name);
       return !isMore;
     };
     const inner = ([key, innerValue]: [string, unknown]) =>
@@ -81,24 +105,6 @@ export function fillConfig({ options }: Core, config: Config, tell?: TellFault):
         lowered(innerValue, isObject(under) ? under[key] : undefined, `${settingName}.${key}`),
       ] as const;
     return Object.fromEntries(Object.entries(pickKeys(value, fit)).map(inner));
-  }
-
-  async function checked(): Promise<Config> {
-    const fittingOwn = mine && (await fittingKeys(options.home!, config, mine, defaults, tell));
-    const note = tell && ((fault: string) => project!.faults.push(fault));
-    return fillLive(
-      config,
-      fittingOwn,
-      theirs &&
-        (await fittingKeys(
-          options.home!,
-          config,
-          theirs,
-          merge(defaults, fittingOwn),
-          note,
-          ` in '${project!.file}'`,
-        )),
-    );
   }
 }
 
@@ -168,7 +174,7 @@ export async function wrongSection(
 /** Runs what may change settings, then tells plugins which ones changed. */
 export async function withChangeEvents(core: Core, act: () => Promise<void>): Promise<void> {
   const settingsOf = ({ settings, sources }: Core["options"]) =>
-    Object.entries({ ...sources?.project?.settings, ...settings });
+    Object.entries({ ...sources?.team?.settings, ...sources?.project?.settings, ...settings });
   const snapshot = () =>
     new Map(settingsOf(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
   const before = snapshot();
@@ -212,6 +218,8 @@ export async function renewSettings(core: Core): Promise<void> {
     config,
     keysFile(home),
     path.join(root, ".zz", SETTINGS_FILE_NAME),
+    path.join(teamFolder(home), ".zz", SETTINGS_FILE_NAME),
+    path.join(teamFolder(home), ".zz", "prompts"),
     keptRulesFile(home),
   ].map((file) => tryTo(() => stampOf(file)));
   core.settingsStamps = [...stamps, core.extras?.given, core.extras?.agreed].join();
@@ -219,11 +227,16 @@ export async function renewSettings(core: Core): Promise<void> {
     await rereadSettings(core).catch((error) => emitNote(core, errorMessage(error)));
 }
 
-function fillLive(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
+function fillLive(
+  config: Config,
+  home: Config["home"],
+  theirs: Config["theirs"],
+  teams: Config["teams"],
+): Config {
   const { live, defaults } = config;
   for (const key of Object.keys(live)) delete live[key];
-  Object.assign(live, merge(merge(defaults, home), theirs));
-  return Object.assign(config, { home, theirs });
+  Object.assign(live, merge(merge(merge(defaults, teams), home), theirs));
+  return Object.assign(config, { home, theirs, teams });
 }
 
 /** Also merges what is not an object, so that the plugin's schema can refuse it. */

@@ -3,7 +3,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { KINDS, type Rules, type Settings } from "../contract.ts";
 import { initialRules } from "../gate/rules.ts";
-import type { DataRedirect, Options, Project, Sources } from "../instance.ts";
+import { projectExtras } from "../gate/trust.ts";
+import type { DataRedirect, Options, Project, Sources, Team } from "../instance.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { shortenName } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
@@ -94,7 +95,8 @@ export async function readSettings({
   const project =
     root === undefined ? undefined : await projectSettings(root, homes, homeSettings, yes);
   if (project) withoutWrongRules(project, home, root!);
-  const sources = { home: homeSettings, ...(project && { project }) };
+  const team = await teamSettings(home, homes, homeSettings);
+  const sources = { home: homeSettings, ...(project && { project }), ...(team && { team }) };
   return { settings: mergeHomeAndProject(home, sources), sources };
 }
 
@@ -134,6 +136,40 @@ const misfitName = ({ path }: Misfit): string => `"${path.map(shortenName).join(
 export const quoted = (misfit: Misfit): string => `${misfitName(misfit)} ${misfit.words}`;
 export const unusable = (misfit: Misfit, where: string) =>
   `Cannot use the setting ${misfitName(misfit)}${where}: it ${misfit.words}.`;
+
+/** A folder like a project's: what a store brings lies in its .zz/. */
+export const teamFolder = (home: string): string => path.join(home, "team");
+
+/** A team's settings and prompts count as those of a project, trusted or not. */
+async function teamSettings(
+  home: string,
+  homes: string[],
+  ownSettings: Settings,
+): Promise<Team | undefined> {
+  const root = teamFolder(home);
+  if (!ownSettings.store || !fs.existsSync(path.join(root, ".zz"))) return undefined;
+  const { files = [], given = false, agreed = [] } = projectExtras({ root, home }) ?? {};
+  const read = await projectSettings(root, homes, ownSettings, { given, agreed });
+  if (read) withoutWrongRules(read, home, root);
+  const file = path.join(root, ".zz", SETTINGS_FILE_NAME);
+  const none: Project = {
+    file,
+    settings: {},
+    left: [],
+    faults: [],
+    trusted: given,
+    agreed,
+    sends: [],
+  };
+  const prompts = files.filter((name) => name.startsWith(".zz/prompts/"));
+  const team = { ...(read ?? none), prompts: prompts.map((name) => path.join(root, name)) };
+  if (given || !prompts.length) return team;
+  const names = prompts.map((name) => path.basename(name, ".md")).join(", ");
+  team.faults.push(
+    `Your team's prompts (${shortenName(names)}) do not count until you trust them. Look at them in '${root}', then: zz --trust --cwd '${root}'`,
+  );
+  return { ...team, prompts: [] };
+}
 
 /**
  * Looking at a folder needs no trust, so its settings never stop zz. Undefined: it has none, or
@@ -244,25 +280,26 @@ async function allowedProjectSettings(
   }
 }
 
-/**
- * The project's settings over the home's. Denials and questions of both apply, and the project
- * cannot lift an `only` of the home's.
- */
+/** The home's settings over the team's, and the project's over both. */
 export function mergeHomeAndProject(
   home: string,
-  { home: homeSettings, project }: Sources,
+  { home: homeSettings, project, team }: Sources,
 ): Settings {
-  const merged = merge(
-    homeSettings,
-    project && pickKeys(project.settings, isKernelSetting),
-  ) as Settings;
-  const [mine, theirs] = [homeSettings.permissions, project?.settings.permissions];
+  const own = team ? mergeWithRules(homeSettings, team, "under") : homeSettings;
+  return withKeys(home, project ? mergeWithRules(own, project, "over") : own);
+}
+
+/** Denials and questions of both apply, and the other's cannot lift an `only` of the home's. */
+function mergeWithRules(own: Settings, { settings }: Project, place: "under" | "over"): Settings {
+  const others = pickKeys(settings, isKernelSetting);
+  const merged = (place === "under" ? merge(others, own) : merge(own, others)) as Settings;
+  const [mine, theirs] = [own.permissions, settings.permissions];
   for (const verb of ["deny", "ask"] as const)
     if (mine?.[verb] && theirs?.[verb])
       merged.permissions = { ...merged.permissions, [verb]: mergeModes(mine[verb], theirs[verb]) };
   if (mine?.only && theirs?.only)
     merged.permissions = { ...merged.permissions, only: { ...theirs.only, ...mine.only } };
-  return withKeys(home, merged);
+  return merged;
 }
 
 function mergeModes(mine: Rules, theirs: Rules): Rules {

@@ -127,8 +127,9 @@ function sourcesOf({ settings, plugins }: Ctx): Map<string, Source[]> {
   const setBy = new Map<string, Source[]>();
   for (const { name, from = [] } of settings.list()) {
     const [section, server] = name.split(".");
+    const sources = from.map((source) => (source === "team" ? "home" : source));
     if (section === "mcpServers" && server)
-      setBy.set(server, [...new Set([...(setBy.get(server) ?? []), ...from])]);
+      setBy.set(server, [...new Set([...(setBy.get(server) ?? []), ...sources])]);
   }
   return setBy;
 }

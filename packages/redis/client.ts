@@ -2,7 +2,7 @@
 // whenever the server does.
 import type { OpenedRedis } from "zz";
 import { usage } from "zz/text";
-import { type Connecting, connect, factsOf, refusalOf, refuseOld } from "./server.ts";
+import { type Connecting, connect, factsOf, inTime, refusalOf, refuseOld } from "./server.ts";
 
 const MAX_PAUSE_MS = 2_000; // before another try to connect
 
@@ -20,8 +20,12 @@ export async function openClient(
   let reason: Error | undefined; // connect() itself only says that it failed
   first.on("error", (error) => void (reason = error));
   try {
-    await first.connect().catch((error) => Promise.reject(reason ?? error));
-    const facts = await factsOf(first);
+    const connected = first.connect().catch((error) => Promise.reject(reason ?? error));
+    // a cluster that names no way to its nodes is never connected
+    const facts = await inTime(
+      connected.then(() => factsOf(first)),
+      given.seconds * 1_000,
+    );
     refuseOld(facts);
     const patient = {
       maxRetriesPerRequest: null,

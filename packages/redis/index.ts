@@ -1,8 +1,10 @@
 // Sessions in Redis or Valkey, by "store": "redis://HOST:6379/0" in the settings; --store-copy
 // copies them from one place to another.
+import path from "node:path";
 import type { SessionStore, Zz } from "zz";
 import { usage } from "zz/text";
-import { openRedis } from "./store.ts";
+import { openRedis, type RedisStore } from "./store.ts";
+import { receiveTeam } from "./team.ts";
 
 export const defaults = {
   prefix: "zz",
@@ -46,13 +48,33 @@ export const settings = {
 };
 
 export default (zz: Zz<typeof defaults>) => {
-  for (const name of ["redis", "rediss"]) zz.store({ name, open: (url) => openStore(zz, url) });
+  for (const name of ["redis", "rediss"])
+    zz.store({ name, open: (url, home) => openStore(zz, url, home) });
   zz.service("redis", {
     async open(url, how) {
       const { where } = addressIn(zz, url, how.named);
       const password = passwordBy(zz, how.keyCommand, `${how.what}.key_command`);
       const given = { url, where, password, cluster: how.cluster, seconds: zz.config.seconds };
       return (await import("./client.ts")).openClient(given, how);
+    },
+  });
+  zz.flag({
+    name: "store-team",
+    value: "FOLDER",
+    group: "sessions and model",
+    description:
+      "put a team's zz.config.json and prompts/*.md into the store, instead of what was there",
+    async run(folder, { sessions, io }) {
+      const store = sessions.store();
+      if (!("putTeam" in store))
+        throw usage(
+          "Cannot put a team's settings into a store: the setting `store` names none. Set it to redis://HOST:6379.",
+        );
+      const { readTeam } = await import("./team.ts");
+      const files = readTeam(path.resolve(io.cwd(), String(folder)));
+      (store as RedisStore).putTeam(files);
+      const names = Object.keys(files);
+      return { text: `${store.where} has ${names.length ? names.join(", ") : "nothing"} now.` };
     },
   });
   zz.flag({
@@ -76,7 +98,7 @@ export default (zz: Zz<typeof defaults>) => {
 };
 
 /** The connection and its thread are made at the first question: a URL alone costs nothing. */
-function openStore(zz: Zz<typeof defaults>, url: string): SessionStore {
+function openStore(zz: Zz<typeof defaults>, url: string, home: string): SessionStore {
   if (zz.configFault)
     throw usage(
       `Cannot use the store: ${zz.configFault}. Correct it, so that nothing goes elsewhere.`,
@@ -84,16 +106,8 @@ function openStore(zz: Zz<typeof defaults>, url: string): SessionStore {
   const { where } = addressIn(zz, url, "the setting `store`");
   const { prefix, cluster, replicas, seconds, lock_seconds: lockSeconds } = zz.config;
   const password = passwordBy(zz, zz.config.key_command, "redis.key_command");
-  const store = openRedis({
-    url,
-    where,
-    password,
-    prefix,
-    cluster,
-    replicas,
-    seconds,
-    lockSeconds,
-  });
+  const options = { url, where, password, prefix, cluster, replicas, seconds, lockSeconds };
+  const store = openRedis(options, (files) => receiveTeam(home, files));
   zz.defer(() => store.close?.());
   return store;
 }

@@ -13,8 +13,12 @@ export interface Options {
   owner: string; // who holds the locks: machine, process, when it started, and which store of it
 }
 
+/** A team's settings and prompts: texts by their names, as "prompts/review.md". */
+export type TeamFiles = Record<string, string>;
+
 export interface Questions {
-  reach(): string[];
+  reach(): { news: string[]; team: TeamFiles };
+  putTeam(files: TeamFiles): void;
   ids(): string[];
   list(): Listed[];
   read(id: string): string; // its lines

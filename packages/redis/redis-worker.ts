@@ -4,8 +4,8 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { Header, Listed } from "zz";
 import { isGone } from "./lock-owner.ts";
 import type { Answered, Asked, Options, Questions } from "./protocol.ts";
-import { APPEND, OPEN, RELEASE, REMOVE, RENEW } from "./scripts.ts";
-import { openServer } from "./server.ts";
+import { APPEND, OPEN, PUT_TEAM, RELEASE, REMOVE, RENEW } from "./scripts.ts";
+import { nodeWith, openServer } from "./server.ts";
 
 const { options, shared, port } = workerData as {
   options: Options;
@@ -42,8 +42,12 @@ const answers: {
   [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) => Promise<ReturnType<Questions[Q]>>;
 } = {
   async reach() {
-    await server.ask((client) => client.exists(key("index")));
-    return server.news();
+    const team = await server.ask((client) => client.hgetall(key("team")));
+    return { news: server.news(), team };
+  },
+  async putTeam(files) {
+    const fields = Object.entries(files).flat();
+    await server.ask((client) => client.eval(PUT_TEAM, 1, key("team"), ...fields));
   },
   ids: () => server.ask((client) => client.hkeys(key("index"))),
   async list() {
@@ -97,13 +101,18 @@ const answers: {
       opened.set(id, { token: writing.token, lines: writing.lines + lines.length, bytes, listed });
     else throw new Error(`Cannot save session '${id}' in ${options.where}: ${whyNot(said!, more)}`);
   },
-  async sync() {
+  async sync(id) {
     const { replicas, seconds } = options;
     if (replicas === 0 && !server.keepsByLog()) return "";
     const ms = seconds * 800; // before the question itself is over
+    const writing = opened.get(id);
     const [isLogged, count] = await server.ask(async (client) => {
-      if (!server.keepsByLog()) return [1, await client.wait(replicas, ms)];
-      return client.call("WAITAOF", 1, replicas, ms) as Promise<number[]>;
+      // It waits for what this connection wrote, and a cut one was another: so write again.
+      const renewal = [writing?.token ?? "", options.owner, lockMs];
+      await client.eval(RENEW, 5, ...keysOf(id), key("titles"), id, ...renewal);
+      const node = await nodeWith(client, key("writers"));
+      if (!server.keepsByLog()) return [1, await node.wait(replicas, ms)];
+      return node.call("WAITAOF", 1, replicas, ms) as Promise<number[]>;
     });
     if (isLogged! < 1) return `${options.where} has not written it to its disk in time`;
     return count! < replicas ? `${count} of ${replicas} replicas have it` : "";

@@ -46,3 +46,9 @@ export const REMOVE = `
 redis.call('DEL', KEYS[1], KEYS[3])
 for _, key in ipairs({KEYS[2], KEYS[4], KEYS[5]}) do redis.call('HDEL', key, ARGV[1]) end
 return {'OK'}`;
+
+/** KEYS: the team's files. ARGV: name and text of each. They take the place of all before. */
+export const PUT_TEAM = `
+redis.call('DEL', KEYS[1])
+for i = 1, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+return {'OK'}`;

@@ -77,6 +77,17 @@ export function openServer(options: Options): Server {
   }
 }
 
+/** Of a cluster the node that a key is on: for commands that name none. */
+export async function nodeWith(client: Redis | Cluster, key: string): Promise<Redis> {
+  if (client instanceof Redis) return client;
+  const slot = Number(await client.cluster("KEYSLOT", key));
+  const [primary] = client.slots[slot] ?? [];
+  const isPrimary = ({ options: { host, port } }: Redis) => `${host}:${port}` === primary;
+  const node = client.nodes("master").find(isPrimary);
+  if (!node) throw new TooLate(); // its news are not here yet
+  return node;
+}
+
 function nodesOf(client: Redis | Cluster | undefined): Node[] {
   if (!(client instanceof Cluster)) return [];
   return client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node);
@@ -90,7 +101,7 @@ export function refuseOld({ major, version }: Facts): void {
 class Refusal extends Error {}
 class TooLate extends Error {}
 
-async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+export async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new TooLate()), Math.max(1, ms));
   try {

@@ -3,11 +3,19 @@
 import type { SessionStore } from "zz";
 import { fileBeside } from "zz/text";
 import { newOwner } from "./lock-owner.ts";
-import type { Answered, Options, Question, Questions } from "./protocol.ts";
+import type { Answered, Options, Question, Questions, TeamFiles } from "./protocol.ts";
 
 const GRACE = 5_000; // ms that the thread may take beyond what the server may
 
-export function openRedis(given: Omit<Options, "owner">): SessionStore {
+export interface RedisStore extends SessionStore {
+  putTeam(files: TeamFiles): void;
+}
+
+/** `receive` gets what lies there of the team's, and gives what the person should know of it. */
+export function openRedis(
+  given: Omit<Options, "owner">,
+  receive: (files: TeamFiles) => string[] = () => [],
+): RedisStore {
   const { where } = given;
   const options: Options = { ...given, owner: newOwner() };
   let thread: ReturnType<typeof startThread> | undefined;
@@ -18,7 +26,11 @@ export function openRedis(given: Omit<Options, "owner">): SessionStore {
     (thread ??= startThread(options)).ask(question, asked) as ReturnType<Questions[Q]>;
   return {
     where,
-    reach: () => ask("reach"),
+    reach() {
+      const { news, team } = ask("reach");
+      return [...news, ...receive(team)];
+    },
+    putTeam: (files) => ask("putTeam", files),
     ids: () => ask("ids"),
     list: () => ask("list"),
     *recent(root) {

@@ -287,6 +287,24 @@ describe("a server", () => {
     }
   });
 
+  test("that is a cluster", async () => {
+    const own = ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", ...LASTING];
+    const cluster = await redisServer(...own);
+    const queue = { cluster: true };
+    const asking = ["-m", "openai/m", "--queue", cluster.url, "--each-line", "Say."];
+    const early = await zz(place({}, { queue, redis: { seconds: 1 } }), asking, { input });
+    equal(early.code, 2);
+    match(
+      early.stderr,
+      /Cannot use the queue \S+: its cluster (did not answer in 1 s|is in a fail)/,
+    );
+    equal(await cluster.tell("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
+    await waitFor("the cluster", async () => (await cluster.tell("SET x 1")) === "+OK");
+    const model = await askable(echo);
+    worker(cluster.url, model.args, place({}, { queue }));
+    deepEqual(answersOf(await zz(place({}, { queue }), asking, { input })), both);
+  });
+
   test("that is a read-only replica", async () => {
     const replica = await redisServer("--replicaof", `127.0.0.1 ${server.port}`);
     for (const [flag, args] of [

@@ -280,7 +280,12 @@ export class Bot {
     const standing = this.#standing.get(token);
     const { home } = this.ctx.about;
     if (!standing && message && data.startsWith("q:"))
-      return pressElsewhere(this.telegram, home, { id, data, message });
+      return pressElsewhere(
+        this.telegram,
+        home,
+        { id, data, message },
+        this.#isOpen(message.message_id),
+      );
     let text = "This question is over.";
     if (standing && message && keyOf(message) === standing.key) {
       const { options } = standing.question;
@@ -296,6 +301,10 @@ export class Bot {
     await this.telegram.raw.answerCallbackQuery({ callback_query_id: id, text }).catch((error) => {
       if (isRevoked(error)) throw error; // else the press was too long ago
     });
+  }
+
+  #isOpen(id: number): boolean {
+    return [...this.#standing.values()].some(({ message }) => message?.message === id);
   }
 
   /** The question that these words answer: the one replied to, or one that asks for words. */

@@ -131,13 +131,14 @@ export async function press(
   { raw }: Telegram,
   home: string,
   { id, data = "", message }: Pick<CallbackQuery, "id" | "data" | "message">,
+  isOpen = false, // the message is one of a question that stands
 ): Promise<void> {
   const [, token = "", index = ""] = /^q:([\w-]+):(\d+)$/.exec(data) ?? [];
   const key = `${message?.chat.id}`;
   const isSent = token !== "" && answerLetter(home, token, key, { option: Number(index) });
   const text = isSent ? "Sent." : "This question is over.";
   await raw.answerCallbackQuery({ callback_query_id: id, text });
-  if (isSent || !message) return;
+  if (isSent || !message || isOpen || letterWith(home, key, message.message_id)) return;
   const dead = { chat_id: message.chat.id, message_id: message.message_id };
   await raw.editMessageReplyMarkup(dead).catch(() => {}); // it has no buttons any more
 }

@@ -9,6 +9,12 @@ import { parseMarkdown } from "./parse-markdown.ts";
 export const TOKEN = "123456:AAfake-token-of-a-test";
 export const BOT = { id: 123456, is_bot: true, first_name: "zz", username: "zz_test_bot" };
 
+/** A whole PNG of one pixel. */
+export const PIXEL = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
 export interface Button {
   text: string;
   callback_data: string;

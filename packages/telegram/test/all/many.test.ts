@@ -7,7 +7,7 @@ import { call, fakeOpenAI, say } from "../../../../test/support/fake/openai.ts";
 import { place } from "../../../../test/support/run.ts";
 import { SEED } from "../../../../test/support/runs.ts";
 import { waitFor } from "../../../../test/support/wait.ts";
-import { fakeBotApi, MALLORY } from "../fake-bot-api.ts";
+import { fakeBotApi, MALLORY, PIXEL } from "../fake-bot-api.ts";
 import { PAIRED, phone } from "../phone.ts";
 
 const PEOPLE = Array.from({ length: 8 }, (_, i) => ({ id: 101 + i, first_name: `Person ${i}` }));
@@ -47,7 +47,7 @@ test(`${CONVERSATIONS} random conversations: each message is answered once, each
   const KIND = {
     talk: async (n, from) => void api.say(`talk ${n}`, { from }),
     picture: async (n, from) => {
-      const photo = [{ ...api.file(Buffer.from("89504e47", "hex")), width: 1, height: 1 }];
+      const photo = [{ ...api.file(PIXEL), width: 1, height: 1 }];
       api.say(`picture ${n}`, { from, photo });
     },
     allow: async (n, from) => {

@@ -346,7 +346,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
       /wants to run "mcp:theirs one" and ".*mcp\.mjs env" and to use HOME/,
     );
     await zz.call("mcp_call", { server: "far", tool: "one" });
-    match(zz.questions.at(-2)!, /net access to "mcp\.example\.com"/);
+    match(zz.questions.at(-2)!, /to reach mcp\.example\.com/);
   });
 
   test("pictures and structured answers; prompts are slash commands, and resources go with a message", async (t) => {
@@ -395,7 +395,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     );
     match(
       zz.questions[0]!,
-      /run access to "mcp:e sampling\/createMessage".*your model, at your cost.*What is up/s,
+      /to run "mcp:e sampling\/createMessage".*your model, at your cost.*What is up/s,
     );
     match((await one("trigger-elicitation-request", {})).text, /Ada/);
     match(zz.questions.join("\n"), /MCP server 'e' asks: .*Give it no password\./);

@@ -160,7 +160,7 @@ describe("logins to MCP servers", () => {
       equal(zz.questions.length, 1);
       match(
         zz.questions[0]!,
-        /net access to "127\.0\.0\.1:\d+"\.\n┃ MCP server 'far' names this host for its login\./,
+        /to reach 127\.0\.0\.1:\d+\.\n┃ MCP server 'far' names this host for its login\./,
       );
       it.expire();
       equal(await call(), "You are in.");

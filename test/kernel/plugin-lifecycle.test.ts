@@ -175,8 +175,11 @@ test("A plugin is switched off and on by /plugins, and stays so", async () => {
   });
   const fake = await fakeOpenAI([say("Good.")]);
   try {
-    const types = async (line: string) =>
-      (await run("--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", line)).stderr;
+    const types = async (line: string) => {
+      const flags = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+      const { stdout, stderr } = await run(...flags, line);
+      return stdout + stderr;
+    };
     match(await types("/plugins"), /^lamp +home +[\d.]+ ms +\/.*\n {4}tool lamp$/m);
     match(
       await types("/plugins lamp"),

@@ -277,7 +277,7 @@ test("write_plugin shows of one that is there what differs, under its name", asy
   };
   const code = torch.replace('"on"', '"lit"');
   match((await run.call("write_plugin", { name: "torch", code })).text, /Refused/);
-  match(shown, /^┃ edit \/.*\/plugins\/torch\.ts, what differs:\n┃ @@ .*\n(┃ [ +-].*\n)+┗/m);
+  match(shown, /^┃ edit \/.*\/plugins\/torch\.ts, what differs:\n┃ @@ .*\n(┃ [ +-].*\n)+[┠┗]/m);
 });
 
 const REFUSED: [what: string, code: string, reason: RegExp][] = [

@@ -9,7 +9,7 @@ const bare = (text: string) => text.replace(/\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\
 
 for (const [what, line] of [
   ["ASCII", "x".repeat(1_000)],
-  ["the head's bar", `┏ run_command requests run access to "${"z ".repeat(400)}"`],
+  ["the head's bar", `┏ run_command wants to run "${"z ".repeat(400)}"`],
   ["emoji", "👩‍💻🇩🇪👍🏽".repeat(50)],
   ["colours", "\x1b[31mred \x1b[1mstrong\x1b[0m plain ".repeat(40)],
   ["a line of a diff", `┃     2 - ${"word wordwordword ".repeat(30)}`],

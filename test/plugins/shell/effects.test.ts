@@ -484,7 +484,9 @@ const answers =
 
 describe("file by file", { concurrency: false }, () => {
   viewTest("what got a yes is kept, and the rest is as it was", async () => {
-    const zz = await freshZz(answers([/", "/, "f"], [/"a"/, "y"], [/"dist"/, "y"]));
+    const zz = await freshZz(
+      answers([/, | and /, "f"], [/change a\./, "y"], [/change dist\./, "y"]),
+    );
     const made = script("echo A > a; echo B > b; echo N > n; echo 1 > dist/1; echo 2 > dist/2");
     const { text, failed } = await run(zz, made);
     deepEqual(
@@ -493,7 +495,7 @@ describe("file by file", { concurrency: false }, () => {
     );
     const asked = zz.questions.filter((one) => /Allow\?/.test(one));
     equal(asked.length, 5, "the whole, three files, and one folder that git ignores");
-    match(asked[0]!, /\[y\/N\/f\/A\/\?\]/);
+    match(asked[0]!, /\[y\/n\/f\/A\/\?\]/);
     match(asked[1]!, /- one\n.*\+ A/);
     match(text, /changed: a, dist: 2 files, 1 kB \(kept\)/);
     match(text, /changed: b, n \(the person said no: they are as they were\)/);
@@ -505,7 +507,9 @@ describe("file by file", { concurrency: false }, () => {
   viewTest(
     "a file that stays keeps its folder, and what was to come in its place does not",
     async () => {
-      const zz = await freshZz(answers([/", "/, "f"], [/"(src\/s|a)"/, "n"], [/./, "y"]));
+      const zz = await freshZz(
+        answers([/, | and /, "f"], [/change (src\/s|a)\./, "n"], [/./, "y"]),
+      );
       const was = walk(zz.root);
       const { text } = await run(zz, script("rm -r src; rm a; mkdir a; echo x > a/x; echo x > n"));
       const [now, names] = [walk(zz.root), ["/src/s", "/a", "/a/x", "/src/deep"]];
@@ -516,7 +520,9 @@ describe("file by file", { concurrency: false }, () => {
     },
   );
   viewTest("always, in the middle, is a yes to the rest", async (t) => {
-    const zz = await project(t, { answer: answers([/", "/, "f"], [/"a"/, "n"], [/"b"/, "A"]) });
+    const zz = await project(t, {
+      answer: answers([/, | and /, "f"], [/change a\./, "n"], [/change b\./, "A"]),
+    });
     await run(zz, script("echo A > a; echo B > b; echo N > n"));
     deepEqual([zz.read("a"), zz.read("b"), zz.read("n")], ["one\n", "B\n", "N\n"]);
     equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 3);
@@ -677,7 +683,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     "a file of another owner, which a view cannot change: it is offered in the project itself",
     async (t) => {
       const zz = await project(t, {
-        answer: async (text: string) => (/run access/.test(text) ? "y" : "n"),
+        answer: async (text: string) => (/to run /.test(text) ? "y" : "n"),
       });
       for (const name of ["a", "b"]) fs.chownSync(join(zz.root, name), 4_711, 4_711);
       fs.chmodSync(join(zz.root, "a"), 0o666);

@@ -126,7 +126,7 @@ viewTest(
     const command = `sh -c 'echo half > half; node -e "fetch(process.argv[1]).catch((e) => { console.error(e); process.exit(1) })" http://zz-nowhere.example'`;
     const zz = await project(t);
     const { text, refused } = await run(zz, command);
-    equal(zz.questions.filter((one) => /net access/.test(one)).length, 1, zz.questions.join("\n"));
+    equal(zz.questions.filter((one) => /to reach /.test(one)).length, 1, zz.questions.join("\n"));
     match(zz.questions[0]!, /to reach zz-nowhere\.example\./);
     const question =
       /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again /;
@@ -145,7 +145,7 @@ viewTest(
 viewTest(
   "in the sandbox a command is offered again with hosts that it lacks, beside those it had",
   async (t) => {
-    const zz = await project(t, { answer: yesTo(/one\.example/, /run access/) });
+    const zz = await project(t, { answer: yesTo(/one\.example/, /to run /) });
     const command = "sh -c 'echo x >> ran; echo Could not resolve host: two.example; exit 6'";
     await run(zz, command, { hosts: ["one.example"] });
     equal(zz.read("ran"), "x\nx\n", zz.questions.join("\n"));
@@ -163,7 +163,7 @@ viewTest(
   async (t) => {
     const zz = await project(t, { deny: { net: ["denied.example"] } });
     const { text } = await run(zz, lookUp("silent-nowhere.example", "3 of 4 failed"));
-    ok(!zz.questions.some((one) => /net access/.test(one)), zz.questions.join("\n"));
+    ok(!zz.questions.some((one) => /to reach /.test(one)), zz.questions.join("\n"));
     match(
       text,
       /\[It looked up 'silent-nowhere\.example', and a copy has no network\. If it failed for that, call it /,
@@ -175,7 +175,7 @@ viewTest(
 );
 
 viewTest("a command that failed on .git is offered again", async (t) => {
-  const zz = await project(t, { answer: yesTo(/run access/) });
+  const zz = await project(t, { answer: yesTo(/to run /) });
   const { text, failed } = await run(
     zz,
     hide("git branch by-a-script && git rev-parse --verify by-a-script"),

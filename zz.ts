@@ -516,8 +516,7 @@ async function answerOnce(
     ? obey({ core, chat, ctx: createCtx(core, chat) }, first.words, { show })
     : sendQueued(core, chat, { show });
   const answer = await obeyed.finally(said);
-  const text = await said();
-  await printOutcome(core, answer ?? { ...newTurn(core, chat).answer, text }, format);
+  await printOutcome(core, answer ?? { ...newTurn(core, chat).answer, text: await said() }, format);
   return exitCode(answer); // a command may have led to no turn
 }
 

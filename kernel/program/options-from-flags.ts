@@ -38,6 +38,23 @@ export function obeyEarlyFlags({ values }: CommandLine, io: Io): void {
   if (tmpdirFault) say(io, tmpdirFault);
 }
 
+/** What the home and the project set; the project is the folder, or the repository around it. */
+async function settingsNear(cli: CommandLine, io: Io, home: string) {
+  const folder = tryTo(() => fs.realpathSync(io.cwd())); // createZz() reports one that is gone
+  const config = lastValue(cli, "config") && path.resolve(io.cwd(), lastValue(cli, "config")!);
+  const read = await readIn(folder);
+  const isWide =
+    folder && !cli.values.has("cwd") && read.sources.home.project?.scope === "repository";
+  const root = (isWide && repositoryAround(folder)) || folder;
+  return { root, config, read: root === folder ? read : await readIn(root) };
+
+  function readIn(root: string | undefined) {
+    const isBare = root === undefined || cli.values.has("no-plugins");
+    const brought = !isBare && projectExtras({ root, home });
+    return readSettings({ home, root, config, brought });
+  }
+}
+
 export async function optionsFromFlags(
   cli: CommandLine,
   io: Io,
@@ -49,18 +66,7 @@ export async function optionsFromFlags(
   const home = lastValue(cli, "home")
     ? path.resolve(io.cwd(), lastValue(cli, "home")!)
     : homeFolder(io.env);
-  const folder = tryTo(() => fs.realpathSync(io.cwd())); // createZz() reports one that is gone
-  const config = lastValue(cli, "config") && path.resolve(io.cwd(), lastValue(cli, "config")!);
-  const settingsIn = (root: string | undefined) => {
-    const brought = root !== undefined && !has("no-plugins") && projectExtras({ root, home });
-    return readSettings({ home, root, config, brought });
-  };
-  let root = folder;
-  let read = await settingsIn(folder);
-  if (folder && !has("cwd") && read.sources.home.project?.scope === "repository") {
-    root = repositoryAround(folder) ?? folder;
-    if (root !== folder) read = await settingsIn(root);
-  }
+  const { root, config, read } = await settingsNear(cli, io, home);
   return {
     io,
     home,

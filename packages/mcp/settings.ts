@@ -16,8 +16,8 @@ type Servers = Readonly<Record<string, ServerConfig>>;
 export type Configured = { name: string; config: ServerConfig; from: Source; id: string };
 
 /**
- * MCP's own checker of JSON Schema, a second one beside typebox, is not in the build: output schemas
- * are ignored, and of an answer zz reads its yes alone.
+ * MCP's own checker of JSON Schema, a second one beside typebox, is not in the build: schemas of
+ * results are ignored, and of an answer zz reads its yes alone.
  */
 const valid = { valid: true, data: undefined as never, errorMessage: undefined };
 export const UNCHECKED = { jsonSchemaValidator: { getValidator: () => () => valid } as never };

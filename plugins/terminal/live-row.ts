@@ -75,19 +75,18 @@ export function liveLine(where: Where) {
     rows.wipe();
   }
   function tick(): void {
-    const time = seconds(io.clock.now() - since);
-    const head = [
-      `${FRAMES[frame++ % FRAMES.length]} ${activity}`,
-      ...(time ? [time] : []),
-      ...(tokens ? [`${tokens} tokens`] : []),
-    ];
+    const doing = `${FRAMES[frame++ % FRAMES.length]} ${activity}`;
+    const head = headOf(doing, seconds(io.clock.now() - since), tokens);
     rows.show([
       ...announcedRows(where),
-      ...latestRows(where, head.join(" · "), answer || thinking, tokens > 0 && !answer),
+      ...latestRows(where, head, answer || thinking, tokens > 0 && !answer),
       ...(ahead ? [`› ${tail(ahead, columns() - 3)}`] : []),
     ]);
   }
 }
+
+const headOf = (doing: string, time: string, tokens: number): string =>
+  [doing, time, tokens ? `${tokens} tokens` : ""].filter(Boolean).join(" · ");
 
 /** The calls that were not printed yet, as many as there is room for. */
 function announcedRows({ io, waiting }: Where): string[] {

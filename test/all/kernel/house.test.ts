@@ -15,9 +15,9 @@ const sources = (folder: string): string[] =>
 
 /** What the code may come to, in tokens: lines follow typesetting, and bytes follow names. */
 const BUDGETS = {
-  core: 150_000,
+  core: 155_000, // 150,000 before a team's settings, hooks, files with answers and words alone
   plugins: 225_000,
-  packages: 375_000, // 330,000 before page and queue came, 350,000 before telegram
+  packages: 380_000, // 330,000 before page and queue came, 350,000 before telegram and hooks
   file: 6_800,
   function: 1_400,
 };
@@ -26,6 +26,7 @@ const ROOMS = ["build", "kernel", "packages", "plugins", "sdk"];
 const MOST_LINES: Record<string, { file: number; function: number }> = {
   build: { file: 450, function: 60 },
   kernel: { file: 450, function: 60 },
+  packages: { file: 450, function: 60 },
   plugins: { file: 450, function: 60 },
   sdk: { file: 450, function: 60 },
   "zz.ts": { file: 550, function: 60 },

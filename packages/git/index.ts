@@ -108,12 +108,7 @@ function addDiff(zz: GitZz): void {
       const shown = names.filter((name) => !hidden.includes(name));
       if (!names.length)
         return {
-          text: await whyEmpty(repo, where, {
-            path,
-            staged,
-            ctx,
-            ...(ref !== undefined && { ref }),
-          }),
+          text: await whyEmpty(repo, where, { path, staged, ctx, ref }),
           data: { files: [], hidden, cut: 0 },
         };
       const without = hidden.map((name) => `:(exclude,literal)${name}`);

@@ -27,14 +27,44 @@ const MAX_GOING_ON = 3; // answers in a row that hooks of Stop do not let end
 const LIMIT = { limit: 2 ** 31 - 1 }; // ms; each hook has a limit of its own
 
 export default (zz: Zz) => {
+  const runner = hookRunner();
+  wrapConversation(zz, runner);
+  zz.wrap(
+    "call",
+    (call, next, ctx) => (runner.isInHook() ? next(call) : callWithHooks(runner, call, next, ctx)),
+    LIMIT,
+  );
+  zz.on(
+    "asked",
+    ({ question }, ctx) => {
+      if (runner.isInHook() || !question) return;
+      const facts = { message: clean(question) };
+      void runner.fire("Notification", [], facts, ctx).catch(() => {}); // the question does not wait
+    },
+    LIMIT,
+  );
+  zz.command({
+    name: "hooks",
+    description: "list the hooks: what runs around calls, messages and answers",
+    group: "settings",
+    run: async (_, ctx) => ctx.note(clean(list(runner.load(ctx)))),
+  });
+};
+
+type Runner = ReturnType<typeof hookRunner>;
+
+function hookRunner() {
   const running = new AsyncLocalStorage<true>(); // a hook's own call has no hooks
   let current: Hooks = { hooks: [], leftOut: [] };
-  let goingOn = 0;
-  const load = (ctx: Ctx) => {
+  return { load, fire, isInHook: () => running.getStore() === true };
+
+  /** Reads the files again: what is trusted may be others by now. */
+  function load(ctx: Ctx): Hooks {
     const before = new Set(current.leftOut);
     current = readHooks(ctx);
     for (const sentence of current.leftOut) if (!before.has(sentence)) ctx.note(clean(sentence));
-  };
+    return current;
+  }
 
   /** Runs the hooks of an event one after the other, until one blocks. */
   async function fire(event: EventName, subject: string[], facts: object, ctx: Ctx) {
@@ -54,7 +84,11 @@ export default (zz: Zz) => {
     }
     return all;
   }
+}
 
+/** Around a conversation's start, its messages and its answers. */
+function wrapConversation(zz: Zz, { load, fire }: Runner): void {
+  let goingOn = 0;
   zz.on(
     "started",
     async ({ session }, ctx) => {
@@ -68,7 +102,7 @@ export default (zz: Zz) => {
   zz.wrap(
     "line",
     async (line, next, ctx) => {
-      load(ctx); // what is trusted may be other files by now
+      load(ctx);
       const prompt = await next(line);
       if (!prompt || /^\/[A-Za-z]/.test(prompt)) return prompt;
       goingOn = 0;
@@ -79,33 +113,6 @@ export default (zz: Zz) => {
     },
     { order: "first", ...LIMIT },
   );
-  zz.wrap(
-    "call",
-    (call, next, ctx) => (running.getStore() ? next(call) : withHooks(call, next, ctx)),
-    LIMIT,
-  );
-  async function withHooks(call: Call, next: (call: Call) => Promise<Result>, ctx: Ctx) {
-    const names = namesOf(call.name);
-    const facts = factsOf(call, ctx);
-    const before = await fire("PreToolUse", names, facts, ctx);
-    if (before.blocked) return refusal(before.blocked);
-    if (before.asks && !(await isAgreed(call.name, before.asks, ctx)))
-      return refusal(`a hook asks for a yes, and there was none: ${before.asks}`);
-    const result = await next(before.args ? { ...call, args: before.args } : call);
-    const after = await fire(
-      "PostToolUse",
-      names,
-      { ...facts, tool_response: { text: result.text, failed: result.failed === true } },
-      ctx,
-    );
-    const notes = [
-      before.context,
-      after.context,
-      after.blocked && `Look at this: ${after.blocked}`,
-    ];
-    const said = notes.filter(Boolean).join("\n");
-    return said ? { ...result, text: `${result.text}\n${block("hook", said)}` } : result;
-  }
   zz.on(
     "answered",
     async ({ text }, ctx) => {
@@ -117,25 +124,27 @@ export default (zz: Zz) => {
     },
     LIMIT,
   );
-  zz.on(
-    "asked",
-    ({ question }, ctx) => {
-      if (running.getStore() || !question) return;
-      const facts = { message: clean(question) };
-      void fire("Notification", [], facts, ctx).catch(() => {}); // the question does not wait
-    },
-    LIMIT,
-  );
-  zz.command({
-    name: "hooks",
-    description: "list the hooks: what runs around calls, messages and answers",
-    group: "settings",
-    run: async (_, ctx) => {
-      load(ctx);
-      ctx.note(clean(list(current)));
-    },
-  });
-};
+}
+
+async function callWithHooks(
+  { fire }: Runner,
+  call: Call,
+  next: (call: Call) => Promise<Result>,
+  ctx: Ctx,
+): Promise<Result> {
+  const names = namesOf(call.name);
+  const facts = factsOf(call, ctx);
+  const before = await fire("PreToolUse", names, facts, ctx);
+  if (before.blocked) return refusal(before.blocked);
+  if (before.asks && !(await isAgreed(call.name, before.asks, ctx)))
+    return refusal(`a hook asks for a yes, and there was none: ${before.asks}`);
+  const result = await next(before.args ? { ...call, args: before.args } : call);
+  const response = { text: result.text, failed: result.failed === true };
+  const after = await fire("PostToolUse", names, { ...facts, tool_response: response }, ctx);
+  const notes = [before.context, after.context, after.blocked && `Look at this: ${after.blocked}`];
+  const said = notes.filter(Boolean).join("\n");
+  return said ? { ...result, text: `${result.text}\n${block("hook", said)}` } : result;
+}
 
 const fits = ({ matcher }: Hook, subject: string[]): boolean =>
   !matcher || !subject.length || subject.some((name) => matcher.test(name));

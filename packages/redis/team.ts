@@ -1,5 +1,5 @@
 // A team's settings and prompts. What lies in the store is copied to team/.zz/ of the home, where
-// zz reads it as it reads what a project brings, and goes on with it when the store is out of reach.
+// it is read as what a project brings is, also when the store is out of reach.
 import fs from "node:fs";
 import path from "node:path";
 import { entriesOf, fault, makeFolder, textOf, tryTo, usage, visible, writeWhole } from "zz/text";

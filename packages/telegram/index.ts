@@ -44,6 +44,11 @@ export default (zz: Zz<typeof defaults>) => {
   zz.service("messenger", {
     send: async (to, text, ctx) => (await import("./messenger.ts")).sendMessage(zz, to, text, ctx),
   });
+  addPhoneCommand(zz);
+  addSessionFlag(zz);
+};
+
+function addPhoneCommand(zz: Zz<typeof defaults>): void {
   let end: (() => void) | undefined; // of /phone
   zz.defer(() => end?.());
   zz.command({
@@ -71,6 +76,9 @@ export default (zz: Zz<typeof defaults>) => {
       ctx.note(`Questions are asked in '${title}' as well. /phone off ends it.`);
     },
   });
+}
+
+function addSessionFlag(zz: Zz<typeof defaults>): void {
   zz.flag({
     name: "phone-session",
     group: "other programs",
@@ -93,4 +101,4 @@ export default (zz: Zz<typeof defaults>) => {
         },
       }),
   });
-};
+}

@@ -43,13 +43,13 @@ export const compilerGate: MakeCompilerGate = (
   return {
     mayRead(file) {
       const reason = whyNot(file, false);
-      if (reason) note(shown(file), reason);
+      if (reason && !isUntyped(file, reason)) note(shown(file), reason);
       return !reason;
     },
     mayLookUp(file) {
       const reason = whyNot(file, true);
       // elsewhere, a note would reveal what exists
-      if (reason && isAround(file)) note(shown(file), reason);
+      if (reason && isAround(file) && !isUntyped(file, reason)) note(shown(file), reason);
       return !reason;
     },
     mayList,
@@ -67,6 +67,10 @@ export const compilerGate: MakeCompilerGate = (
     },
   };
 
+  /** Of an installed package types alone are read: one that has none is left out in silence. */
+  function isUntyped(file: string, reason: string): boolean {
+    return reason === OUTSIDE && isInstalled(followLinks(file));
+  }
   function note(name: string, reason: string): void {
     if (unreadFiles.size < MAX_UNREAD_NAMED) unreadFiles.set(name, reason);
   }
@@ -82,6 +86,7 @@ export const compilerGate: MakeCompilerGate = (
   }
 };
 const MAX_UNREAD_NAMED = 20;
+const OUTSIDE = "lies outside of the project";
 
 /** What the rules and the place of a path say, without a memory of it. */
 function pathJudge({ rules, where }: CompilerRules, own: string[], near: string[]) {
@@ -106,7 +111,7 @@ function pathJudge({ rules, where }: CompilerRules, own: string[], near: string[
       isInstalled(real)
     )
       return undefined;
-    return isInside(root, real) ? why || "has to be asked for" : "lies outside of the project";
+    return isInside(root, real) ? why || "has to be asked for" : OUTSIDE;
   }
   /**
    * Whether it is in a node_modules of a folder above what is checked, where workspaces keep their

@@ -12,6 +12,8 @@ import {
 const offered = (commands: string[]) =>
   commands.filter((command) => familyOf(command) !== undefined);
 const OTHERS = `npm --prefix x run|npm exec evil|bash -c x|python3.12 a.py|./script.sh x|A=1 npm run x|to* x|$CMD x|mkdir
+  hatch run x|pdm run x|rye run x|tox -e x|conda run x|nix develop -c x|mise exec x|op run -- x|doppler run -- x|heroku run x
+  turbo run x|nx run x|vagrant ssh -c x|wsl ls|flatpak run x|act push|bazel run x|mix run x|stack exec x|opam exec x|xvfb-run x
   systemd-run --user|make all|just build|rake x|unshare -r|nsenter -t 1|chroot /x|docker run x|docker exec a sh|podman run x
   kubectl exec p|kubectl run p|go run x.go|dotnet run x|uv tool run x|poetry shell|rails console|rails runner x|cargo x|pipenv shell`;
 

@@ -14,9 +14,9 @@ import {
   type Telegram,
 } from "./api.ts";
 import { Book, type Kept } from "./book.ts";
-import { Chat } from "./chat.ts";
 import { wordsIn } from "./incoming.ts";
 import { answerByWords, lockOf, press as pressElsewhere } from "./phone.ts";
+import { Chat } from "./phone-chat.ts";
 import { closeQuestion, NO_WORDS, type Standing, sendQuestion, tokenOf } from "./questions.ts";
 import { addressOf } from "./say.ts";
 

@@ -90,7 +90,7 @@ function refuseUnknownFields(core: Core, name: string): void {
   );
 }
 
-/** Why a setting that nobody has is no reason to do without the one that was probably meant. */
+/** Why zz stops at a setting that it does not know: one that it has was probably meant. */
 function whyNotUnderstood(core: Core, ...meant: (keyof Settings)[]): string | undefined {
   const names = [
     ...Object.keys(SETTINGS),

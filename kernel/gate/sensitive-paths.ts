@@ -40,7 +40,7 @@ export function whyNotProject(root: string): string | undefined {
   return undefined;
 }
 
-/** The repository that a folder is in, unless its top is no ordinary project. */
+/** The repository around a folder; undefined where its top may not be a project, such as a home. */
 export function repositoryAround(folder: string): string | undefined {
   const top = repositoryTop(folder);
   return top && !whyNotProject(top) ? top : undefined;

@@ -107,7 +107,7 @@ function readOwnSettings(file: string, named: string | undefined): Settings {
     parsed = JSON.parse(named ? fs.readFileSync(file, "utf8") : readRegular(file).toString());
   } catch (error) {
     if (!codeOf(error)) throw settingsFault(file, `not JSON (${jsonFault(error)})`);
-    if (codeOf(error) === "EISDIR" && !named) throw settingsFault(file, "it is no regular file");
+    if (codeOf(error) === "EISDIR" && !named) throw settingsFault(file, "it is not a regular file");
     if (named || !/^(ENOENT|ENOTDIR)$/.test(codeOf(error)))
       throw fileFault("read the settings", named ?? file, error, { exit: 2 });
   }

@@ -109,9 +109,11 @@ export async function withProjectLock<T>(
     return await act(
       (unfinished) =>
         void tryTo(() =>
-          fs.writeFileSync(notesOf(file), JSON.stringify({ pid: process.pid, ...unfinished }), {
-            mode: 0o600,
-          }),
+          fs.writeFileSync(
+            notesOf(file),
+            JSON.stringify({ root, pid: process.pid, ...unfinished }),
+            { mode: 0o600 },
+          ),
         ),
     );
   } finally {
@@ -137,9 +139,12 @@ export function finishUnfinished(root: string): void {
   if (!fs.existsSync(folder) || !isOurs(folder)) return;
   sweepParts(folder);
   // before lockFileOf(): a hash takes node:crypto, whose loading takes 5 ms
-  if (!entriesOf(folder).some((name) => name.endsWith(UNFINISHED))) return;
+  const notes = entriesOf(folder).filter((name) => name.endsWith(UNFINISHED));
+  const isOfRoot = (name: string) =>
+    tryTo(() => JSON.parse(textOf(path.join(folder, name))).root === root);
+  if (!notes.some(isOfRoot)) return;
   const file = lockFileOf(root);
-  if (!file || !fs.existsSync(notesOf(file))) return;
+  if (!file) return;
   tryTo(() => {
     const release = acquireLock(file, `Cannot write in '${root}'`);
     removeLeftovers(file);

@@ -2,7 +2,8 @@
 // and its exit code.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, describe, test } from "node:test";
@@ -73,8 +74,16 @@ test("in a pipe, an answer with Markdown loads the client, and nothing that draw
 test("one answer loads no module of Node that it does not need, and no letter that takes two bytes", async () => {
   const { args } = await askable([say("hi")]);
   const tell = 'process.on("exit",()=>process.stderr.write(process.moduleLoadList.join("\\n")))';
-  const { stdout, stderr } = await zzProcess(place(), ["--once", ...args, "hi"], {
-    env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tell)}` },
+  const where = place();
+  const locks = join(where.home, "tmp", `zz-locks-${userInfo().uid}`);
+  mkdirSync(locks, { recursive: true, mode: 0o700 });
+  // another zz is just changing another project
+  put(locks, { "ab12.unfinished": '{"root":"/elsewhere","pid":1,"folders":[]}' });
+  const { stdout, stderr } = await zzProcess(where, ["--once", ...args, "hi"], {
+    env: {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tell)}`,
+      TMPDIR: join(where.home, "tmp"),
+    },
   });
   const unneeded =
     /^NativeModule (crypto|readline|perf_hooks|child_process|worker_threads|.*fs\/(promises|streams))$/gm;

@@ -3,8 +3,8 @@ import { equal, match } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { place, zz } from "../../../test/support/run.ts";
-import { sit } from "../../../test/support/sit.ts";
+import { place, zz } from "../../../../test/support/run.ts";
+import { sit } from "../../../../test/support/sit.ts";
 
 describe("--call takes other programs' names, with their arguments", () => {
   for (const [name, args, says] of [

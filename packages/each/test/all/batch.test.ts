@@ -1,9 +1,13 @@
 // --batch: the inputs of a run by the batch interfaces of three providers.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { type BatchFake, fakeBatches, type Outcome } from "../../../test/support/fake/batches.ts";
-import { listen } from "../../../test/support/fake/http.ts";
-import { type Place, place, type Ran, zz } from "../../../test/support/run.ts";
+import {
+  type BatchFake,
+  fakeBatches,
+  type Outcome,
+} from "../../../../test/support/fake/batches.ts";
+import { listen } from "../../../../test/support/fake/http.ts";
+import { type Place, place, type Ran, zz } from "../../../../test/support/run.ts";
 
 /** How each provider is asked, and writes its answers. */
 const PROVIDERS = {

@@ -4,9 +4,9 @@
 // biome-ignore-all format: rows of tables, in few lines
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
-import { harness } from "../../../test/support/script.ts";
-import { warmCall as call, type Files } from "../../../test/support/warm.ts";
-import { countTokens } from "../rank.ts";
+import { harness } from "../../../../test/support/script.ts";
+import { warmCall as call, type Files } from "../../../../test/support/warm.ts";
+import { countTokens } from "../../rank.ts";
 
 const large = (text: string, comment = "//"): string => text + `${comment} ${"x".repeat(98)}\n`.repeat(11_000);
 const minified = (text: string): string => `${text}/*${"y".repeat(6_000)}*/`;

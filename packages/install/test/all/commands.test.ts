@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { textOf } from "zz/text";
-import { standingClock } from "../../../sdk/testing.ts";
-import { type Entries, tar } from "../../../test/support/fake/registry.ts";
-import { put } from "../../../test/support/files.ts";
+import { standingClock } from "../../../../sdk/testing.ts";
+import { type Entries, tar } from "../../../../test/support/fake/registry.ts";
+import { put } from "../../../../test/support/files.ts";
 import {
   all,
   does,
@@ -21,11 +21,11 @@ import {
   says,
   show,
   tool,
-} from "../../../test/support/install.ts";
-import { place, withEnvironment } from "../../../test/support/run.ts";
-import { harness } from "../../../test/support/script.ts";
-import { waitFor } from "../../../test/support/wait.ts";
-import { sumOf } from "../files.ts";
+} from "../../../../test/support/install.ts";
+import { place, withEnvironment } from "../../../../test/support/run.ts";
+import { harness } from "../../../../test/support/script.ts";
+import { waitFor } from "../../../../test/support/wait.ts";
+import { sumOf } from "../../files.ts";
 
 test("a file is shown, asked for, installed, called, and removed; the lock file is stable and private", async () => {
   const where = place({

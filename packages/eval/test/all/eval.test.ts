@@ -4,13 +4,13 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import type { Step } from "../../../test/support/fake/http.ts";
-import { fakeOpenAI, refuse, say, stream } from "../../../test/support/fake/openai.ts";
-import { having } from "../../../test/support/having.ts";
-import { repl } from "../../../test/support/repl.ts";
-import { type Place, zz } from "../../../test/support/run.ts";
-import { KEY } from "../../../test/support/terminal.ts";
-import { type Named, namesIn } from "../names-in-answer.ts";
+import type { Step } from "../../../../test/support/fake/http.ts";
+import { fakeOpenAI, refuse, say, stream } from "../../../../test/support/fake/openai.ts";
+import { having } from "../../../../test/support/having.ts";
+import { repl } from "../../../../test/support/repl.ts";
+import { type Place, zz } from "../../../../test/support/run.ts";
+import { KEY } from "../../../../test/support/terminal.ts";
+import { type Named, namesIn } from "../../names-in-answer.ts";
 
 // What is a name
 

@@ -8,12 +8,12 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
-import type { Setup } from "../../../sdk/testing.ts";
-import { listen } from "../../../test/support/fake/http.ts";
-import { isNoCall, replyTo, started } from "../../../test/support/mcp.ts";
-import { waitFor } from "../../../test/support/wait.ts";
-import type { Server } from "../hub.ts";
-import { guardOf } from "../oauth.ts";
+import type { Setup } from "../../../../sdk/testing.ts";
+import { listen } from "../../../../test/support/fake/http.ts";
+import { isNoCall, replyTo, started } from "../../../../test/support/mcp.ts";
+import { waitFor } from "../../../../test/support/wait.ts";
+import type { Server } from "../../hub.ts";
+import { guardOf } from "../../oauth.ts";
 
 /** The parts of a login. Each is with the server itself ("own") or on another host ("far"). */
 const PARTS = ["resource", "issuer", "register", "authorize", "token"] as const;

@@ -5,11 +5,11 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ROOT } from "../../../test/support/run.ts";
-import { isAll } from "../../../test/support/runs.ts";
-import { countTokens, type MapRequest, mapOf, rank, type Source } from "../rank.ts";
-import { bagOf, readBag } from "../scan/word-bag.ts";
-import { scan } from "../scan.ts";
+import { ROOT } from "../../../../test/support/run.ts";
+import { isAll } from "../../../../test/support/runs.ts";
+import { countTokens, type MapRequest, mapOf, rank, type Source } from "../../rank.ts";
+import { bagOf, readBag } from "../../scan/word-bag.ts";
+import { scan } from "../../scan.ts";
 
 const source = (path: string, text: string, imports: string[] = []): Source => ({
   path,

@@ -12,14 +12,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { Script } from "../../../test/support/fake/http.ts";
-import { call, data, delta, refuse, say, stream } from "../../../test/support/fake/openai.ts";
-import type { Tree } from "../../../test/support/files.ts";
-import { asks, having } from "../../../test/support/having.ts";
-import { png } from "../../../test/support/media.ts";
-import { type How, type Place, place, zz } from "../../../test/support/run.ts";
-import { harness } from "../../../test/support/script.ts";
-import { waitFor } from "../../../test/support/wait.ts";
+import type { Script } from "../../../../test/support/fake/http.ts";
+import { call, data, delta, refuse, say, stream } from "../../../../test/support/fake/openai.ts";
+import type { Tree } from "../../../../test/support/files.ts";
+import { asks, having } from "../../../../test/support/having.ts";
+import { png } from "../../../../test/support/media.ts";
+import { type How, type Place, place, zz } from "../../../../test/support/run.ts";
+import { harness } from "../../../../test/support/script.ts";
+import { waitFor } from "../../../../test/support/wait.ts";
 
 const READ = call(["read_file", { path: "a.txt" }]);
 const HEAD = ["HEADER", "PROMPT", "HISTORY", "TOOLS", "PARAMETERS", "STEP-START"];

@@ -6,12 +6,12 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { tryTo } from "zz/text";
-import { having } from "../../../test/support/having.ts";
-import { needs } from "../../../test/support/needs.ts";
-import { repl } from "../../../test/support/repl.ts";
-import { harness } from "../../../test/support/script.ts";
-import { waitFor } from "../../../test/support/wait.ts";
-import { asked, FILES, folder, installServer, takesOver } from "./strange-server.ts";
+import { having } from "../../../../test/support/having.ts";
+import { needs } from "../../../../test/support/needs.ts";
+import { repl } from "../../../../test/support/repl.ts";
+import { harness } from "../../../../test/support/script.ts";
+import { waitFor } from "../../../../test/support/wait.ts";
+import { asked, FILES, folder, installServer, takesOver } from "../strange-server.ts";
 
 takesOver({
   "answers nothing": ["", "it gave no answer in 0.3 s"],

@@ -4,7 +4,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import type { Script, Step } from "../../../test/support/fake/http.ts";
+import type { Script, Step } from "../../../../test/support/fake/http.ts";
 import {
   call,
   DONE,
@@ -13,9 +13,9 @@ import {
   refuse,
   say,
   stream,
-} from "../../../test/support/fake/openai.ts";
-import { type Place, place, type Ran, zz } from "../../../test/support/run.ts";
-import { HURRIED } from "../../../test/support/wires.ts";
+} from "../../../../test/support/fake/openai.ts";
+import { type Place, place, type Ran, zz } from "../../../../test/support/run.ts";
+import { HURRIED } from "../../../../test/support/wires.ts";
 
 const KEY = "sk-canary-0123456789abcdef";
 const NOWHERE = "http://127.0.0.1:9/v1";

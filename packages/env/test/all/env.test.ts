@@ -4,15 +4,15 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import type { Options } from "../../../kernel/instance.ts";
-import { call, say } from "../../../test/support/fake/openai.ts";
-import { asks, having } from "../../../test/support/having.ts";
-import { needs } from "../../../test/support/needs.ts";
-import { repl } from "../../../test/support/repl.ts";
-import { type Place, place, type Ran, zz } from "../../../test/support/run.ts";
-import { harness } from "../../../test/support/script.ts";
-import "../../../test/support/lean.ts";
-import { KEY } from "../../../test/support/terminal.ts";
+import type { Options } from "../../../../kernel/instance.ts";
+import { call, say } from "../../../../test/support/fake/openai.ts";
+import { asks, having } from "../../../../test/support/having.ts";
+import { needs } from "../../../../test/support/needs.ts";
+import { repl } from "../../../../test/support/repl.ts";
+import { type Place, place, type Ran, zz } from "../../../../test/support/run.ts";
+import { harness } from "../../../../test/support/script.ts";
+import "../../../../test/support/lean.ts";
+import { KEY } from "../../../../test/support/terminal.ts";
 
 /** As all values here, one that no other test has: what one zz in this process keeps, all hide. */
 const VALUE = "hunter-$&-2222";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { askable, refuse, say } from "../../../test/support/fake/openai.ts";
-import { type Place, place, zz } from "../../../test/support/run.ts";
+import { askable, refuse, say } from "../../../../test/support/fake/openai.ts";
+import { type Place, place, zz } from "../../../../test/support/run.ts";
 
 const asked = (body: any): string => body.messages.at(-1).content;
 const isFold = (body: any): boolean => asked(body).startsWith("Sum up.");

@@ -4,10 +4,10 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { serve } from "../../../test/support/fake/http.ts";
-import { refuse, say } from "../../../test/support/fake/openai.ts";
-import { place, zz } from "../../../test/support/run.ts";
-import { harness } from "../../../test/support/script.ts";
+import { serve } from "../../../../test/support/fake/http.ts";
+import { refuse, say } from "../../../../test/support/fake/openai.ts";
+import { place, zz } from "../../../../test/support/run.ts";
+import { harness } from "../../../../test/support/script.ts";
 
 const KEY = "sk-given-for-another-server";
 

@@ -15,9 +15,9 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { listen } from "../../../test/support/fake/http.ts";
-import { environment, type Place, place, ROOT, WAYS, zz } from "../../../test/support/run.ts";
-import { viewTest } from "../../../test/support/view.ts";
+import { listen } from "../../../../test/support/fake/http.ts";
+import { environment, type Place, place, ROOT, WAYS, zz } from "../../../../test/support/run.ts";
+import { viewTest } from "../../../../test/support/view.ts";
 
 const [node, program] = WAYS.dist;
 const text = (result: any): string => result.content[0].text;

@@ -4,16 +4,16 @@ import { equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { type Harness, standingClock } from "../../../sdk/testing.ts";
-import { having as project } from "../../../test/support/having.ts";
-import { needs } from "../../../test/support/needs.ts";
-import { type How, type Place, type Ran, zz } from "../../../test/support/run.ts";
-import { runs } from "../../../test/support/runs.ts";
-import { caller, harness } from "../../../test/support/script.ts";
-import { readersOf } from "../../../test/support/symbols.ts";
-import { waitFor } from "../../../test/support/wait.ts";
-import { warm } from "../../../test/support/warm.ts";
-import { defaults } from "../index.ts";
+import { type Harness, standingClock } from "../../../../sdk/testing.ts";
+import { having as project } from "../../../../test/support/having.ts";
+import { needs } from "../../../../test/support/needs.ts";
+import { type How, type Place, type Ran, zz } from "../../../../test/support/run.ts";
+import { runs } from "../../../../test/support/runs.ts";
+import { caller, harness } from "../../../../test/support/script.ts";
+import { readersOf } from "../../../../test/support/symbols.ts";
+import { waitFor } from "../../../../test/support/wait.ts";
+import { warm } from "../../../../test/support/warm.ts";
+import { defaults } from "../../index.ts";
 
 const put = (where: Place, name: string, content: string) => project({ [name]: content }, where);
 const index = ({ home }: Pick<Place, "home">): string => {

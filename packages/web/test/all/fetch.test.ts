@@ -8,9 +8,9 @@ import { describe, type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Rules } from "zz";
 import { harness, type Setup, standingClock } from "zz/test";
-import { isPlainlyLocal, whyNotPublic } from "../../../sdk/address.ts";
-import { listen } from "../../../test/support/fake/http.ts";
-import { ROOT } from "../../../test/support/run.ts";
+import { isPlainlyLocal, whyNotPublic } from "../../../../sdk/address.ts";
+import { listen } from "../../../../test/support/fake/http.ts";
+import { ROOT } from "../../../../test/support/run.ts";
 
 type Answer = [type: string, body: string | Buffer, more?: Record<string, string>, status?: number];
 type Serve = (request: IncomingMessage, response: ServerResponse) => Answer | undefined;

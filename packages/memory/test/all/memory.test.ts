@@ -3,11 +3,11 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, mock, test } from "node:test";
-import { say } from "../../../test/support/fake/openai.ts";
-import { asks, at, having } from "../../../test/support/having.ts";
-import { type Place, place, type Ran, zz } from "../../../test/support/run.ts";
-import { harness } from "../../../test/support/script.ts";
-import { withIndexed, withNote } from "../notes.ts";
+import { say } from "../../../../test/support/fake/openai.ts";
+import { asks, at, having } from "../../../../test/support/having.ts";
+import { type Place, place, type Ran, zz } from "../../../../test/support/run.ts";
+import { harness } from "../../../../test/support/script.ts";
+import { withIndexed, withNote } from "../../notes.ts";
 
 const read = (where: Place, name: string): string => readFileSync(at(where, name), "utf8");
 

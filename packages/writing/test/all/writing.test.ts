@@ -11,13 +11,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { initialRules } from "../../../kernel/gate/rules.ts";
-import type { Options } from "../../../kernel/instance.ts";
-import type { Harness, Move } from "../../../sdk/testing.ts";
-import { project, put } from "../../../test/support/repository.ts";
-import { type Place, place, ROOT, zz } from "../../../test/support/run.ts";
-import { isAll, some } from "../../../test/support/runs.ts";
-import { harness } from "../../../test/support/script.ts";
+import { initialRules } from "../../../../kernel/gate/rules.ts";
+import type { Options } from "../../../../kernel/instance.ts";
+import type { Harness, Move } from "../../../../sdk/testing.ts";
+import { project, put } from "../../../../test/support/repository.ts";
+import { type Place, place, ROOT, zz } from "../../../../test/support/run.ts";
+import { isAll, some } from "../../../../test/support/runs.ts";
+import { harness } from "../../../../test/support/script.ts";
 
 const HEAD = 'import type { Zz } from "zz";\n';
 const plugin = (body: string) => `${HEAD}export default (zz: Zz) => ${body};\n`;

@@ -30,7 +30,7 @@ async function client(
   asks?: (message: string) => string,
   era: Era = "2025",
 ) {
-  const { run } = await import("../../../zz.ts");
+  const { run } = await import("../../../../zz.ts");
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const io = {
     stdin,

@@ -42,7 +42,7 @@ const ORDINARY = [
   fullchain.pem § debian-archive-keyring.gpg § docs/release.asc § server.crt § tokens.json
   package.json § .git/HEAD § .gitconfig § .bashrc § monkey.js § lib/rsa § crypto_rsa.c § history.ts
   .gemini/settings.json § a.envelope § .environ § src/secrets/a.ts § src/secrets/x.txt § secrets.md
-  xid_rsa.bak § docker/config.json § . § .. § / § src/`.split(/ § |\n */),
+  docker/config.json § . § .. § / § src/`.split(/ § |\n */),
 ];
 
 describe("holdsSecret()", () => {

@@ -165,8 +165,11 @@ test("every sample of settings is one that zz takes", async () => {
   const samples = [
     ...inline.map(({ page, text }) => ({ page, text: `{${text}}` })),
     ...blocks.filter(({ kind }) => kind === "json"),
-  ].filter(({ text }) => !OTHER_JSON.test(text) && !text.includes(": … }"));
-  ok(samples.length > 50, String(samples.length));
+  ].filter(
+    ({ page, text }) =>
+      !OTHER_JSON.test(text) && !text.includes(": … }") && !page.startsWith("packages/"),
+  );
+  ok(samples.length > 30, String(samples.length));
   for (const { page, text } of samples) {
     const { misfits = [] } = await checkAgainstSchema(schema, JSON.parse(text));
     deepEqual(misfits, [], `${page}: ${text}`);
@@ -178,7 +181,7 @@ test("docs/settings.md has the default of every setting, and pages name no other
   const [, section = ""] = /^## All settings\n(.*?)^## /ms.exec(page("docs/settings.md"))!;
   let compared = 0;
   for (const [, names = "", defaults = ""] of section.matchAll(/^\| (`.*?) \| (.*?) \| /gm)) {
-    const shown = defaults.split(", ").map(valueOf);
+    const shown = defaults.split(", ").map(readDefault);
     for (const [index, name] of [...names.matchAll(/`([\w.$-]+)`/g)]
       .map(([, name]) => name!)
       .entries()) {
@@ -203,7 +206,7 @@ test("docs/settings.md has the default of every setting, and pages name no other
     [],
   );
 
-  function valueOf(text: string): unknown {
+  function readDefault(text: string): unknown {
     if (text === "on" || text === "off") return text === "on";
     return /^[\d.]+$/.test(text) ? Number(text) : text.replaceAll("`", "");
   }

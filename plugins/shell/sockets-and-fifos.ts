@@ -13,7 +13,7 @@ const MAX_FILES = 1_500;
 /** Such a name means another place in each process. */
 const OWN = /^\/proc\/(?:thread-)?self\//;
 
-export interface Endpoints {
+interface Endpoints {
   paths: string[]; // to be covered
   unknown: boolean; // a program listens at a path that cannot be determined
 }

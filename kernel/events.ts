@@ -12,7 +12,7 @@ import { errorMessage, veilData } from "./text/secrets.ts";
 export const HOOK_LIMIT_MS = 5_000;
 export const withinHookLimit = <T>({ io }: Core, promise: Promise<T>): Promise<T> =>
   withTimeout(clockOf(io), promise, HOOK_LIMIT_MS, tooLongSentence(HOOK_LIMIT_MS));
-export const tooLongSentence = (limit: number): string => `it took longer than ${limit / 1000} s`;
+const tooLongSentence = (limit: number): string => `it took longer than ${limit / 1000} s`;
 
 /** Tells all observers. One that throws or hangs is named, and the turn continues. */
 export async function emit<K extends keyof Events>(

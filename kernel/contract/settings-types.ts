@@ -23,7 +23,8 @@ export interface Settings {
   window?: number; // the model's window in tokens, if its provider does not say
   project?: { scope?: "folder" | "repository" };
   rounds?: number;
-  disabled?: string[]; // plugins, by name
+  plugins?: { off?: string[] }; // those left out, by name
+  disabled?: string[]; // the same, as it was called before
   timeout?: number; // seconds without a byte from the provider
   store?: string; // where sessions are kept, if not in files
   options?: Record<string, unknown>;

@@ -84,9 +84,7 @@ const withoutReturns = (text: string): string =>
   text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
 
 /** Yields single items from groups: awaiting each group is much faster than awaiting each item. */
-export function oneByOne<T>(
-  groups: AsyncIterable<Iterable<T>>,
-): AsyncIterableIterator<T, undefined> {
+function oneByOne<T>(groups: AsyncIterable<Iterable<T>>): AsyncIterableIterator<T, undefined> {
   const source = groups[Symbol.asyncIterator]();
   let group: Iterator<T> | undefined;
   let hasLeft = false;

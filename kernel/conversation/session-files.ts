@@ -90,7 +90,7 @@ function fileLines(file: string, warn: (text: string) => void, newFolders: strin
 
 export const UNSAVED_IN_FILES = "It goes on unsaved; --home or ZZ_HOME names another place.";
 export const sessionsFolder = (home: string): string => path.join(home, "sessions");
-export const sessionFile = (home: string, id: string): string =>
+const sessionFile = (home: string, id: string): string =>
   path.join(sessionsFolder(home), `${id}.jsonl`);
 const lockFile = (file: string): string => file.replace(/jsonl$/, "lock");
 

@@ -76,7 +76,7 @@ export type PendingNeed = {
 export type Granted = { [K in Kind]: string[] };
 
 /** The person edited an argument at the question: the call is judged again. */
-export type Edited = { edited: string };
+type Edited = { edited: string };
 
 /**
  * Judges what a call needs and asks about what the rules leave open. Returns the sentence of a

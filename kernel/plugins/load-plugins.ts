@@ -104,8 +104,9 @@ function isLeftOut(
 ): boolean {
   const replaces = (candidate: LoadedPlugin) =>
     candidate.name === name && (candidate.from === "home" || candidate.from === "flag");
+  const { plugins, disabled } = options.settings;
   return (
-    Boolean(options.settings.disabled?.includes(name)) ||
+    [plugins?.off, disabled].some((names) => names?.includes(name)) ||
     (isPackage === true && allPlugins.some(replaces))
   );
 }

@@ -42,7 +42,7 @@ export async function validateArgs(
 
 const TOOL_LIMIT_MS = 120_000;
 
-export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise<boolean> {
+async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise<boolean> {
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
   const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};

@@ -81,7 +81,10 @@ function listSettings({ options, configs }: Core): Setting[] {
       return isObject(each) ? [{ name: section, owner, about, ...by }, ...rows] : rows;
     },
   );
-  return [...ownRows.filter(({ name }) => name !== "$schema"), ...added].sort(byName);
+  // an old name is listed only where it is in use
+  const isListed = ({ name, value }: Setting) =>
+    name !== "$schema" && (name !== "disabled" || value !== undefined);
+  return [...ownRows, ...added].filter(isListed).sort(byName);
 }
 
 function settersOf(

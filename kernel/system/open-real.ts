@@ -10,7 +10,7 @@ const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
 // refuses links anywhere in the path
 const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0;
 
-export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO does not block
+const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO does not block
 
 /** Opens a path that was resolved before. A link that was swapped in since then is not followed; a
  * file that another program saves at that moment is opened again. */
@@ -27,7 +27,7 @@ export function openReal(file: string, tries = 10): number {
 }
 
 /** Checks what was really opened, since the name may point elsewhere by now. */
-export function assertOpenedHere(fd: number, file: string): void {
+function assertOpenedHere(fd: number, file: string): void {
   if (O_NOFOLLOW_ANY) return;
   const openedPath = pathOfOpenFile(fd);
   const foldName = (name: string) => name.normalize().toLowerCase(); // some disks ignore case

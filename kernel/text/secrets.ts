@@ -301,7 +301,7 @@ export function sealSecrets(name: string, value: unknown): unknown {
 }
 
 /** Learns the secrets in the environment, by the variables' names and by the values' look. */
-export function learnEnvironment(env: NodeJS.ProcessEnv): void {
+function learnEnvironment(env: NodeJS.ProcessEnv): void {
   for (const [name, value = ""] of Object.entries(env)) learnData(value, name);
 }
 

@@ -22,7 +22,7 @@ export async function lendServers(given: readonly McpServer[], ctx: Ctx): Promis
   if (mcpServers) await mcpServers.add(servers, ctx);
   else
     ctx.note(
-      "The editor's MCP servers are left out: the plugin 'mcp' is off. /plugins enable mcp turns it on.",
+      "The editor's MCP servers are left out: the plugin 'mcp' is off. /plugins on mcp turns it on.",
     );
 }
 

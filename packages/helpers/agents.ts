@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Ctx } from "zz";
 import { clip, entriesOf, oneLine, textOf, unknown, usage } from "zz/text";
 
-export interface Agent {
+interface Agent {
   name: string;
   description: string;
   system: string;
@@ -16,7 +16,7 @@ const MAX_DESCRIPTION_COLUMNS = 200;
 const MAX_SYSTEM_CHARS = 20_000;
 
 /** On a name clash the project's agent wins. */
-export function findAgents({ root, about, plugins }: Ctx): Agent[] {
+function findAgents({ root, about, plugins }: Ctx): Agent[] {
   const { brought } = plugins;
   const trusted = (name: string) => brought?.given === true && brought.files.includes(name);
   const inHome = entriesOf(path.join(about.home, "agents")).map((name) =>

@@ -29,7 +29,7 @@ const KEEP_ALIVE_MS = 15_000; // so that a proxy between does not end a silent s
 export async function serve(zz: Zz, ctx: Ctx, port: number): Promise<void> {
   const conversations = ctx.service("conversations");
   if (!conversations)
-    throw usage("Cannot serve: the plugin 'acp' is off. /plugins enable acp turns it on.");
+    throw usage("Cannot serve: the plugin 'acp' is off. /plugins on acp turns it on.");
   const server = createServer();
   await new Promise<void>((listening, failed) => {
     server.once("error", ({ message }) =>

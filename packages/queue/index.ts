@@ -84,9 +84,7 @@ async function open(zz: Zz<typeof defaults>, url: string, named: string, ctx: Ct
     );
   const redis = ctx.service("redis");
   if (!redis)
-    throw usage(
-      `Cannot use ${named}: the plugin 'redis' is off. /plugins enable redis turns it on.`,
-    );
+    throw usage(`Cannot use ${named}: the plugin 'redis' is off. /plugins on redis turns it on.`);
   if (URL.parse(url)?.password) process.title = "zz"; // what `ps` shows
   const { key_command: keyCommand, cluster } = zz.config;
   return redis.open(url, { what: "queue", named, keyCommand, cluster });

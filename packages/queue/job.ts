@@ -42,7 +42,6 @@ export function keysOf(prefix: string) {
     pace: (origin: string) => `${base}:pace:${origin}`,
   };
 }
-export type Keys = ReturnType<typeof keysOf>;
 
 export function askedIn(request: ChatRequest): Asked {
   const { model, system, messages, tools, options, effort, schema } = request;

@@ -34,7 +34,7 @@ export interface Project {
   drop(): void;
 }
 /** Decides what to do with a project of very many files. */
-export type Limit = (count: number, ctx: Ctx, current: Scope) => Promise<Scope>;
+type Limit = (count: number, ctx: Ctx, current: Scope) => Promise<Scope>;
 
 export function openProject(
   root: string,

@@ -21,5 +21,5 @@ export const mapFrom = (survey: Survey, request: MapRequest): RepoMap =>
 export const rank = (sources: Source[], others: OtherFile[], request: MapRequest): string[] =>
   rankFrom(surveyOf(sources, others), request);
 
-export const rankFrom = (survey: Survey, request: MapRequest): string[] =>
+const rankFrom = (survey: Survey, request: MapRequest): string[] =>
   orderOf(survey, request).docs.map((doc) => survey.docs[doc]!.path);

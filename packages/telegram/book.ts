@@ -18,7 +18,7 @@ export interface Pending {
   files?: Record<string, number>; // files that were sent, by their call: the messages
   sent?: string[]; // calls whose files are in their messages
 }
-export interface ChatEntry {
+interface ChatEntry {
   title: string;
   sessions: Record<string, string>; // by folder: the name of its conversation
   queue: Pending[];

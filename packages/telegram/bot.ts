@@ -35,7 +35,7 @@ export async function runBot(zz: Zz<{ minutes: number }>, ctx: Ctx): Promise<voi
   const service = ctx.service("conversations");
   if (!service)
     throw usage(
-      "Cannot converse by Telegram: the plugin 'acp' is off. /plugins enable acp turns it on.",
+      "Cannot converse by Telegram: the plugin 'acp' is off. /plugins on acp turns it on.",
     );
   const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
   const telegram = await openTelegram(zz, endpoint, ctx.signal);

@@ -29,7 +29,7 @@ export interface Standing {
   answer(option: string): void; // throws if another answer was first
 }
 
-export interface SentQuestion {
+interface SentQuestion {
   message: number;
   text: string; // as the message has it, without Markdown
   isFile: boolean;

@@ -25,7 +25,7 @@ const isObj = (value: unknown): value is Obj => typeOf(value) === "object";
  * The calls in a value; undefined if it is something else. strong: marks around it say that it is a
  * call.
  */
-export function callsIn(
+function callsIn(
   value: unknown,
   json: Json,
   source: Source,
@@ -162,7 +162,7 @@ export function readObjects(
 const TRAIL = /(?:\s|[;.}\]]){0,60}/y;
 const FENCE_END = /```(?!\w)/y;
 /** Skips stray brackets, the end of a fence, and closing marks. */
-export function skipClosers(text: string, index: number, closers?: RegExp): number {
+function skipClosers(text: string, index: number, closers?: RegExp): number {
   let trail = index + matchAt(TRAIL, text, index)![0].length;
   if (matchAt(FENCE_END, text, trail)) {
     index = trail + 3;

@@ -63,7 +63,7 @@ export function toolFor(givenName: string, tools: readonly Tool[]): Tool | undef
 }
 
 /** Converts a value to the type of its schema. raw: the texts in it have no type, as in XML. */
-export function coerce(
+function coerce(
   schema: Schema,
   value: unknown,
   raw: boolean,

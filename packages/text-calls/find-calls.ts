@@ -13,7 +13,7 @@ import { readBareHarmony, readUnmarked } from "./special-tokens.ts";
 import { BLOCK_END } from "./tagged-calls.ts";
 import type { Piece, Source, Tool } from "./types.ts";
 
-export interface FoundCalls {
+interface FoundCalls {
   text: string; // the text before the markup
   thinking?: string;
   calls: Call[];

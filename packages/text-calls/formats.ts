@@ -3,7 +3,7 @@
 // no format here.
 import type { Tool } from "./types.ts";
 
-export type Written = { id: string; name: string; args: Record<string, unknown> };
+type Written = { id: string; name: string; args: Record<string, unknown> };
 export interface Format {
   name: string;
   models: RegExp; // by the model's name, without its provider's; the first format that fits counts

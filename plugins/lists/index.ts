@@ -5,7 +5,15 @@ import { availableColumns, columns, narrow, type Row, table, wrapped } from "./a
 import { completion } from "./completion.ts";
 import { help, MAX_COLUMNS } from "./flags-page.ts";
 import { helpOn, sections } from "./help-page.ts";
-import { choices, noteReloads, plugin, plugins, stateOf, switchPlugin } from "./list-plugins.ts";
+import {
+  choices,
+  isOn,
+  noteReloads,
+  plugin,
+  plugins,
+  stateOf,
+  switchPlugin,
+} from "./list-plugins.ts";
 
 const LISTS: Record<string, { group: string; description: string; list(ctx: Ctx): Result }> = {
   tools: {
@@ -59,20 +67,20 @@ export default (zz: Zz) => {
 function registerPlugins(zz: Zz): void {
   zz.command({
     name: "plugins",
-    usage: "[NAME | enable NAME | disable NAME]",
+    usage: "[NAME | on NAME | off NAME]",
     description: "list the plugins, describe one, or switch one on or off",
     examples: {
       "/plugins": "list them",
       "/plugins openai": "show what one adds",
-      "/plugins disable openai": "leave one out, now and later",
-      "/plugins enable openai": "load it again",
+      "/plugins off openai": "leave one out, now and later",
+      "/plugins on openai": "load it again",
     },
     group: "settings",
     complete: (typed, { about }) => choices(typed, about),
     async run(typed, ctx) {
       const [, verb, name] = /^(enable|disable|on|off)(?:\s+(\S+))?$/.exec(typed) ?? [];
       if (verb && !name) ctx.note(`Name a plugin: /plugins ${verb} NAME. /plugins lists them.`);
-      else if (name) await switchPlugin(name, /^(enable|on)$/.test(verb!), ctx);
+      else if (name) await switchPlugin(name, isOn(verb!), ctx);
       else {
         const columns = availableColumns(ctx.io);
         ctx.note(typed ? plugin(typed, ctx.about, columns) : plugins(ctx.about, columns));

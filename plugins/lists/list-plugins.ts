@@ -5,7 +5,7 @@ import { narrow, table, wrapped } from "./aligned-rows.ts";
 type Plugin = About["plugins"][number];
 export const stateOf = ({ ms, failure, outdated, disabled }: Plugin, failed: string): string => {
   if (failure) return failed;
-  if (disabled) return "disabled";
+  if (disabled) return "off";
   if (outdated) return "older";
   return `${ms} ms`;
 };
@@ -33,7 +33,7 @@ export function plugins({ plugins }: Pick<About, "plugins">, room: number): stri
   return [
     ...lines,
     ...wrapped(`zz's own, ${ownPlugins.length} in ${ms.toFixed(1)} ms: ${names}.`, room),
-    ...wrapped("/plugins NAME shows what one adds; /plugins disable NAME leaves it out.", room),
+    ...wrapped("/plugins NAME shows what one adds; /plugins off NAME leaves it out.", room),
   ].join("\n");
 }
 /** Why it failed, without its name and file, which are in the row above. */
@@ -68,15 +68,16 @@ export function plugin(name: string, { plugins }: About, room: number): string {
     .join("\n");
 }
 export const choices = (typed: string, { plugins }: About): Choice[] => {
-  const [, verb = ""] = /^(enable|disable)\s/.exec(typed) ?? [];
-  const fits = ({ disabled }: Plugin) => !verb || Boolean(disabled) === (verb === "enable");
+  const [, verb = ""] = /^(on|off|enable|disable)\s/.exec(typed) ?? [];
+  const fits = ({ disabled }: Plugin) => !verb || Boolean(disabled) === isOn(verb);
   const names = plugins
     .filter(fits)
     .map(({ name, from }) => ({ name: verb ? `${verb} ${name}` : name, description: from }));
-  return [...(verb ? [] : [{ name: "enable" }, { name: "disable" }]), ...names].filter(({ name }) =>
+  return [...(verb ? [] : [{ name: "on" }, { name: "off" }]), ...names].filter(({ name }) =>
     name.startsWith(typed),
   );
 };
+export const isOn = (verb: string): boolean => /^(on|enable)$/.test(verb);
 /** Switches a plugin on or off in the settings, so that it lasts. */
 export async function switchPlugin(
   name: string,
@@ -86,12 +87,13 @@ export async function switchPlugin(
   // one that replaces zz's comes after it
   const present = about.plugins.findLast((plugin) => plugin.name === name);
   if (!present) return note(`There is no plugin '${name}'. /plugins lists them.`);
-  if (Boolean(present.disabled) !== on)
-    return note(`'${name}' is ${on ? "not disabled" : "disabled already"}.`);
-  const disabledNames = (settings.list().find((setting) => setting.name === "disabled")?.value ??
-    []) as string[];
-  const remaining = disabledNames.filter((disabledName) => disabledName !== name);
+  if (Boolean(present.disabled) !== on) return note(`'${name}' is ${on ? "on" : "off"} already.`);
+  const settingOf = (wanted: string) => settings.list().find((row) => row.name === wanted)?.value;
+  const { off = [] } = (settingOf("plugins") ?? {}) as { off?: string[] };
+  const oldNames = settingOf("disabled") as string[] | undefined;
+  const remaining = [...off, ...(oldNames ?? [])].filter((offName) => offName !== name);
   const names = on ? remaining : [...remaining, name];
-  await settings.set("disabled", names.length ? names : undefined);
+  if (oldNames) await settings.set("disabled", undefined);
+  await settings.set("plugins", names.length ? { off: names } : undefined);
   noteReloads(await plugins.refresh(), note);
 }

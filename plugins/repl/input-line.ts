@@ -60,7 +60,7 @@ export type KeyEvent = {
 };
 
 /** The pending question, if there is one. */
-export interface OpenQuestion {
+interface OpenQuestion {
   onKey?: ((typed: string) => void) | undefined;
   onLine?: ((line: string) => void) | undefined;
   // set until nothing is being typed, when the question is shown

@@ -158,7 +158,7 @@ function takeInput(keyboard: Keyboard, input: PassThrough): void {
 }
 
 /** Whether a terminal's answer names a light background; undefined if it is another answer. */
-export function lightIn(report: string): boolean | undefined {
+function lightIn(report: string): boolean | undefined {
   const colour = /^\x1b\]11;rgba?:([\da-f]{1,4})\/([\da-f]{1,4})\/([\da-f]{1,4})/i.exec(report);
   if (!colour) return undefined;
   const [red, green, blue] = colour

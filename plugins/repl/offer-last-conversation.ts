@@ -29,7 +29,7 @@ export function lastConversation({
 }
 
 /** Roughly how long ago that was. */
-export function timeAgo(timestamp: string, currentTime = Date.now()): string {
+function timeAgo(timestamp: string, currentTime = Date.now()): string {
   const minutes = Math.max(0, Math.floor((currentTime - Date.parse(timestamp)) / 60_000));
   if (!(minutes >= 1)) return "just now";
   if (minutes < 60) return `${minutes} min ago`;

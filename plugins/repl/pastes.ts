@@ -33,7 +33,7 @@ const MAX_REPORT_BYTES = 4_096;
 const REPORT_MS = 1_000;
 
 /** Reads the terminal's input, however its bytes are split. */
-export interface PasteReader {
+interface PasteReader {
   readonly clock: Zz["io"]["clock"];
   onKeys(bytes: Buffer): void;
   onPaste(text: string): void;

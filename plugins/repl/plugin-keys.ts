@@ -16,7 +16,7 @@ import {
 } from "./input-line.ts";
 
 /** Keys that arrive while a plugin's key is being handled wait for it. */
-export interface PluginKeys {
+interface PluginKeys {
   readonly keyboard: Keyboard;
   readonly waiting: Pressed[];
   readonly editKey: (text: string | undefined, key: KeyEvent) => void; // readline's own

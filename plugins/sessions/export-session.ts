@@ -73,7 +73,7 @@ export async function toText(saved: Saved, format: string, ctx: Ctx): Promise<st
   if (format !== ".html") return toMarkdown(saved);
   const page = ctx.service("page");
   if (page) return page.html(saved, ctx);
-  throw new Error("Cannot make a page: the plugin page is off. /plugins enable page turns it on.");
+  throw new Error("Cannot make a page: the plugin page is off. /plugins on page turns it on.");
 }
 /** The header without what a list adds about its file. */
 const headerOf = ({ used, bytes, ...header }: Listed): Header => header;

@@ -2,7 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 
 /** `code` is -1 if it did not end by itself; `err` may say why it did not start. */
-export type Collected = { code: number; stdout: string; stderr: string };
+type Collected = { code: number; stdout: string; stderr: string };
 interface CollectOptions {
   encoding?: BufferEncoding;
   input?: string | Buffer;

@@ -37,7 +37,7 @@ const TOKENS = [
   /discord(?:app)?\.com\/api\/webhooks\/\d|\b\d{8,10}:AA[\w-]{30,}/, // Discord, Telegram
 ];
 
-export function looksSecret(value: string): boolean {
+function looksSecret(value: string): boolean {
   return (
     value.length > 5 &&
     [...WITH_PASSWORD, ...TOKENS].some((shape) => shape.test(value.slice(0, 100_000)))

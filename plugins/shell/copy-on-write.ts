@@ -21,7 +21,7 @@ export interface View {
 /** Where the upper folder of a project can be, once it was tried. */
 export const chosenBases = new Map<string, string>();
 
-export interface OverlayTools {
+interface OverlayTools {
   unshare: string;
   mount: string;
   bwrap: string;

@@ -6,7 +6,7 @@ import { removeTree, temporaryFolder, tryTo } from "zz/text";
 
 const MAX_SOCKET_BYTES = 107; // of the name of a socket, on Linux
 
-export interface Listening {
+interface Listening {
   socket: string; // its path
   close(): void; // removes it
 }

@@ -15,10 +15,10 @@ const RAN_ON = {
   },
   sandbox: { ran: "in the sandbox", lacks: "the sandbox let it reach none of that", again: "" },
 } as const;
-export type MissingAccess = { hosts: string[] } | { direct: true; owner?: true };
+type MissingAccess = { hosts: string[] } | { direct: true; owner?: true };
 /** The reason for a second run, by command and hosts; shown with the question. */
-export type Offers = Map<string, string>;
-export const offerOf = (command: string, hosts: readonly string[] = []): string =>
+type Offers = Map<string, string>;
+const offerOf = (command: string, hosts: readonly string[] = []): string =>
   JSON.stringify([command, hosts]);
 
 const UNREACHABLE =
@@ -82,7 +82,7 @@ function hostsIn(command: string, lines: string[]): string[] {
 }
 
 const quotedList = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(", ");
-export function describeLack(lack: MissingAccess): string {
+function describeLack(lack: MissingAccess): string {
   if ("hosts" in lack) return `tried to reach ${quotedList(lack.hosts)}`;
   return lack.owner
     ? "came upon a file of another owner, which it cannot change there"

@@ -22,7 +22,7 @@ type Glob = { glob: RegExp };
  * One command of a line. `tail`: its redirections, and what joins it to the next, as any shell
  * reads them.
  */
-export interface PlainPart {
+interface PlainPart {
   words: (string | Glob)[];
   inputs: string[]; // files that it reads as its input
   tail: string;
@@ -57,7 +57,7 @@ class LineReader {
  * The commands of a line without assignments, expansions, blocks and redirections to files, joined
  * by | && || ; and line ends.
  */
-export function plainParts(line: string): PlainPart[] | undefined {
+function plainParts(line: string): PlainPart[] | undefined {
   const reader = new LineReader(line.trim());
   if (NOT_ASCII.test(reader.line)) return undefined;
   const parts: PlainPart[] = [];

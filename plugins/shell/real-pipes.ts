@@ -8,7 +8,7 @@ import type { Readable } from "node:stream";
 import type { Programs } from "zz";
 import { temporaryFolder } from "zz/text";
 
-export interface Pipe {
+interface Pipe {
   write: number;
   read(): Readable;
 }

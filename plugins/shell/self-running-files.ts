@@ -86,7 +86,7 @@ function linkAndTarget(root: string, absolutePath: string): string[] {
  * The project's files that git's configuration is read from, or names: hooks, filters, commands of
  * aliases.
  */
-export function filesNamedByGit(root: string, git: GitProgram): SelfRunningFiles {
+function filesNamedByGit(root: string, git: GitProgram): SelfRunningFiles {
   const top = repositoryTop(root);
   if (!top) return { paths: [] };
   const files = new Set<string>();

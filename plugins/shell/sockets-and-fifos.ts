@@ -12,7 +12,7 @@ const MAX_FILES_PER_PROCESS = 12;
 /** Such a name means another place in each process. */
 const OWN = /^\/proc\/(?:thread-)?self\//;
 
-export interface Endpoints {
+interface Endpoints {
   paths: string[]; // to be covered
   unknown: boolean; // a program listens at a path that cannot be determined
 }

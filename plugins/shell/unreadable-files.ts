@@ -7,7 +7,7 @@ import type { Ctx, Rule } from "zz";
 import { otherNames } from "./hard-links.ts";
 import { direntsOf } from "./resolve-paths.ts";
 
-export interface UnreadableFiles {
+interface UnreadableFiles {
   hide: string[]; // neither readable nor writable
   pin: string[]; // those of `hide` that rules name: their folders cannot be moved
   keep: string[]; // readable, but not writable

@@ -31,7 +31,7 @@ export function protocolOf(variable: Zz["io"]["variable"]): Protocol | undefined
     : undefined;
 }
 
-export interface Drawer {
+interface Drawer {
   draw(image: MediaFile): Awaitable<string>; // throws why it cannot be decoded
   unfit(image: MediaFile): string | undefined; // why that image is not drawn
 }

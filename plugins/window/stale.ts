@@ -79,12 +79,7 @@ function mentioned(messages: readonly Message[], subject: string): boolean {
   });
 }
 
-export function stub(
-  { name }: Pick<Call, "name">,
-  subject: string,
-  text: string,
-  reason: string,
-): string {
+function stub({ name }: Pick<Call, "name">, subject: string, text: string, reason: string): string {
   const lines = plural(text.split("\n").length, "line");
   const label = subject ? `${name} ${subject}` : name;
   return `[${label}: ${lines} left out, since ${reason}. Call it again if you need them.]`;

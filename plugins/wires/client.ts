@@ -133,7 +133,7 @@ function headersOf(
 const refusedOf = memory<Set<string>>(() => new Set());
 
 /** How a wire builds a request, and what it may leave out of it. */
-export interface Leaving {
+interface Leaving {
   to: "chat" | "responses";
   bodyOf(without: Set<string>): Record<string, unknown>;
   // what to omit

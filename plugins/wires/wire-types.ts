@@ -38,7 +38,7 @@ export interface Quirks {
 }
 
 /** Deltas in batches, as they arrived: a small event takes less time to read than to wait for. */
-export type Deltas = AsyncIterable<Iterable<Delta>>;
+type Deltas = AsyncIterable<Iterable<Delta>>;
 
 /** How a request goes out and its answer comes back. */
 export interface Wire {

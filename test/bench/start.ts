@@ -99,7 +99,7 @@ export const figures: Figure[] = [
   ),
 ];
 
-export const fiveLines = (name: string) => `import type { Zz } from "zz";
+const fiveLines = (name: string) => `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({
   name: "${name}", description: "The current time, ISO 8601.",
   run: () => new Date().toISOString(),

@@ -403,7 +403,7 @@ describe("help and templates", () => {
     const takes = /takes:\n {2}path +string: relative .*\n {2}start +integer, optional: first/;
     match(await tells("/tools read_file", takes), /read_file \(read-file\)\n/);
     await tells("/tools edit_fil", "There is: edit_file");
-    await tells("/plugins disable", "Name a plugin: /plugins disable NAME. /plugins lists them.");
+    await tells("/plugins off", "Name a plugin: /plugins off NAME. /plugins lists them.");
     await tells("/permissions drop", "Cannot drop a rule: give its number, /permissions drop N.");
     await tells("/permissions", "the project, except files that hold secrets");
     await tells("/help tests", /\/tests WHAT\n.*\n {2}\/tests parsePrice +write tests/);

@@ -49,8 +49,8 @@ describe("each package", () => {
       const needs = Object.keys({ ...dependencies, ...optionalDependencies });
       deepEqual(cellsOf(readme, "it needs of npm"), needs, name);
       for (const words of [
-        `/plugins disable ${name}`,
-        `"disabled": ["${name}"]`,
+        `/plugins off ${name}`,
+        `"plugins": { "off": ["${name}"] }`,
         `zz --install zz/${name}`,
       ])
         ok(readme.includes(words), `${name}: ${words}`);

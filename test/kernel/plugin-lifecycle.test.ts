@@ -180,42 +180,48 @@ test("A plugin is switched off and on by /plugins, and stays so", async () => {
       const { stdout, stderr } = await run(...flags, line);
       return stdout + stderr;
     };
+    const file = join(where.home, "zz.config.json");
+    const settings = () => JSON.parse(readFileSync(file, "utf8"));
     match(await types("/plugins"), /^lamp +home +[\d.]+ ms +\/.*\n {4}tool lamp$/m);
     match(
       await types("/plugins lamp"),
       /^lamp: from home, [\d.]+ ms;\s[^ ]*lamp\.ts\n {2}tool lamp$/m,
     );
-    equal(await types("/plugins disable lamp"), "Plugin 'lamp' unloaded.\n");
-    deepEqual(JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8")), {
-      disabled: ["lamp"],
-    });
+    equal(await types("/plugins off lamp"), "Plugin 'lamp' unloaded.\n");
+    deepEqual(settings(), { plugins: { off: ["lamp"] } });
     equal((await run("--call", "lamp")).code, 2);
-    const file = join(where.home, "plugins", "ran.txt");
-    ok(existsSync(file));
-    writeFileSync(file, "old");
-    match(await types("/plugins"), /^lamp +home +disabled/m);
-    equal(readFileSync(file, "utf8"), "old", "not even imported");
-    match(await types("/plugins enable lamp"), /^Plugin 'lamp' loaded in [\d.]+ ms\.$/m);
+    const ran = join(where.home, "plugins", "ran.txt");
+    ok(existsSync(ran));
+    writeFileSync(ran, "old");
+    match(await types("/plugins"), /^lamp +home +off/m);
+    equal(readFileSync(ran, "utf8"), "old", "not even imported");
+    match(await types("/plugins on lamp"), /^Plugin 'lamp' loaded in [\d.]+ ms\.$/m);
     equal((await run("--call", "lamp")).stdout, "on\n");
-    deepEqual(JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8")), {});
-    equal(await types("/plugins enable lamp"), "'lamp' is not disabled.\n");
-    equal(
-      await types("/plugins disable lampp"),
-      "There is no plugin 'lampp'. /plugins lists them.\n",
-    );
+    deepEqual(settings(), {});
+    equal(await types("/plugins on lamp"), "'lamp' is on already.\n");
+    writeFileSync(file, '{ "disabled": ["lamp", "eval"], "plugins": { "off": ["git"] } }');
+    match(await types("/plugins enable lamp"), /^Plugin 'lamp' loaded/);
+    deepEqual(settings(), { plugins: { off: ["git", "eval"] } }, "one list");
+    equal(await types("/plugins off lampp"), "There is no plugin 'lampp'. /plugins lists them.\n");
   } finally {
     await fake.close();
   }
 });
 
-test("zz's own plugins can be switched off too: their tools are gone, the rest works", async () => {
+test("zz's own plugins can be switched off too, by either name of the setting: the rest works", async () => {
   const { where, run } = home({});
   mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), '{ "disabled": ["read-file", "git"] }');
-  const { stdout, stderr } = await run("--tools");
-  equal(stderr, "");
-  ok(!/^(read_file|git_status) /m.test(stdout));
-  match(stdout, /^list_dir /m);
+  for (const written of [
+    { disabled: ["read-file", "git"] },
+    { plugins: { off: ["read-file", "git"] } },
+    { plugins: { off: ["git"] }, disabled: ["read-file"] },
+  ]) {
+    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(written));
+    const { stdout, stderr } = await run("--tools");
+    equal(stderr, "");
+    ok(!/^(read_file|git_status) /m.test(stdout));
+    match(stdout, /^list_dir /m);
+  }
 });
 
 let hangs = false;

@@ -354,6 +354,9 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     ],
     [{ window: 0 }, `"window" must be more than 0`],
     [{ disabled: [""] }, `"disabled.0" must not be empty`],
+    [{ plugins: { off: [""] } }, `"plugins.off.0" must not be empty`],
+    [{ plugins: { off: "git" } }, `"plugins.off" must be a list`],
+    [{ plugins: { of: [] } }, `"plugins.of" is not known; nearest to "of" is "off"`],
     [{ budget: "x" }, `"budget" must be a number, or must be an object`],
   ] as const)
     test(`home: ${JSON.stringify(given)} ends zz with 2`, async () => {

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ROOT } from "./run.ts";
 
-export interface Corpus {
+interface Corpus {
   name: string;
   root: string;
   queries: { query: string; files: string[] }[];

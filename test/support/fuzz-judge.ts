@@ -8,7 +8,7 @@ import { type Jail, openJail, type Started } from "./jail.ts";
 
 export type Found = { line: string; did: string };
 /** `empty`: lines that need nothing, so there is nothing to deny. */
-export type Tally = { allowed: number; found: Found[]; empty: number };
+type Tally = { allowed: number; found: Found[]; empty: number };
 type Allowed = { line: string; judged: Judged };
 
 const BATCH = 300;

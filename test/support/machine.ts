@@ -42,7 +42,7 @@ export async function worked(act: () => unknown): Promise<number> {
   return (user + system) / 1_000;
 }
 
-export interface Took {
+interface Took {
   ms: number;
   /** The most memory that it had, in MB. */
   peak: number;

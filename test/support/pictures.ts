@@ -33,7 +33,7 @@ const COMMANDS = [
 ];
 
 export type Theme = "dark" | "light";
-export interface Picture {
+interface Picture {
   file: string; // where the picture is kept
   svg: string;
   text: string; // what a person reads there

@@ -20,7 +20,7 @@ const main = (page: string) => page.slice(page.indexOf("<main>"), page.indexOf("
 test("--serve without the plugin that converses says which it is", async () => {
   const ran = await zz(place({}, { disabled: ["acp"] }), ["--serve", "-m", "openai/m"]);
   deepEqual([ran.code, ran.stdout], [2, ""]);
-  match(ran.stderr, /Cannot serve: the plugin 'acp' is off\. \/plugins enable acp turns it on\./);
+  match(ran.stderr, /Cannot serve: the plugin 'acp' is off\. \/plugins on acp turns it on\./);
 });
 
 describe("--export", () => {

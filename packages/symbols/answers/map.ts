@@ -91,7 +91,7 @@ const mapFor = (
   });
 
 /** What is counted of the index, until a file of it changes, or what may be read. */
-export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<Survey> {
+async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const about = crypto.hash(
     "sha256",
     [JSON.stringify(ctx.permissions.rules), ...index.names].join("\n"),

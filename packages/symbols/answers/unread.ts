@@ -13,7 +13,7 @@ const MAX_LOOK_BYTES = 64_000_000; // of all files that are searched for one ans
 const MAX_LOOK_MS = 400;
 const MAX_WORDS = 8;
 
-export interface Unread {
+interface Unread {
   path: string;
   reason: string;
 }

@@ -2,7 +2,7 @@
 // `int *(*handlers[8])(void)`.
 import type { Node } from "web-tree-sitter";
 
-export interface Declared {
+interface Declared {
   name: string;
   owner: string; // of `Unit::move` it is Unit
   at: number;

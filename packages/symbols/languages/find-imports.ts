@@ -12,7 +12,7 @@ type AskedImport = Pick<Import, "from" | "names" | "inside">;
  * The files, the first one before others; "" for something outside, "node:" for what comes with the
  * language; none: missing.
  */
-export type ImportFinder = (file: string, asked: AskedImport) => string[];
+type ImportFinder = (file: string, asked: AskedImport) => string[];
 
 interface Project {
   names: ReadonlySet<string>;

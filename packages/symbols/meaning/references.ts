@@ -85,7 +85,7 @@ function onePerProject(files: string[], names: readonly string[]): string[] {
 const CONFIG = /(?:^|\/)[jt]sconfig[\w.-]*\.json$/;
 
 /** The definition's file first, and each from its beginning. */
-export function sortUses(places: CodeUse[], first: string): CodeUse[] {
+function sortUses(places: CodeUse[], first: string): CodeUse[] {
   const rank = (file: string) => (file === first ? 0 : 1);
   return places.toSorted(
     (a, b) => rank(a.path) - rank(b.path) || comparePaths(a.path, b.path) || a.start - b.start,

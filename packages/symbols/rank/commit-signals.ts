@@ -3,7 +3,7 @@
 import { hashesIn } from "../scan/word-bag.ts";
 import type { Survey } from "./survey.ts";
 
-export interface Commit {
+interface Commit {
   words: number[]; // hashes, each once
   files: number[]; // positions in `paths`
   size: number; // how many files it changed, with those that are not listed
@@ -67,7 +67,7 @@ export function readLog(
 const HALF = { messages: 500, churn: 100 };
 const MAX_CHURN_FILES = 60; // a commit of more files says nothing about one of them
 
-export interface Past {
+interface Past {
   messages: Float64Array;
   churn: Float64Array;
 }

@@ -176,7 +176,7 @@ function identifiers({ docs }: Survey, query: string, { named, declares }: Signa
 }
 
 /** With a capital, a digit or an underscore in it, or in backticks, or followed by parentheses. */
-export function identifiersIn(query: string): string[] {
+function identifiersIn(query: string): string[] {
   const matches = [...query.matchAll(/[\p{L}\p{N}_$]+/gu)].filter(({ 0: word, index }) => {
     const after = query.slice(index + word.length, index + word.length + 2);
     return (

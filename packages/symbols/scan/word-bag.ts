@@ -54,7 +54,7 @@ function hashOf(text: string): number {
 /** Of a stem. */
 export const wordHash = (stem: string): number => foldHash(hashOf(stem));
 /** Of a whole identifier of several words: another hash than that of a word spelt alike. */
-export const nameHash = (name: string): number => foldHash(Math.imul(hashOf(name) ^ 0x5f, PRIME));
+const nameHash = (name: string): number => foldHash(Math.imul(hashOf(name) ^ 0x5f, PRIME));
 
 /** Of a name as code writes it: as the bag has it where it is of several words. */
 export const keyOf = (name: string): number =>

@@ -7,7 +7,7 @@ import { waitFor } from "../../../test/support/wait.ts";
 import { parseMarkdown } from "./parse-markdown.ts";
 
 export const TOKEN = "123456:AAfake-token-of-a-test";
-export const BOT = { id: 123456, is_bot: true, first_name: "zz", username: "zz_test_bot" };
+const BOT = { id: 123456, is_bot: true, first_name: "zz", username: "zz_test_bot" };
 
 /** A whole PNG of one pixel. */
 export const PIXEL = Buffer.from(
@@ -15,7 +15,7 @@ export const PIXEL = Buffer.from(
   "base64",
 );
 
-export interface Button {
+interface Button {
   text: string;
   callback_data: string;
 }

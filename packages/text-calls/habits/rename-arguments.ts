@@ -10,7 +10,7 @@ export const isArgs = (value: unknown): value is Args =>
 export const bareName = (name: string): string => name.replace(/[-_.]/g, "").toLowerCase();
 export const bareNames = (names: string): string[] => names.split(" ").map(bareName);
 
-export function isOf(property: Args | undefined, value: unknown): boolean {
+function isOf(property: Args | undefined, value: unknown): boolean {
   const type = Array.isArray(value) ? "array" : typeof value;
   return (
     !property?.type || property.type === type || (property.type === "integer" && type === "number")

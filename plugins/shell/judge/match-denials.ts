@@ -7,7 +7,7 @@ import { holdsCommand, isCommandName, isHarmless } from "./harmless-variables.ts
 import { ask, type Ruling, unknown } from "./judge-state.ts";
 import type { Words } from "./parse-options.ts";
 
-export interface Denials {
+interface Denials {
   deny: string[];
   except: string[];
 }

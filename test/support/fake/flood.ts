@@ -4,7 +4,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export interface Flood {
+interface Flood {
   head: string;
   events: string[]; // repeated until there is enough
   tail: string;

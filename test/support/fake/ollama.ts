@@ -101,7 +101,7 @@ export interface Installed {
   parameters?: string;
   loaded?: { size?: number; size_vram?: number }; // in memory
 }
-export interface FakeOllama extends Fake {
+interface FakeOllama extends Fake {
   /**
    * Requests other than /api/chat, such as "POST /api/show m"; "closed /api/pull" if the client
    * left during a pull.

@@ -70,7 +70,7 @@ const MODELS = [
   { id: "n", context_length: 8192 },
 ];
 
-export type Strict = Fake & { refusals: string[]; most: () => number };
+type Strict = Fake & { refusals: string[]; most: () => number };
 /**
  * As strict as a server can be: it counts tokens, and refuses what is too long or not a valid
  * conversation.

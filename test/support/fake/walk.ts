@@ -38,7 +38,7 @@ for (const model of ["near/m", "openai/m"]) {
 // they end zz, ask people or registries, or take long
 const LEFT_OUT = /^(quit|exit|edit|install|update|uninstall|reindex|eval|crash|js)$/;
 const LAST =
-  /^(keys drop|env unset|config unset|debug off|new|clear|trust|drop|plugins disable)|--reset/;
+  /^(keys drop|env unset|config unset|debug off|new|clear|trust|drop|plugins off)|--reset/;
 /** Arguments worth typing besides those that completion offers. */
 const MORE: Record<string, string[]> = {
   config: [

@@ -8,7 +8,7 @@ import { environment, type Place, place, WAYS } from "../../../../test/support/r
 import { waitFor } from "../../../../test/support/wait.ts";
 import type { ChatEvent } from "../../draw-event.ts";
 
-export interface Serving {
+interface Serving {
   where: Place;
   url: string; // with the token
   origin: string;
@@ -19,7 +19,7 @@ export interface Serving {
   listen(chat: string, lastId?: number): Listener;
 }
 type Asked = { status: number; body: any };
-export interface Listener {
+interface Listener {
   events: ChatEvent[];
   sees(type: ChatEvent["type"], count?: number): Promise<ChatEvent>;
   close(): void;

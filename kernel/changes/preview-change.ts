@@ -8,6 +8,7 @@ import type { TurnContext } from "../instance.ts";
 import { type DiskState, FILE, isFolder, LINK, sharedEnds, TYPE } from "../system/file-state.ts";
 import { shortestName } from "../system/real-paths.ts";
 import { clean, cleanVersions, visible } from "../text/show-safely.ts";
+import { plural } from "../text/words.ts";
 import type { PendingChanges } from "./commit-changes.ts";
 
 /** long: how much there is, where that is more than can be shown: then nobody can say yes to it. */
@@ -179,5 +180,24 @@ export async function unifiedDiff({
         .replace(/^(Index: .*\n)?=+\n/, "")
         .trimEnd()
     : wholeTexts();
+}
+/** How many lines one state has more and less than the other, or what else there is to say. */
+export async function countLines(before: DiskState, after: DiskState): Promise<string> {
+  const state = (after ?? before)!;
+  if (isFolder(state)) return after ? "back, a folder" : "removed, a folder";
+  const isBinary = [before, after].some((side) => side?.bytes.subarray(0, 8_192).includes(0));
+  const lines = linesIn(state.bytes) + (state.bytes.length && state.bytes.at(-1) !== 10 ? 1 : 0);
+  const size = isBinary ? plural(state.bytes.length, "byte") : plural(lines, "line");
+  if (!before) return `back, ${size}`;
+  if (!after) return `removed, ${size}`;
+  if (before.bytes.equals(after.bytes)) return "its mode";
+  if (isBinary || !isComparable(before, after)) return `now ${size}`;
+  const { structuredPatch } = await import("diff");
+  const [old, next] = comparedParts(before, after).parts.map(String) as [string, string];
+  const patch = structuredPatch("", "", old, next, "", "", { timeout: DIFF_LIMIT });
+  const changedLines = (patch?.hunks ?? []).flatMap((hunk) => hunk.lines);
+  const count = (sign: string) => changedLines.filter((line) => line.startsWith(sign)).length;
+  const counts = [count("+") && `+${count("+")}`, count("-") && `−${count("-")}`];
+  return counts.filter(Boolean).join(" ") || `now ${size}`;
 }
 export const DIFF_LIMIT = 1_000; // ms

@@ -32,16 +32,11 @@ import { realPath, shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";
 import { codeOf } from "../text/faults.ts";
 import { visible } from "../text/show-safely.ts";
-import { someOf, tryTo } from "../text/words.ts";
-import {
-  bytesAround,
-  changeEffect,
-  changeHistory,
-  moveStepFields,
-  removeCreatedFolders,
-} from "./change-log.ts";
+import { plural, someOf, tryTo } from "../text/words.ts";
+import { bytesAround, changeHistory, moveStepFields, removeCreatedFolders } from "./change-log.ts";
 import { reapplyChange } from "./commit-changes.ts";
 import { changedSince, keptMoves } from "./folder-moves.ts";
+import { countLines } from "./preview-change.ts";
 
 /**
  * For use outside of a conversation: the named session, or the last one of this folder with
@@ -132,24 +127,32 @@ export async function undoOrRedo(
   for (const changes of batches)
     saveEntry(core, chat, undoRequest.back ? "undone" : "redone", { changes });
   await chat.session?.sync();
-  const text = tellUndone(undoRequest, picked);
+  const text = tellUndone(undoRequest, picked.length, await describeSteps(undoRequest, steps));
   return { text, data: paths.map((file) => shortestName(core.options, file)) };
 }
 
+/** Which files became what they were, and by how many lines. */
+async function describeSteps(undoRequest: UndoRequest, steps: WriteStep[]): Promise<string> {
+  const shown: [name: string, lines: string][] = [];
+  for (const { file, from, to } of steps) {
+    const isCounted = shown.length < MAX_NAMED && (from || to);
+    const lines = isCounted ? ` (${await countLines(from, to)})` : "";
+    shown.push([visibleName(undoRequest, file), lines]);
+  }
+  return someOf(MAX_NAMED, shown, ([name, lines]) => name + lines);
+}
+const MAX_NAMED = 20;
+
 /** Says what was undone or redone, to the person and in the conversation. */
-function tellUndone(undoRequest: UndoRequest, picked: Change[]): string {
+function tellUndone(undoRequest: UndoRequest, count: number, effects: string): string {
   const { core, chat } = undoRequest;
   if (chat.lost)
     emitNote(
       core,
       `Nothing can be written in the home now, so zz does not remember that it ${undoRequest.back ? "undid" : "redid"} this.`,
     );
-  const effects = someOf(
-    20,
-    picked,
-    (change) => `${changeEffect(change)} ${visibleName(undoRequest, change.path)}`,
-  );
-  const text = `${undoRequest.back ? "Undone" : "Redone"}: ${effects}.`;
+  const did = undoRequest.back ? "Undid" : "Redid";
+  const text = `${did} ${plural(count, "change")}${effects && `: ${effects}`}.`;
   if (chat.messages.length)
     addMessage(core, chat, {
       role: "user",

@@ -71,9 +71,12 @@ function hookRunner() {
     const all: HookOutcome = { context: "" };
     const hooks = current.hooks.filter((hook) => hook.event === event && fits(hook, subject));
     for (const hook of hooks) {
-      const input = { ...inputOf(event, ctx), ...facts };
-      const { runHook } = await import("./run-hook.ts");
-      const outcome = await running.run(true, () => runHook(hook, input, ctx));
+      const outcome: HookOutcome = hook.unusable
+        ? {
+            context: "",
+            asks: `it cannot be used, and may be meant for this call (${hook.unusable})`,
+          }
+        : await runOne(hook, { ...inputOf(event, ctx), ...facts }, ctx);
       if (outcome.wrong) ctx.note(clean(outcome.wrong));
       const context = [all.context, outcome.context].filter(Boolean).join("\n");
       Object.assign(all, outcome, { context });
@@ -83,6 +86,11 @@ function hookRunner() {
       }
     }
     return all;
+  }
+
+  async function runOne(hook: Hook, input: object, ctx: Ctx): Promise<HookOutcome> {
+    const { runHook } = await import("./run-hook.ts");
+    return running.run(true, () => runHook(hook, input, ctx));
   }
 }
 
@@ -183,8 +191,12 @@ const block = (title: string, text: string): string =>
 const isAgreed = async (tool: string, why: string, { ask }: Ctx): Promise<boolean> =>
   (await ask?.(`A hook asks about ${tool}: ${clean(why)}. Go on? [y/N] `, "yn")) === "y";
 
+const UNTIL_FIXED =
+  "Until that is fixed, zz asks before each call that such a hook may be meant for.";
+
 function list({ hooks, leftOut }: Hooks): string {
-  const rows = hooks.map(
+  const usable = hooks.filter(({ unusable }) => !unusable);
+  const rows = usable.map(
     ({ event, matcher, command, from }) =>
       `${event}${matcher ? ` ${matcher.source.slice(4, -2)}` : ""}: ${oneLine(command)} (${from})`,
   );
@@ -192,5 +204,6 @@ function list({ hooks, leftOut }: Hooks): string {
     "No hooks. They stand in hooks.json of your home, or of a project that you trust:",
     ...Object.entries(EVENTS).map(([event, does]) => `  ${event}: ${does}`),
   ];
-  return [...(rows.length ? rows : none), ...leftOut].join("\n");
+  const asks = usable.length < hooks.length ? [UNTIL_FIXED] : [];
+  return [...(rows.length ? rows : none), ...leftOut, ...asks].join("\n");
 }

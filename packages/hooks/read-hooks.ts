@@ -22,6 +22,8 @@ export interface Hook {
   command: string;
   ms: number;
   from: string; // the file
+  // why zz cannot run it: the person is asked about each call that it may be meant for
+  unusable?: string;
 }
 export interface Hooks {
   hooks: Hook[];
@@ -53,47 +55,76 @@ export function readHooks({ root, about, plugins }: Ctx): Hooks {
     try {
       if (fs.existsSync(file)) addHooks(read, name, jsonOrText(textOf(file)));
     } catch (error) {
-      read.leftOut.push(`Cannot read ${name}: ${sentenceOf(error)}`);
+      leaveOut(
+        read,
+        name,
+        "PreToolUse",
+        `it cannot be read: ${sentenceOf(error).replace(/\.$/, "")}`,
+      );
     }
   return read;
 }
 
+/** Guards nothing passes over: what may stand before a call has the person asked about it. */
+function leaveOut(
+  read: Hooks,
+  from: string,
+  event: string,
+  reason: string,
+  matcher?: RegExp,
+): void {
+  read.leftOut.push(`${from}: ${reason}.`);
+  if (!MEANS_BEFORE_A_CALL.test(event)) return;
+  const rest = { command: "", ms: 0, from, unusable: `${from}: ${reason}` };
+  read.hooks.push({ event: "PreToolUse", matcher, ...rest });
+}
+const MEANS_BEFORE_A_CALL = /^(pre|before)\W*_?tool/i; // misspelt, or in another agent's words
+
 function addHooks(read: Hooks, from: string, content: unknown): void {
   const { hooks: byEvent } = Object(content) as { hooks?: unknown };
-  if (typeof content === "string") read.leftOut.push(`Cannot use ${from}: it is not JSON. Fix it.`);
+  if (typeof content === "string" && content.trim())
+    leaveOut(read, from, "PreToolUse", "it is not JSON");
   for (const [event, groups] of Object.entries(Object(byEvent))) {
-    if (!Object.hasOwn(EVENTS, event))
-      read.leftOut.push(
-        `${from}: zz has no event '${event}'. It has ${Object.keys(EVENTS).join(", ")}.`,
-      );
-    else for (const group of [groups].flat()) addGroup(read, from, event as EventName, group);
+    if (Object.hasOwn(EVENTS, event))
+      for (const group of [groups].flat()) addGroup(read, from, event as EventName, group);
+    else {
+      const names = Object.keys(EVENTS).join(", ");
+      leaveOut(read, from, event, `zz has no event '${event}'. It has ${names}`);
+    }
   }
 }
 
 function addGroup(read: Hooks, from: string, event: EventName, group: unknown): void {
-  const { matcher = "", hooks = [] } = Object(group) as { matcher?: unknown; hooks?: unknown };
-  const fits = matcherOf(matcher);
-  if (typeof fits === "string") return void read.leftOut.push(`${from}: ${fits}`);
+  const { matcher: written = "", hooks = [] } = Object(group) as Record<string, unknown>;
+  const { matcher, wrong } = matcherOf(written);
+  if (wrong) return void leaveOut(read, from, event, wrong, matcher);
   for (const hook of [hooks].flat()) {
     const { type = "command", command, timeout } = Object(hook) as Record<string, unknown>;
-    if (type !== "command" || typeof command !== "string" || !command.trim())
-      read.leftOut.push(`${from}: a hook of ${event} has no command, which is all that zz runs.`);
-    else if (read.hooks.length >= MAX_HOOKS)
-      return void read.leftOut.push(`${from}: more than ${MAX_HOOKS} hooks. The rest is left out.`);
-    else read.hooks.push({ event, matcher: fits, command, ms: msOf(timeout), from });
+    if (type !== "command" || typeof command !== "string" || !command.trim()) {
+      const reason = `a hook of ${event} has no command, which is all that zz runs`;
+      leaveOut(read, from, event, reason, matcher);
+    } else if (read.hooks.length >= MAX_HOOKS)
+      return void leaveOut(read, from, event, `more than ${MAX_HOOKS} hooks`, matcher);
+    else read.hooks.push({ event, matcher, command, ms: msOf(timeout), from });
   }
 }
 
-/** A matcher is a name or a pattern for a whole name; a text says what is wrong with it. */
-function matcherOf(matcher: unknown): RegExp | undefined | string {
-  if (matcher === "" || matcher === "*") return undefined;
-  const shown = JSON.stringify(matcher).slice(0, 80);
-  if (typeof matcher !== "string" || matcher.length > MAX_MATCHER_CHARS)
-    return `the matcher ${shown} is no short text. Its hooks are left out.`;
+/**
+ * A matcher is a name or a pattern for a whole name. A wrong one fits all that it may mean: what has
+ * its names in it where it consists of names, otherwise everything.
+ */
+function matcherOf(written: unknown): { matcher: RegExp | undefined; wrong?: string } {
+  if (written === "" || written === "*") return { matcher: undefined };
+  const shown = JSON.stringify(written).slice(0, 80);
+  if (typeof written !== "string" || written.length > MAX_MATCHER_CHARS)
+    return { matcher: undefined, wrong: `the matcher ${shown} is no short text` };
   try {
-    return new RegExp(`^(?:${matcher})$`);
+    return { matcher: new RegExp(`^(?:${written})$`) };
   } catch {
-    return `the matcher ${shown} is no regular expression. Its hooks are left out.`;
+    const isNames = /^[\w|() ]+$/.test(written) && /\w/.test(written);
+    const names = isNames ? written.match(/\w+/g)!.join("|") : "";
+    const wrong = `the matcher ${shown} is no regular expression`;
+    return { matcher: names ? new RegExp(names) : undefined, wrong };
   }
 }
 

@@ -94,7 +94,7 @@ test("-c after a crash in the middle of changes says how to go on, and how to ta
     again.screen(),
     /\nYou: write two\nzz: I write it\.\nIts turn did not end: \/continue goes on, \/undo takes back the last of its 2\s+changes to\s+files\./,
   );
-  await again.say("/undo", /Undone: created 1\.txt/);
+  await again.say("/undo", /Undid 1 change: 1\.txt \(removed, 1 line\)/);
   await again.leave();
 });
 

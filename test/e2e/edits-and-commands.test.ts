@@ -27,14 +27,14 @@ test("At 40 columns an edit is proposed, shown, confirmed, written, undone, redo
   equal(read(), BEFORE, "nothing is written before the answer");
   await term.hit("y", "Mended.");
   equal(read(), AFTER);
-  await term.say("/undo", "Undone: edited src/a.ts.");
+  await term.say("/undo", "Undid 1 change: src/a.ts (+1 −1).");
   equal(read(), BEFORE);
-  await term.say("/redo", "Redone: edited src/a.ts.");
+  await term.say("/redo", "Redid 1 change: src/a.ts (+1 −1).");
   equal(read(), AFTER);
   await term.say("what now?", "I see.");
   match(
     term.sent().at(-1),
-    /Undone: edited src\/a\.ts\.[\s\S]*Redone: edited src\/a\.ts\.[\s\S]*what now\?$/,
+    /Undid 1 change: src\/a\.ts \(.*\)\.[\s\S]*Redid 1 change: src\/a\.ts \(.*\)\.[\s\S]*what now\?$/,
   );
   deepEqual(problems(fake.requests.at(-1)!.body), []);
   await term.leave();

@@ -35,14 +35,14 @@ test("--undo takes back the last change of the last session that changed anythin
   for (const name of ["old", "new"]) await create(where, name);
   writeFileSync(join(where.home, "zz.config.json"), '{"model": "openai/gpt-4o"}'); // without a key
   const said = async (...flags: string[]) => (await zz(where, flags)).stdout;
-  equal(await said("--undo"), "Undone: created new.\n");
+  equal(await said("--undo"), "Undid 1 change: new (removed, 1 line).\n");
   match(await said("--changes"), /created {2}new {2}\(create_file, undone\)/);
   equal(await said("--undo"), "Nothing to undo.\n");
   ok(existsSync(at(where, "old")), "an older session's file was taken away");
-  equal(await said("--redo"), "Redone: created new.\n");
+  equal(await said("--redo"), "Redid 1 change: new (back, 1 line).\n");
   const [{ id }] = where.sessions().find((lines) => JSON.stringify(lines).includes('/old"')) as any;
   match(await said("--session", id, "--changes"), /created {2}old {2}\(create_file\)/);
-  equal(await said("--session", id, "--undo"), "Undone: created old.\n");
+  equal(await said("--session", id, "--undo"), "Undid 1 change: old (removed, 1 line).\n");
   ok(existsSync(at(where, "new")));
   match(
     (await zz(where, ["--undo", "--session", "nowhere"])).stderr,
@@ -65,7 +65,10 @@ test("--undo 2 takes back two changes; -c goes on with the last talk, not with w
   const where = place();
   const args = [...model.args, "--once", "--allow-write"];
   await zz(where, args, { input: "the first word" });
-  equal((await zz(where, ["--undo", "2"])).stdout, "Undone: created b, created a.\n");
+  equal(
+    (await zz(where, ["--undo", "2"])).stdout,
+    "Undid 2 changes: b (removed, 1 line), a (removed, 1 line).\n",
+  );
   await create(where, "a");
   await zz(where, [...args, "-c"], { input: "the second" });
   match(JSON.stringify(model.requests.at(-1)!.body.messages), /the first word/);

@@ -623,8 +623,8 @@ test("A deleted link comes back as a link, and what it led to is not touched", a
 });
 
 for (const [key, after, says] of [
-  ["m", "1\nTWO\n3\n4\n5\n6\n7\nEIGHT\n", /^Undone/],
-  ["o", "1\nTWO\n3\n4\n5\n6\n7\n8\n", /^Undone/],
+  ["m", "1\nTWO\n3\n4\n5\n6\n7\nEIGHT\n", /^Undid 1 change: /],
+  ["o", "1\nTWO\n3\n4\n5\n6\n7\n8\n", /^Undid 1 change: /],
   [
     "n",
     "ONE\nTWO\n3\n4\n5\n6\n7\nEIGHT\n",

@@ -201,12 +201,12 @@ for (const [what, setup, script] of some(SHUT, 4))
     match(said, /\(kept\)/);
     const made = seen();
     for (const [flag, word, expected] of [
-      ["--undo", "Undone", was],
-      ["--redo", "Redone", made],
-      ["--undo", "Undone", was],
+      ["--undo", "Undid", was],
+      ["--redo", "Redid", made],
+      ["--undo", "Undid", was],
     ] as const) {
       const { status, said } = await zz(flag);
-      match(said, new RegExp(`^${word}: `), what);
+      match(said, new RegExp(`^${word} \\d+ changes?: `), what);
       equal(status, 0);
       deepEqual(seen(), expected, `${flag}: ${said}`);
     }

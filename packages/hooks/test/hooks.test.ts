@@ -100,6 +100,42 @@ describe("PreToolUse", () => {
     }
   });
 
+  /** What cannot be used of hooks.json, and whether a call of read_file waits for a yes then. */
+  const broken: [hooks: unknown, asks: RegExp | undefined][] = [
+    [{ PreToolUse: groups("x", "(") }, /the matcher "\(" is no regular expression/],
+    [{ PreToolUse: groups("x", "Read(") }, /the matcher "Read\(" is no regular expression/],
+    [{ PreToolUse: groups("x", "(Read|Bash") }, /is no regular expression/],
+    [{ PreToolUse: groups("x", "Bash(|Edit") }, undefined],
+    [{ PreToolUse: groups("x", "[a-z") }, /is no regular expression/],
+    [{ PreToolUse: groups("x", "Bash|*") }, /is no regular expression/],
+    [{ PreToolUse: groups("x", "a".repeat(501)) }, /is no short text/],
+    [{ PreToolUse: [{ matcher: { a: 1 }, hooks: [hook("x")] }] }, /is no short text/],
+    [{ PreToolUse: [{ matcher: "Read", hooks: [{ type: "prompt" }] }] }, /has no command/],
+    [{ PreToolUse: [{ matcher: "Bash", hooks: [{ type: "prompt" }] }] }, undefined],
+    [{ PreToolUse: [{ hooks: [7] }] }, /has no command/],
+    [{ PreTooluse: groups("x") }, /zz has no event 'PreTooluse'/],
+    [{ pre_tool_use: groups("x") }, /zz has no event 'pre_tool_use'/],
+    [{ BeforeTool: groups("x") }, /zz has no event 'BeforeTool'/],
+    ["{ no json", /it is not JSON/],
+    [{ PostToolUse: groups("x", "(") }, undefined],
+    [{ Stop: groups("x", "(") }, undefined],
+    [{ SessionEnd: groups("x") }, undefined],
+  ];
+  for (const [hooks, asks] of broken)
+    test(`${JSON.stringify(hooks).slice(0, 60)} cannot be used, and is not passed over`, async (t) => {
+      const home = { "hooks.json": typeof hooks === "string" ? hooks : JSON.stringify({ hooks }) };
+      const { it } = await sit(t, { home, files: { "a.txt": "one\n" }, script: reads });
+      const [result] = (await it.ask("read it")).results;
+      match(result!.text, asks ?? /one$/);
+      equal(result!.refused === true, asks !== undefined);
+    });
+
+  test("that cannot be used lets pass what gets a yes", async (t) => {
+    const setup: Setup = { script: reads, answer: "yes" };
+    const { it } = await sitWith(t, { PreToolUse: groups("x", "Read(") }, setup);
+    match((await it.ask("read it")).results[0]!.text, /one$/);
+  });
+
   test("allows nothing that the rules do not allow", async (t) => {
     const allows = says('{"hookSpecificOutput":{"permissionDecision":"allow"}}');
     const script: Setup["script"] = [
@@ -193,7 +229,7 @@ describe("The other events", () => {
 
 describe("hooks.json", () => {
   const rows: [content: unknown, says: RegExp][] = [
-    ["{ no json", /Cannot use hooks\.json of your home: it is not JSON/],
+    ["{ no json", /hooks\.json of your home: it is not JSON\./],
     [{ hooks: { PreToolUze: [] } }, /zz has no event 'PreToolUze'/],
     [{ hooks: { PreToolUse: groups("x", "(") } }, /matcher "\(" is no regular expression/],
     [

@@ -150,6 +150,6 @@ test("What was agreed on is told from then on, and taken back by /undo", async (
   match(run.requests[0]!.system, /Be dry\./);
   match(run.requests[3]!.system, /Be warm\./);
   doesNotMatch(run.requests[3]!.system, /Be dry/);
-  match((await run.command("/undo")).join(), /Undone: edited/);
+  match((await run.command("/undo")).join(), /Undid 1 change: /);
   equal(readFileSync(join(run.home, "SOUL.md"), "utf8"), "Be dry.\n");
 });

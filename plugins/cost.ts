@@ -47,8 +47,13 @@ export default (zz: Zz<Prices>) => {
     },
   });
 
+  let budget: unknown;
+  let isBudgetKnown = false; // the list of all settings is long, and a run asks a thousand times
+  for (const event of ["configured", "reloaded"] as const)
+    zz.on(event, () => void (isBudgetKnown = false));
   zz.wrap("request", async (request, next, ctx) => {
-    const budget = ctx.settings.list().find(({ name }) => name === "budget")?.value;
+    if (!isBudgetKnown) budget = ctx.settings.list().find(({ name }) => name === "budget")?.value;
+    isBudgetKnown = true;
     if (typeof budget !== "number" || budget <= 0) return next(request);
     const prices = await pricesFor(ctx, request.model);
     if (!prices[request.model] && !unpriced.has(request.model)) {

@@ -13,6 +13,9 @@ const MAX_REDIRECTS = 5;
 const MB = 1024 * 1024;
 // of a text that is read whole; packed, it may be a thousandth of that
 const MAX_TEXT_BYTES = 128 * MB;
+// what may still come of a body that nobody reads on
+const MAX_LEFT_BYTES = 64 * 1024;
+const LEFT_MS = 100;
 const MAX_JSON_BYTES = 32 * MB; // parsing blocks everything else
 
 /**
@@ -203,7 +206,7 @@ async function* readPieces(
   signal?: AbortSignal,
 ) {
   try {
-    yield* body as AsyncIterable<Uint8Array>;
+    yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     const isUnfinished = codeOf(error) === UNFINISHED_CODE;
@@ -217,7 +220,27 @@ async function* readPieces(
     throw DAMAGED_CODE.test(codeOf(error))
       ? ofServer(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`)
       : error;
+  } finally {
+    leaveBody(body, answer);
   }
+}
+
+/**
+ * Readers stop at the last event, before the end of the body. That end may still come for a moment,
+ * so that the connection serves the next request instead of a new one.
+ */
+function leaveBody(body: Readable, answer: IncomingMessage): void {
+  if (answer.readableEnded) return;
+  if (body !== answer || answer.destroyed) return void body.destroy();
+  let left = MAX_LEFT_BYTES;
+  answer.on("error", () => {});
+  answer.on("data", (bytes: Buffer) => {
+    left -= bytes.length;
+    if (left < 0) answer.destroy();
+  });
+  answer.resume();
+  answer.socket.unref(); // nobody waits for it
+  setTimeout(() => answer.readableEnded || answer.destroy(), LEFT_MS).unref();
 }
 const UNFINISHED_CODE = "Z_BUF_ERROR"; // as zlib says that a packed body ends too early
 

@@ -1,6 +1,14 @@
 // What this process knows of how fast providers may be asked, for all jobs together.
 import type { Clock } from "zz";
-import { type News, PROBE_MS, pacing, type RequestCount, type Sent, TRANSIT_MS } from "zz/text";
+import {
+  type News,
+  PROBE_MS,
+  pacing,
+  type RateLimit,
+  type RequestCount,
+  type Sent,
+  TRANSIT_MS,
+} from "zz/text";
 
 const PROBE_PAUSE_MS = 25;
 
@@ -42,17 +50,25 @@ class ServerCount {
   private probeUntil = 0;
   private sent: Sent = { requests: 0, tokens: 0 };
   private limits = { requests: unknown(), tokens: unknown() };
+  private firstSentAt = Number.POSITIVE_INFINITY;
+  /** How long the server may count, until an answer tells of all that it counts. */
+  private longestSpan = 0;
+  private isSpanSure = false;
   private counting = new Map<number, number>(); // until when, by how many were sent before it
 
   take(tokens: number, now: number): Sent | number {
     const wait = this.waitFor(tokens, now);
     if (wait > 0) return Math.ceil(wait);
     if (!this.isKnown) this.probeUntil = now + PROBE_MS;
+    this.firstSentAt = Math.min(this.firstSentAt, now);
     const { requests, tokens: byTokens } = this.limits;
     requests.left--;
     byTokens.left -= tokens;
     this.sent = { requests: this.sent.requests + 1, tokens: this.sent.tokens + tokens };
-    this.counting.set(this.sent.requests, now + TRANSIT_MS + requests.span);
+    this.counting.set(
+      this.sent.requests,
+      now + TRANSIT_MS + Math.max(requests.span, this.longestSpan),
+    );
     return this.sent;
   }
 
@@ -106,9 +122,20 @@ class ServerCount {
       allowance.whole = now + news.ms;
       allowance.span = Math.max(allowance.span, news.ms);
     }
-    const { span } = this.limits.requests;
+    const span = this.spanAfter(told.requests, now);
     const until = this.counting.get(sent.requests);
     if (until !== undefined && span > 0)
       this.counting.set(sent.requests, Math.min(until, now + span));
+  }
+
+  /**
+   * How long a request may count. One that failed may have begun what the server counts, and told
+   * nothing: until an answer says that it is the first, that lasts from the first one sent on.
+   */
+  private spanAfter(news: RateLimit | undefined, now: number): number {
+    if (news) this.isSpanSure ||= news.left >= news.limit - 1;
+    if (news) this.longestSpan = Math.max(this.longestSpan, now + news.ms - this.firstSentAt);
+    const { span } = this.limits.requests;
+    return this.isSpanSure ? span : Math.max(span, this.longestSpan);
   }
 }

@@ -8,7 +8,6 @@ import { direntsOf, real } from "./resolve-paths.ts";
 
 // A process that reads commands from a FIFO opens it early, and few other files.
 const MAX_FILES_PER_PROCESS = 12;
-const MAX_FILES = 1_500;
 
 /** Such a name means another place in each process. */
 const OWN = /^\/proc\/(?:thread-)?self\//;
@@ -73,17 +72,14 @@ function workingFolders(): string[] {
   return processes().flatMap((pid) => linkTarget(`/proc/${pid}/cwd`));
 }
 
-/** The FIFOs that a process has open, by their paths. */
+/** The FIFOs that a process has open, by their paths: of all processes, however many there are. */
 function openFifos(): string[] {
-  let remainingFiles = MAX_FILES;
-  return processes().flatMap((pid) => {
-    if (remainingFiles <= 0) return [];
-    const open = entriesOf(`/proc/${pid}/fd`).slice(0, MAX_FILES_PER_PROCESS);
-    remainingFiles -= open.length;
-    return open
-      .flatMap((fd) => linkTarget(`/proc/${pid}/fd/${fd}`))
-      .filter((file) => file.startsWith("/") && isFifo(file));
-  });
+  const open = processes().flatMap((pid) =>
+    entriesOf(`/proc/${pid}/fd`)
+      .slice(0, MAX_FILES_PER_PROCESS)
+      .flatMap((fd) => linkTarget(`/proc/${pid}/fd/${fd}`)),
+  );
+  return [...new Set(open)].filter((file) => file.startsWith("/") && isFifo(file));
 }
 
 const processes = (): string[] =>

@@ -185,3 +185,10 @@ describe("Dialogs", () => {
     equal(await term.exited, 0);
   });
 });
+
+test("Services: the lamp is turned on by the command, which says what to do without it", async (t) => {
+  const { file } = saved('zz.service("lamp"', "lamp");
+  const kit = await harness({ plugins: [file] }, t);
+  deepEqual(await kit.command("/lamp"), []);
+  equal(typeof kit.ctx.service("lamp" as never), "object");
+});

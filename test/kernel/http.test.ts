@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import {
   type ClientRequest,
   createServer,
+  globalAgent,
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
@@ -14,6 +15,7 @@ import { after, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { sendHttp } from "../../kernel/conversation/http-transport.ts";
 import { place, zz } from "../support/run.ts";
+import { waitFor } from "../support/wait.ts";
 
 type Answering = (request: IncomingMessage & { body: string }, response: ServerResponse) => void;
 
@@ -325,6 +327,23 @@ test("An abort in the moment when an answer ends harms nobody: its connection ma
     }
   equal(await (await sendHttp(url)).text(), "whole");
 });
+
+test("An answer that is left at its last event keeps its connection for the next request", async () => {
+  let connections = 0;
+  const server = createServer((_, response) => {
+    response.write("data: [DONE]\n\n");
+    setImmediate(() => response.end(": the end comes later\n\n"));
+  });
+  server.on("connection", () => connections++);
+  const url = `http://${await open(server)}`;
+  for (let i = 0; i < 3; i++) {
+    for await (const bytes of (await sendHttp(url)).body) if (bytes.length) break;
+    await waitFor("the end to arrive", () => hasFreeConnection(url));
+  }
+  equal(connections, 1);
+});
+const hasFreeConnection = (url: string): boolean =>
+  (globalAgent.freeSockets[`${new URL(url).host}:`]?.length ?? 0) > 0;
 
 test("An answer that is left half read closes its connection", async () => {
   const closed = Promise.withResolvers<void>();

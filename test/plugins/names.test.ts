@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { COMMANDS, WORDS } from "../../plugins/names/other-names.ts";
-import { page } from "../support/pages.ts";
+import { page, snippet } from "../support/pages.ts";
 import { place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
 
@@ -44,6 +44,15 @@ describe("Names from other agents", () => {
       for (const [, named] of meant.matchAll(/(?<![\w.])\/([a-z-]+)(?= |\.|$)/g))
         ok(commands.includes(named!), `/${name} names /${named}`);
     }
+  });
+
+  test("docs/coming-from.md shows what zz says", async (t) => {
+    const { it } = await sit(t);
+    const [typed = "", ...told] = snippet("› /settings").trimEnd().split("\n");
+    deepEqual(
+      (await it.command(typed.slice(2))).join("\n").split("\n").slice(0, told.length),
+      told,
+    );
   });
 
   test("are obeyed with the words after them, and explained once", async (t) => {

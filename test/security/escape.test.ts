@@ -8,6 +8,7 @@ import { basename, join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { programs } from "../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
+import { tryTo } from "../../kernel/text/words.ts";
 import { findSandbox } from "../../plugins/shell/find-sandbox.ts";
 import type { Limits } from "../../plugins/shell/open-sandbox.ts";
 import { openSandbox } from "../../plugins/shell/open-sandbox.ts";
@@ -238,8 +239,8 @@ sandboxTest(
 
 /** A program outside that says `on` once it listens, and then what it heard. */
 async function hearing(t: TestContext, program: string, args: string[]): Promise<() => string> {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
-  t.after(() => child.kill("SIGKILL"));
+  const child = spawn(program, args, { detached: true, stdio: ["ignore", "pipe", "inherit"] });
+  t.after(() => tryTo(() => process.kill(-child.pid!, "SIGKILL")));
   let heard = "";
   child.stdout.on("data", (text) => (heard += text));
   await once(child.stdout, "data");
@@ -256,10 +257,17 @@ perlTest("a sandboxed command cannot send to a socket that takes datagrams", asy
   match((await run(send)).stdout, /^sent/);
 });
 
-for (const folder of [outside, root])
+/** Of 150 processes with as many open files as are looked at of each. */
+const CROWD =
+  'for fd in {4..14}; do eval "exec $fd</dev/null"; done; for i in {1..150}; do sleep 99 & done; echo on; wait';
+for (const [folder, words] of [
+  [outside, "on a busy machine"],
+  [root, ""],
+] as const)
   sandboxTest(
-    `a sandboxed command cannot write to a FIFO in ${basename(folder)} that a program reads`,
+    `a sandboxed command cannot write to a FIFO in ${basename(folder)} that a program reads ${words}`.trimEnd(),
     async (t) => {
+      if (words) await hearing(t, "bash", ["-c", CROWD]);
       const at = join(folder, "fifo");
       execFileSync("mkfifo", [at]);
       t.after(() => fs.rmSync(at));

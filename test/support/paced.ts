@@ -1,30 +1,41 @@
 // A server of a provider that counts in windows, fails, and is late in both directions; and as many
 // as ask it at once, by one pace.
 import { deepEqual, equal } from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextRound } from "node:timers/promises";
 import type { Around, Clock, Steps } from "../../kernel/contract.ts";
+import { standingClock } from "../../sdk/clock.ts";
 
 const RATE = 40;
 const WINDOW_MS = 100;
 const WORKERS = 24;
 const REQUESTS = 1_500;
+/** At most, on the way to the server and back. */
+const LATE_MS = 20;
 export const SEEDS = [1, 2, 3];
 
-/** The machine's, as far as a pace needs it. */
-export const RUNNING_CLOCK = {
-  now: () => performance.now(),
-  sleep: (ms: number) => sleep(ms),
-} as Clock;
-
-/** Asks, and fails if the server got more in one of its windows than it takes. */
-export async function neverTooFast(pace: Around<Steps["fetch"]>, seed: number): Promise<void> {
-  const server = windowedServer(chances(seed));
+/**
+ * Asks, and fails if the server got more in one of its windows than it takes. All of it by a clock
+ * that stands while anything is done, so that how late something is, is said here alone.
+ */
+export async function neverTooFast(
+  paceBy: (clock: Clock) => Around<Steps["fetch"]>,
+  seed: number,
+  isBusy = () => false,
+): Promise<void> {
+  const clock = standingClock();
+  const pace = paceBy(clock);
+  const server = windowedServer(clock, chances(seed));
   const post: any = { url: "http://127.0.0.1/v1", method: "POST", body: "" };
-  let left = REQUESTS;
+  let [left, working] = [REQUESTS, WORKERS];
   const work = async () => {
     while (left-- > 0) await (pace as any)(post, server.answer).catch(() => {});
+    working--;
   };
-  await Promise.all(Array.from({ length: WORKERS }, work));
+  for (let worker = 0; worker < WORKERS; worker++) void work();
+  while (working) {
+    while (isBusy()) await nextRound();
+    await clock.pass(1);
+  }
   equal(
     server.counts().reduce((sum, count) => sum + count),
     REQUESTS,
@@ -39,12 +50,12 @@ function chances(seed: number): () => number {
 }
 
 /** A server's count of what it got in each window, and the headers with which it tells it. */
-export function rateWindows(limit: number, ms: number) {
+export function rateWindows(limit: number, ms: number, timeNow = () => performance.now()) {
   let [used, ends] = [0, 0];
   const over: number[] = [];
   return {
     count(): Record<string, string> {
-      const now = performance.now();
+      const now = timeNow();
       if (now >= ends) {
         over.push(used);
         [used, ends] = [0, now + ms];
@@ -61,13 +72,13 @@ export function rateWindows(limit: number, ms: number) {
   };
 }
 
-function windowedServer(chance: () => number) {
-  const windows = rateWindows(RATE, WINDOW_MS);
+function windowedServer(clock: Clock, chance: () => number) {
+  const windows = rateWindows(RATE, WINDOW_MS, clock.now);
   const answer = async () => {
-    await sleep(chance() * 20);
+    await clock.sleep(chance() * LATE_MS);
     const told = windows.count();
     const isFailed = chance() < 0.3;
-    await sleep(chance() * 20);
+    await clock.sleep(chance() * LATE_MS);
     if (isFailed) throw Object.assign(new Error("no"), { status: 500 });
     return { ok: true, status: 200, headers: { get: (name: string) => told[name] ?? null } };
   };

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { type Browser, chromium } from "playwright-core";
 import { serving } from "../../packages/page/test/all/serving.ts";
 import { call, fakeOpenAI, say } from "./fake/openai.ts";
+import { shootReadme } from "./readme-picture.ts";
 import { place, ROOT, zz } from "./run.ts";
 
 const PRICE =
@@ -32,6 +33,7 @@ export async function makePagePictures(): Promise<void> {
     writeFileSync(example, await examplePage());
     await shoot(browser, pathToFileURL(example).href, "page", { width: 760, height: 900 });
     await shootServe(browser);
+    await shootReadme(browser);
   } finally {
     await browser.close();
   }

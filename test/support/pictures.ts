@@ -211,7 +211,9 @@ function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): str
     ].map((one) => ` ${one}`);
     const [from, length] = [round(x + before * WIDTH), round(word.length * WIDTH)];
     const place = `x="${from}" y="${top + 14}" textLength="${length}" lengthAdjust="spacingAndGlyphs"`;
-    return [...box, `<text ${place}${look.join("")}>${escaped(word)}</text>`];
+    // browsers join blanks in a row, and then stretch what is left
+    const text = escaped(word).replaceAll(" ", "\u00a0");
+    return [...box, `<text ${place}${look.join("")}>${text}</text>`];
   }
 }
 

@@ -4,6 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Setup } from "zz/test";
+import { snippet } from "../../../test/support/pages.ts";
 import { sit } from "../../../test/support/sit.ts";
 
 type Group = { matcher?: unknown; hooks?: unknown };
@@ -20,6 +21,11 @@ const sitWith = (t: TestContext, hooks: object, setup: Setup = {}) =>
     ...setup,
   });
 const reads: Setup["script"] = [{ call: ["read_file", { path: "a.txt" }] }, "Done."];
+
+test("the sample of docs/coming-from.md is a file of hooks that zz reads", async (t) => {
+  const { tells } = await sit(t, { home: { "hooks.json": snippet('"Bash|Edit"') } });
+  await tells("/hooks", /PreToolUse.*Bash\|Edit.*\.\/check\.sh/s);
+});
 
 describe("PreToolUse", () => {
   const DENIES = JSON.stringify({

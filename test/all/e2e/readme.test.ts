@@ -183,6 +183,32 @@ needs("git")("docs/scripts.md: the lines for data, code and templates run as pri
   match(sent[2].at(-1).content, /Hello\.[\s\S]*Into German, for my bank\.$/);
 });
 
+needs("git")("docs/many.md: the lines for many inputs run as printed", async () => {
+  const files = {
+    "src/a/b.ts": "export {};\n",
+    urls: "https://a.example\nhttps://b.example\n",
+    "people.jsonl": '{"name": "Ada", "language": "English"}\n',
+  };
+  const { out, read, sent } = await runLines(snippet("--each-line"), ["Nothing."], files);
+  const kept = (text: string) =>
+    text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+  deepEqual(
+    kept(read("answers.jsonl")).map(({ input, answer }) => [input, answer]),
+    [["src/a/b.ts", "Nothing."]],
+  );
+  equal(kept(out).length, 3);
+  const asked = sent.map((messages) => messages.at(-1).content).join("\n");
+  for (const text of [
+    "What does this file do?",
+    "Is https://b.example a shop?",
+    "Greet Ada in English.",
+  ])
+    ok(asked.includes(text), asked);
+});
+
 test("README: the program runs as printed", async () => {
   const file = join(ROOT, "dist", "readme-program.ts");
   writeFileSync(file, snippet("openChat(zz"));

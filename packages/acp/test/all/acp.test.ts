@@ -11,6 +11,7 @@ import { tryTo } from "zz/text";
 import { childrenOf } from "../../../../test/support/children.ts";
 import type { Script } from "../../../../test/support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say, stream } from "../../../../test/support/fake/openai.ts";
+import { snippet } from "../../../../test/support/pages.ts";
 import { environment, type Place, place, WAYS, zz } from "../../../../test/support/run.ts";
 import { stripped } from "../../../../test/support/stripped.ts";
 import { viewTest } from "../../../../test/support/view.ts";
@@ -200,6 +201,19 @@ describe("--acp", () => {
       ok(diffs.some(({ path, newText }) => path.endsWith(".husky/pre-push") && newText === "rm\n"));
     },
   );
+
+  viewTest("a question is the one that docs/editors.md shows", async () => {
+    const shown = snippet("[ Always allow").split("\n").slice(0, -2); // the last row is the editor's
+    const [, command = ""] = /^\$ (.*)$/m.exec(shown.join("\n"))!;
+    const one = await editor({ script: [call(["run_command", { command }]), SAID], say: "n" });
+    mkdirSync(join(one.where.cwd, ".husky"));
+    for (const name of ["a.txt", "gone", ".husky/x"])
+      writeFileSync(join(one.where.cwd, name), "1\n");
+    await prompt(one.agent, await begin(one), "do it");
+    const { title, content } = one.asked.at(-1)!.toolCall as any;
+    const text = `${title}\n${content[0].content.text}`;
+    deepEqual(shown.filter((row) => !text.includes(row)), [], text); // biome-ignore format: short
+  });
 
   test("no, or a question that is left, changes nothing; the model is told", async () => {
     for (const say of ["n", ""]) {

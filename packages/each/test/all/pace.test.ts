@@ -1,8 +1,8 @@
 // One pace for all jobs of a run: however the answers come, a server never gets more than it takes.
 import { test } from "node:test";
-import { neverTooFast, RUNNING_CLOCK, SEEDS } from "../../../../test/support/paced.ts";
+import { neverTooFast, SEEDS } from "../../../../test/support/paced.ts";
 import { paceOf } from "../../pace.ts";
 
 for (const seed of SEEDS)
   test(`jobs together never ask faster than the server takes, with chances from ${seed}`, () =>
-    neverTooFast(paceOf(RUNNING_CLOCK), seed));
+    neverTooFast(paceOf, seed));

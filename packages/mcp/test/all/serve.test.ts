@@ -16,6 +16,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { listen } from "../../../../test/support/fake/http.ts";
+import { snippet } from "../../../../test/support/pages.ts";
 import { environment, type Place, place, ROOT, WAYS, zz } from "../../../../test/support/run.ts";
 import { viewTest } from "../../../../test/support/view.ts";
 
@@ -151,6 +152,16 @@ describe("zz --mcp", { concurrency: 2 }, () => {
         ok(it.questions[0]!.includes(part), `${part}: ${it.questions[0]}`);
     },
   );
+
+  viewTest("a question is the one that docs/mcp.md shows", async (t) => {
+    const { it, call } = await asking(t);
+    const shown = snippet("Allow it, this once?").split("\n").slice(0, -2);
+    const [, command = ""] = /^\$ (.*)$/m.exec(shown.join("\n"))!;
+    writeFileSync(join(it.where.cwd, "a.ts"), "export const port = 1;\n");
+    await call("run_command", { command });
+    const dated = (text: string) => text.replace(/ \+ .*\d\d:\d\d.*/, " + DATE");
+    equal(dated(it.questions[0]!), dated(shown.join("\n")));
+  });
 
   test("a file that its person saves while the question stands is as it was saved", async (t) => {
     const { it, call } = await asking(t);

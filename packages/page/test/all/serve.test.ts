@@ -1,11 +1,16 @@
 // The interface of --serve: whom it answers, and what several readers of a conversation see.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { call, say } from "../../../../test/support/fake/openai.ts";
+import { has } from "../../../../test/support/needs.ts";
+import { snippet } from "../../../../test/support/pages.ts";
 import { place, zz } from "../../../../test/support/run.ts";
+import { waitFor } from "../../../../test/support/wait.ts";
+import { ID, said, saveSession } from "../saved-session.ts";
 import { begun, serving } from "./serving.ts";
 
 const EDIT = { path: "a.ts", old_string: "let a = 1;", new_string: "let a = 2;" };
@@ -228,4 +233,33 @@ test("--serve=PORT that is none, or taken, is a sentence", async () => {
   const { code, stderr } = await zz(place(), ["-m", "openai/m", "--key", "x", `--serve=${port}`]);
   equal(code, 2);
   match(stderr, /Cannot serve on port \d+: .*Choose another, --serve=PORT\./);
+});
+
+describe("The samples of docs/page.md", () => {
+  test("--export and --serve are lines that zz takes", async () => {
+    const [line = "", serve = ""] = snippet("zz --export 4f2a").replace(/ +#.*/g, "").split("\n");
+    const where = place();
+    saveSession(where, [said("user", "what is **2 + 2**?")]);
+    const [, ...args] = line.replace("4f2a", ID).split(" > ")[0]!.split(" ");
+    match((await zz(where, args)).stdout, /^<!doctype html>/);
+    equal(serve, "zz --serve"); // as serving() starts it
+  });
+
+  test("curl reads what happens in a conversation", { skip: !has("curl") }, async (t) => {
+    const { origin, url, ask } = served;
+    const { body } = await ask("POST", "/chats", {});
+    const line = snippet("curl -N -H").replace("http://127.0.0.1:8080", origin);
+    const env = { ...process.env, TOKEN: new URL(url).hash.slice(1), ID: body.id };
+    const child = spawn("sh", ["-c", `exec ${line}`], { env, stdio: ["ignore", "pipe", "ignore"] });
+    t.after(() => child.kill());
+    let out = "";
+    child.stdout.on("data", (piece) => (out += piece));
+    await ask("POST", `/chats/${body.id}/messages`, { text: "hi" });
+    await waitFor(
+      "the end",
+      () => /"type":"end"/.test(out),
+      () => out,
+    );
+    match(out, /^id: 1\n/m);
+  });
 });

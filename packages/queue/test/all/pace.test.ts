@@ -1,7 +1,7 @@
 // One pace for many workers: however the answers come, a server never gets more than it takes.
 import { Redis } from "ioredis";
 import { needs } from "../../../../test/support/needs.ts";
-import { neverTooFast, RUNNING_CLOCK, SEEDS } from "../../../../test/support/paced.ts";
+import { neverTooFast, SEEDS } from "../../../../test/support/paced.ts";
 import { redisServer } from "../../../redis/test/server.ts";
 import { keysOf } from "../../job.ts";
 import { sharedPace } from "../../shared-pace.ts";
@@ -13,6 +13,10 @@ for (const seed of SEEDS)
     const redis = await redisServer();
     const client = new Redis(redis.port);
     const shared = { client, keys: keysOf("p"), attempt: (act: () => unknown) => act() };
-    await neverTooFast(sharedPace(shared as never, RUNNING_CLOCK), seed);
+    await neverTooFast(
+      (clock) => sharedPace(shared as never, clock),
+      seed,
+      () => client.status !== "ready" || (client as any).commandQueue.length > 0,
+    );
     client.disconnect();
   });

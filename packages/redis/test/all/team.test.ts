@@ -1,8 +1,10 @@
 // A team's settings and prompts, by way of a real server.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { needs } from "../../../../test/support/needs.ts";
+import { snippet } from "../../../../test/support/pages.ts";
 import { place, zz } from "../../../../test/support/run.ts";
 import { LASTING, redisServer, storeOf } from "../server.ts";
 
@@ -42,6 +44,18 @@ test("what one puts there, others have at their next start, also when the server
   match((await zz(one, ["--store-team", "empty"])).stdout, /has nothing now/);
   match((await zz(other, hello)).stderr, /changed prompts\/pirate\.md \(gone\), zz\.config\.json/);
   deepEqual([existsSync(join(kept, "zz.config.json")), existsSync(kept)], [false, true]);
+});
+
+test("the lines of docs/many.md put a team's settings and prompts there", async () => {
+  const server = await redisServer(...LASTING);
+  const settings = { store: server.url };
+  const [one, other] = [place({}, settings), place({}, settings)];
+  const lines = snippet("mkdir -p team/prompts").trimEnd().split("\n");
+  execFileSync("sh", ["-ec", lines.slice(0, -1).join("\n")], { cwd: one.cwd });
+  const put = await zz(one, lines.at(-1)!.split(" ").slice(1));
+  match(put.stdout, / has prompts\/check\.md, zz\.config\.json now\.\n$/);
+  await zz(other, hello);
+  match((await zz(other, ["--permissions"])).stdout, /terraform/);
 });
 
 test("what is no team's file is not put there, nor taken from there; no link is written through", async () => {

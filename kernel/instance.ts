@@ -30,6 +30,7 @@ export interface Options {
   quiet?: boolean; // no notes on stderr
   prompt?: boolean; // false: never ask the person
   allow?: contract.Rules;
+  named?: contract.Rules; // allowed by name, beside a whole kind in `allow`
   deny?: contract.Rules; // beats allow
   debug?: boolean; // errors show stack traces
   given?: string[]; // unknown flags: a plugin may still define them

@@ -3,8 +3,8 @@
 // addresses.
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import type { HttpAnswer, HttpRequest } from "../contract.ts";
-import { codeOf, usage } from "../text/faults.ts";
+import type { Fault, HttpAnswer, HttpRequest } from "../contract.ts";
+import { codeOf, fault, usage } from "../text/faults.ts";
 import { fillPlaceholders, KEY, learnSecret, namesSecret, sealUrl, veil } from "../text/secrets.ts";
 import { visible } from "../text/show-safely.ts";
 
@@ -55,6 +55,9 @@ const MIN_HIDDEN_CHARS = 4;
 export const sendHttp = (url: string, request?: HttpRequest): Promise<HttpAnswer> =>
   fetchWithRedirects(fillSecrets(url, request));
 
+// what a server does is no mistake of the person's
+const ofServer = (message: string): Fault => fault(message, { kind: "provider" });
+
 // an error body may be endless
 type FinalAnswer = HttpAnswer & { host: string; beginning(maxChars: number): Promise<string> };
 /** A redirect's address comes from the server: placeholders in it mean nothing. */
@@ -80,7 +83,7 @@ export async function fetchWithRedirects(
   if (to && URL.canParse(to, location.href)) {
     answer.destroy();
     if (moves >= MAX_REDIRECTS)
-      throw usage(`Cannot reach '${location.host}': it redirects without end.`);
+      throw ofServer(`Cannot reach '${location.host}': it redirects without end.`);
     const next = redirected(outgoing, new URL(to, location.href), status, isModels);
     return fetchWithRedirects(next, isModels, moves + 1);
   }
@@ -94,6 +97,10 @@ function redirected(
   status: number,
   isModels: boolean,
 ): Outgoing {
+  if (!/^https?:$/.test(moved.protocol))
+    throw ofServer(
+      `Cannot reach '${hide(sealUrl(url))}': it has moved to '${hide(sealUrl(moved.href))}', neither http nor https.`,
+    );
   const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
   const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
   const isFar = moved.origin !== new URL(url).origin;
@@ -130,7 +137,7 @@ function answerFrom(
       for await (const bytes of parts()) {
         text += decoder.decode(bytes, { stream: true });
         if (text.length > maxChars)
-          throw usage(`Cannot use what '${host}' sent: it is larger than ${maxChars / MB} MB.`);
+          throw ofServer(`Cannot use what '${host}' sent: it is larger than ${maxChars / MB} MB.`);
       }
     } catch (error) {
       if (!isCut) throw error; // else what arrived is enough
@@ -175,7 +182,7 @@ async function connect(
     sent.on("upgrade", ({ statusCode }, socket) => {
       socket.destroy();
       reject(
-        usage(
+        ofServer(
           `Cannot talk to '${location.host}': it answered ${statusCode}, and wants a protocol other than HTTP.`,
         ),
       );
@@ -211,7 +218,7 @@ async function* readPieces(
         code: "ECONNRESET",
       });
     throw DAMAGED_CODE.test(codeOf(error))
-      ? usage(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`)
+      ? ofServer(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`)
       : error;
   } finally {
     leaveBody(body, answer);
@@ -256,7 +263,7 @@ function unpackBody(answer: IncomingMessage, host: string): Readable {
   const knownPackings = names.filter((name) => Object.hasOwn(ways, name));
   if (!knownPackings.length) return answer; // some servers name the encoding of their text there
   if (knownPackings.length < names.length || names.length > MAX_PACKINGS)
-    throw usage(
+    throw ofServer(
       `Cannot read what '${host}' sent: it is packed in a way that zz cannot unpack ('${visible(packed).slice(0, 60)}').`,
     );
   const steps = names.toReversed().map((name) => ways[name]!());

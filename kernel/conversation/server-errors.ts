@@ -36,7 +36,7 @@ export async function fetchForPlugin(
   if (!URL.canParse(outgoing.url))
     throw usage(`Cannot reach '${hide(veil(sealUrl(url)))}': not a URL. Check ${check}.`);
   const response = await fetchWithRedirects(outgoing, isModels).catch((error) => {
-    throw init.signal?.aborted || error.exit
+    throw init.signal?.aborted || error.exit || error.kind
       ? error
       : networkFault(error, error.host ?? new URL(outgoing.url).host, check, hide);
   });

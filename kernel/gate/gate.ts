@@ -19,15 +19,8 @@ import { isInside } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
 import { clean, visible } from "../text/show-safely.ts";
 import { someOf } from "../text/words.ts";
-import {
-  ASKED_FOR,
-  flagOf,
-  guardOf,
-  needName,
-  needTarget,
-  PLUGIN_NEED,
-  verdictFor,
-} from "./rules.ts";
+import { flagsFor, MAX_NAMED_NEEDS, needOf } from "./flags-that-allow.ts";
+import { ASKED_FOR, guardOf, needName, needTarget, PLUGIN_NEED, verdictFor } from "./rules.ts";
 import { whyNotProject } from "./sensitive-paths.ts";
 
 const describeAccess = (open: { kind: Kind; name: string }[], max = Infinity): string => {
@@ -250,19 +243,6 @@ export async function judgeNeed(
     : undefined;
 }
 
-/**
- * The flags that would allow these needs. Needs that only an exact name allows, and no list can
- * hold, have none.
- */
-const flagsOf = (open: PendingNeed[], isForAll = false): string =>
-  KINDS.flatMap((needKind) => {
-    const needsOfKind = open.filter((need) => need.kind === needKind);
-    if (!needsOfKind.length) return [];
-    const bare = isForAll || needsOfKind.some(({ isUnlistable, exact }) => isUnlistable && !exact);
-    const flag = flagOf("allow", needKind, bare ? [] : needsOfKind.map(({ name }) => name));
-    return needsOfKind.some(({ exact }) => exact) && !flag.includes("=") ? [] : flag;
-  }).join(" ");
-
 /** Shortens what the question already shows in full. */
 const shortenMiddle = (text: string): string =>
   text.length > 500
@@ -271,7 +251,6 @@ const shortenMiddle = (text: string): string =>
 
 // more than a person reads
 export const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000];
-const MAX_NAMED_NEEDS = 6;
 const tooLongToShow = (
   text: string,
   maxChars = MAX_QUESTION_CHARS,
@@ -304,7 +283,7 @@ export async function askPerson(
 ): Promise<PersonAnswer> {
   const accesses = describeAccess(open);
   const isAlwaysAsked = open.some((need) => need.isAlwaysAsked);
-  const flags = isAlwaysAsked ? "" : flagsOf(open);
+  const flags = isAlwaysAsked ? "" : flagsFor(core, open);
   const long =
     tooMuch ?? tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
   const decide = async (allowed: boolean, why: string): Promise<void> => {
@@ -313,11 +292,11 @@ export async function askPerson(
   };
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
-    return { key: "n", refusal: refusalAsTooLong(tool, open, long, flags) };
+    return { key: "n", refusal: refusalAsTooLong(tool, long, flags) };
   }
   if (!core.ask) {
     await decide(false, "there is no terminal to ask on");
-    return { key: "n", refusal: refusalWithoutTerminal(open, writes, flags) };
+    return { key: "n", refusal: refusalWithoutTerminal(core, open, writes) };
   }
   const rules = rulesForAlways(core, open);
   const skips = flags ? `${shortenMiddle(visible(flags))} skips this question` : "";
@@ -354,26 +333,21 @@ function answerKeys({ F, ...others }: AnswerKeys, always: string): AnswerKeys {
   return { y: "yes", n: "no", ...others, ...(always && { A: always }), ...(F && { F }) };
 }
 
-/** The flags, or those without lists where the lists would be too long to read. */
-const shortFlagsOf = (open: PendingNeed[], flags: string): string =>
-  open.length > MAX_NAMED_NEEDS ? flagsOf(open, true) : flags;
-
-function refusalAsTooLong(tool: string, open: PendingNeed[], long: string, flags: string): string {
+function refusalAsTooLong(tool: string, long: string, flags: string): string {
   const excess = `${tool} asks for more than anyone can review at once (${long})`;
-  return `Refused: ${excess}. Do it in smaller parts, or run again with ${shortFlagsOf(open, flags)}.`;
+  return `Refused: ${excess}. Do it in smaller parts${flags ? `, or run again with ${flags}` : ""}.`;
 }
 
 /** With the flags that allow it, also to write what is only read so far if it will be written. */
-function refusalWithoutTerminal(open: PendingNeed[], writes: boolean, flags: string): string {
+function refusalWithoutTerminal(core: Core, open: PendingNeed[], writes: boolean): string {
   const exact = open.find((need) => need.exact);
   if (exact) return `Refused: ${describeAccess([exact])} ${ASKED_ANYWAY} ${exact.why}.`;
   const next = open
     .filter(({ kind }) => writes && kind === "read")
     .map((need) => ({ ...need, kind: "write" as const }));
-  const moreFlags = next.length
-    ? flagsOf([...open, ...next], open.length > MAX_NAMED_NEEDS)
-    : shortFlagsOf(open, flags);
-  return `Refused: requires ${describeAccess(open, MAX_NAMED_NEEDS)}; run again with ${moreFlags}.`;
+  const flags = flagsFor(core, [...open, ...next]);
+  const remedy = flags ? `run again with ${flags}` : "only a yes at the prompt allows it";
+  return `Refused: requires ${describeAccess(open, MAX_NAMED_NEEDS)}; ${remedy}.`;
 }
 
 /** Each once. */
@@ -430,8 +404,6 @@ function ruleForAlways({ options, options: { root } }: Core, { kind, name }: Pen
     ...(wide ? { name: "." } : { name, exact: true }),
   };
 }
-const needOf = ({ name, why, isUnlistable, exact }: PendingNeed): Need =>
-  isUnlistable ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
 const ASKED_ANYWAY = "is asked for even where all is allowed, and there is no terminal to ask on:";
 
 /** Calls that run at the same time ask one after the other. */

@@ -49,10 +49,11 @@ const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {
  * The rules of flags and settings, and those kept for this folder. Answers are added as they come.
  */
 export function initialRules(where: PathScope): Rule[] {
-  const { root, home, allow, deny, settings } = where;
+  const { root, home, allow, named, deny, settings } = where;
   const givenRules = [
     ...toRules("deny", "flag", deny),
     ...toRules("allow", "flag", allow),
+    ...toRules("allow", "flag", named),
     ...words<Verdict | "only">("only deny ask allow").flatMap((verb) =>
       toRules(verb, "settings", settings.permissions?.[verb]),
     ),

@@ -1,7 +1,7 @@
 // The options of an instance, as the flags of the command line name them.
 import fs from "node:fs";
 import path from "node:path";
-import { type Io, KINDS, type Rules } from "../contract.ts";
+import { type Io, KINDS, type Kind, type Rules } from "../contract.ts";
 import { loadPrompts } from "../conversation/system-prompt.ts";
 import { repositoryAround } from "../gate/sensitive-paths.ts";
 import { projectExtras } from "../gate/trust.ts";
@@ -93,8 +93,21 @@ export async function optionsFromFlags(
     prompt: !has("no-prompt"),
     dry: has("dry-run"),
     allow: rules("allow"),
+    named: namedBesideAll(),
     deny: rules("deny"),
   };
+
+  /** A flag without a list covers less than one that names, for instance, a file elsewhere. */
+  function namedBesideAll(): Rules {
+    const lists = KINDS.map((kind) => [kind, allValues(cli, `allow-${kind}`)] as const);
+    const isAll = (kind: Kind) =>
+      has("allow-all") || cli.values.get(`allow-${kind}`)?.includes(true);
+    return Object.fromEntries(
+      lists
+        .filter(([kind, names]) => names.length && isAll(kind))
+        .map(([kind, names]) => [kind, names.flatMap((list) => list.split(",").filter(Boolean))]),
+    );
+  }
 
   function rules(verb: "allow" | "deny"): Rules {
     const flagRules: Rules = {};

@@ -2,7 +2,7 @@
 // denial of its host counts.
 import { closeSync, constants, openSync } from "node:fs";
 import path from "node:path";
-import type { Zz } from "zz";
+import type { Fault, Zz } from "zz";
 import {
   errnoSentence,
   fault,
@@ -29,9 +29,10 @@ export async function load(zz: Zz, source: string): Promise<Attachment> {
       source === "-" ? "the pipe" : path.basename(source.replace(/[?#].*$/, "")) || source;
     return attachmentOf(name, media);
   } catch (error) {
-    const { exit, message } = error as { exit?: number; message: string };
+    const { exit, kind, message } = error as Fault;
     if (exit) throw error;
-    throw refuse(errnoSentence(error) || message);
+    const failed = refuse(errnoSentence(error) || message);
+    throw kind ? fault(failed.message, { kind }) : failed;
   }
 }
 
@@ -110,19 +111,31 @@ async function fromUrl(zz: Zz, source: string): Promise<Uint8Array> {
       });
     return next(request);
   });
+  try {
+    return await download(zz, source);
+  } catch (error) {
+    const { exit, kind = "network", status = 0, message } = error as Fault;
+    // what was named may be wrong, or too large; what a server or the way there does is not
+    const isNamed = exit || error instanceof TooLarge || (status >= 400 && status < 500);
+    throw isNamed ? Object.assign(error as Fault, { kind: undefined }) : fault(message, { kind });
+  }
+}
+
+async function download(zz: Zz, source: string): Promise<Uint8Array> {
   const answer = await zz.fetch(source, {
     signal: AbortSignal.any([zz.signal, zz.io.clock.limit(FETCH_LIMIT_MS)]),
   });
   if (Number(answer.headers.get("content-length") ?? 0) > MAX_MEDIA_BYTES)
-    throw new Error(tooLarge());
+    throw new TooLarge(tooLarge());
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of answer.body) {
     pieces.push(piece);
     size += piece.length;
-    if (size > MAX_MEDIA_BYTES) throw new Error(tooLarge());
+    if (size > MAX_MEDIA_BYTES) throw new TooLarge(tooLarge());
   }
   return Buffer.concat(pieces);
 }
 
+class TooLarge extends Error {}
 const tooLarge = (): string => `it has more than ${MAX_MEDIA_BYTES / MB} MB. Make it smaller.`;

@@ -3,7 +3,7 @@
 import type { Job, Queue } from "bullmq";
 import type { Cluster, Redis } from "ioredis";
 import type { Ctx, OpenedRedis } from "zz";
-import { usage } from "zz/text";
+import { fault, usage } from "zz/text";
 import { type JobData, keysOf } from "./job.ts";
 
 export type Client = Redis | Cluster;
@@ -56,7 +56,8 @@ export function connection(opened: OpenedRedis, { prefix, days }: Config, ctx: C
           const sentence = sentenceOf(error as Error);
           if (!sentence) throw error;
           const mayPass = sentence.passes || /^(OOM|MISCONF)/.test((error as Error).message);
-          if (!mayPass || performance.now() > until) throw usage(sentence.text);
+          if (!mayPass) throw usage(sentence.text);
+          if (performance.now() > until) throw fault(sentence.text, { kind: "network" });
           once(sentence.text);
           await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
         }

@@ -1,7 +1,7 @@
 // A connection for other plugins (the service `redis`): checked once, then it comes back by itself
 // whenever the server does.
 import type { OpenedRedis } from "zz";
-import { usage } from "zz/text";
+import { fault, usage } from "zz/text";
 import { type Connecting, connect, factsOf, inTime, refusalOf, refuseOld } from "./server.ts";
 
 const MAX_PAUSE_MS = 2_000; // before another try to connect
@@ -43,7 +43,9 @@ export async function openClient(
       sentenceOf,
     };
   } catch (error) {
-    throw usage(sentenceOf(error as Error)?.text ?? (error as Error).message);
+    const sentence = sentenceOf(error as Error);
+    if (sentence?.passes) throw fault(sentence.text, { kind: "network" });
+    throw usage(sentence?.text ?? (error as Error).message);
   } finally {
     first.disconnect();
   }

@@ -73,8 +73,9 @@ export async function openTelegram(
 export const isRevoked = (error: unknown): boolean =>
   error instanceof GrammyError && error.error_code === 401;
 export const revoked = (): Error =>
-  usage(
+  fault(
     "Cannot go on: Telegram refuses the token. zz --keys set telegram keeps another; what waits is answered then.",
+    { kind: "key" },
   );
 
 /** Whether an edit failed since the message has this text already. */

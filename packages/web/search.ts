@@ -1,6 +1,6 @@
 // Searches the web with Brave, Tavily or the person's own SearXNG.
 import type { Zz } from "zz";
-import { fault, oneLine, usage } from "zz/text";
+import { fault, oneLine } from "zz/text";
 import type { Config } from "./index.ts";
 
 export interface Hit {
@@ -81,8 +81,8 @@ export async function search(
       );
     const { status } = error as { status?: number };
     if (status === 401 || (status === 403 && engine !== "searxng"))
-      throw usage(`Cannot search: ${engine} refused the key. Check it.`);
-    if (status === 403) throw usage(`Cannot search: ${address.host} refused.${FORMAT}`);
+      throw fault(`Cannot search: ${engine} refused the key. Check it.`, { kind: "key" });
+    if (status === 403) throw fault(`Cannot search: ${address.host} refused.${FORMAT}`);
     throw error;
   }
 }

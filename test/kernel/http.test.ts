@@ -1,5 +1,5 @@
 // Requests of providers, against servers on loopback: what comes, what goes where, how it ends.
-import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { subscribe } from "node:diagnostics_channel";
 import { writeFileSync } from "node:fs";
 import {
@@ -221,6 +221,47 @@ test("An address that moves for ever is given up with a sentence", async () => {
   const url = await serve((_, response) => response.writeHead(302, { location: "/again" }).end());
   await rejects(sendHttp(url), /it redirects without end/);
 });
+
+const SERVERS_OWN: [what: string, answering: Answering, says: RegExp][] = [
+  ...["gzip", "deflate", "br", "zstd"].map((name): [string, Answering, RegExp] => [
+    `an answer damaged in ${name}`,
+    (_, response) => response.setHeader("content-encoding", name).end("plain words, no more"),
+    /^Cannot unpack what /,
+  ]),
+  [
+    "an answer packed in an unknown way",
+    (_, response) => response.setHeader("content-encoding", "gzip, rar").end("x"),
+    /^Cannot read what .* packed in a way that zz cannot unpack/,
+  ],
+  [
+    "an endless way round",
+    (_, response) => response.writeHead(307, { location: "/v1/chat/completions" }).end(),
+    /it redirects without end/,
+  ],
+  [
+    "a way to another protocol",
+    (_, response) => response.writeHead(303, { location: "ftp://127.0.0.1/x" }).end(),
+    /it has moved to 'ftp:\/\/127\.0\.0\.1\/x', neither http nor https/,
+  ],
+  [
+    "another protocol",
+    (_, response) => response.writeHead(101, { connection: "upgrade", upgrade: "foo" }).end("\r\n"),
+    /wants a protocol other than HTTP/,
+  ],
+  ["an answer that breaks off", (_, { socket }) => void socket!.destroy(), /connection was closed/],
+  ["a page", (_, response) => response.end("<html><title>Log in</title></html>"), /./],
+  ["nothing", (_, response) => response.end(), /./],
+  ["an error of its own", (_, response) => response.writeHead(500).end("{}"), /answered 500/],
+];
+for (const [what, answering, says] of SERVERS_OWN)
+  test(`What a server does is no mistake of the person's: ${what} ends with exit code 1`, async () => {
+    const url = `${await serve(answering)}/v1`;
+    const asks = ["--once", "-m", "openai/m", "--base-url", url, "--key", "x", "--json", "hi"];
+    const { code, stdout, stderr } = await zz(place(), asks);
+    const { kind, message = "" } = JSON.parse(stdout);
+    deepEqual([code, kind === "network" || kind === "provider"], [1, true], `${stdout}${stderr}`);
+    match(message, says);
+  });
 
 test("A connection that was kept and is closed by then is made anew", async () => {
   let asked = 0;

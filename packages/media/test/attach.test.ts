@@ -132,9 +132,19 @@ const endless: RequestListener = (_, response) => {
   more();
 };
 const gone: RequestListener = (_, response) => void response.writeHead(404).end();
+const damaged: RequestListener = (_, response) =>
+  void response.writeHead(200, { "content-encoding": "gzip" }).end("no gzip at all");
+const cut: RequestListener = (_, response) => {
+  response.writeHead(200, { "content-length": 1_000 }).write(PNG);
+  setImmediate(() => response.destroy());
+};
+const failing: RequestListener = (_, response) => void response.writeHead(503).end();
 const WEB: [what: string, listener: RequestListener, code: number, why: RegExp, args?: string[]][] =
   [
     ["what is not there", gone, 2, /answered 404/],
+    ["what comes damaged", damaged, 1, /Cannot attach .*Cannot unpack what/],
+    ["what breaks off", cut, 1, /Cannot attach .*broke off/],
+    ["a server that fails", failing, 1, /answered 503/],
     ["what never ends", endless, 2, /it has more than 32 MB\. Make it smaller\./],
     [
       "a host that is denied",

@@ -184,13 +184,13 @@ test("What cannot be decoded is told to the model", async (t) => {
   match(seen, /^Cannot show 'photo\.jpg': it is damaged\. open_file opens it/);
 });
 
-test("Sixels are the image: decoded again, they have its colour", async () => {
+test("Sixels say the size of the scaled image, and the palette in percent", async () => {
   const { value } = await decodeImage(red(100, 50), {
     type: "image/png",
     room: [50, 400],
     mostPixels: 5_000,
   });
-  match(value, /^\x1bP0;1;q"1;1;50;25#0;2;78;16;31/); // in percent
+  match(value, /^\x1bP0;1;q"1;1;50;25#0;2;0;0;0#1;2;0;0;20/);
 });
 
 test("Ctrl+C ends an image that takes long to decode, and what decodes it", async (t) => {
@@ -245,3 +245,50 @@ test("An image that holds control characters is drawn as base64 alone", async (t
   deepEqual(more, []);
   doesNotMatch(zz.raw(), /\x1b\]0;owned/);
 });
+
+/** The colour of each pixel that sixels draw, by their grammar alone. */
+function pixelsOf(sixels: string): Map<string, string> {
+  const [palette, pixels] = [new Map<string, string>(), new Map<string, string>()];
+  let [x, y, colour] = [0, 0, ""];
+  const piece = /#(\d+)(?:;2;([\d;]+))?|(?:!(\d+))?([?-~])|\$|-/g;
+  for (const [text, number, rgb, times = "1", sixel] of sixels
+    .slice(sixels.indexOf("#"))
+    .matchAll(piece)) {
+    if (number) colour = number;
+    if (rgb) palette.set(number!, rgb);
+    if (text === "$" || text === "-") x = 0;
+    if (text === "-") y += 6;
+    for (let n = 0; sixel && n < Number(times); n++, x++)
+      for (let row = 0; row < 6; row++)
+        if ((sixel.charCodeAt(0) - 63) & (1 << row)) pixels.set(`${x},${y + row}`, colour);
+  }
+  return new Map([...pixels].map(([place, number]) => [place, palette.get(number)!]));
+}
+
+const DRAWN: [what: string, colour: (x: number, y: number) => number[]][] = [
+  ["two halves", (x) => (x < 32 ? [255, 0, 0] : [0, 0, 255])],
+  ["one colour", () => [20, 200, 120]],
+  ["a gradient", (x, y) => [x * 4, y * 4, 255 - x * 4]],
+  ["stripes", (_, y) => (y % 16 < 8 ? [0, 0, 0] : [255, 255, 255])],
+  ["black and white", (x, y) => ((x ^ y) & 8 ? [0, 0, 0] : [255, 255, 255])],
+];
+for (const [what, colour] of DRAWN)
+  test(`Sixels of ${what} have the colours of the picture in each square of eight pixels`, async () => {
+    const image = new pngjs.PNG({ width: 64, height: 64 });
+    for (let i = 0; i < 64 * 64; i++)
+      image.data.set([...colour(i % 64, Math.floor(i / 64)), 255], i * 4);
+    const how = { type: "image/png", room: [64, 64] as [number, number], mostPixels: 10_000 };
+    const { value } = (await decodeImage(pngjs.PNG.sync.write(image), how)) as { value: string };
+    const pixels = pixelsOf(value);
+    const mean = (look: (x: number, y: number) => number[], left: number, top: number) =>
+      [0, 1, 2].map((part) => {
+        const values = Array.from({ length: 64 }, (_, i) => look(left + (i % 8), top + (i >> 3)));
+        return values.reduce((sum, value) => sum + value[part]!, 0) / 64;
+      });
+    const drawn = (x: number, y: number) =>
+      (pixels.get(`${x},${y}`) ?? "0;0;0").split(";").map((percent) => Number(percent) * 2.55);
+    for (let left = 0; left < 64; left += 8)
+      for (let top = 0; top < 64; top += 8)
+        for (const [part, value] of mean(drawn, left, top).entries())
+          ok(Math.abs(value - mean(colour, left, top)[part]!) < 16, `${what} at ${left},${top}`);
+  });

@@ -293,7 +293,7 @@ describe("a server", () => {
     const queue = { cluster: true };
     const asking = ["-m", "openai/m", "--queue", cluster.url, "--each-line", "Say."];
     const early = await zz(place({}, { queue, redis: { seconds: 1 } }), asking, { input });
-    equal(early.code, 2);
+    equal(early.code, 1);
     match(
       early.stderr,
       /Cannot use the queue \S+: its cluster (did not answer in 1 s|is in a fail)/,

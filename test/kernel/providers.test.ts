@@ -188,7 +188,11 @@ describe("What is not a key is refused before any request", { concurrency: 4 }, 
       const inSettings = await asks(work({ key }), once);
       const onLine = await asks(work({}), [...once, "--key", key]);
       const kept = await asks(work({}), once, { kept: { work: key } });
-      for (const [ran, source] of [[inSettings, "the settings"], [onLine, "--key"], [kept, "keys.json"]] as const) {
+      for (const [ran, source] of [
+        [inSettings, "the settings"],
+        [onLine, "--key"],
+        [kept, "keys.json"],
+      ] as const) {
         equal(ran.code, 2, ran.stderr);
         match(ran.stderr, NOT_ONE(source));
         equal(ran.fake.requests.length, 0);
@@ -198,7 +202,10 @@ describe("What is not a key is refused before any request", { concurrency: 4 }, 
 
   test("in a variable, as a token of Telegram's has to look, and blanks around it do no harm", async () => {
     const rows: [token: string, says: RegExp][] = [
-      ["123:AA\nX: 1", /^Cannot use the key of 'telegram': what TELEGRAM_BOT_TOKEN has is not one\./],
+      [
+        "123:AA\nX: 1",
+        /^Cannot use the key of 'telegram': what TELEGRAM_BOT_TOKEN has is not one\./,
+      ],
       ["123:AA/../x", /^Cannot use the key of 'telegram'/],
       ["123:AA?x=1", /^Cannot use the key of 'telegram'/],
       ["sk-of-another", /^Cannot use the key of 'telegram'/],

@@ -239,6 +239,8 @@ function settleQuestion({ questions }: Tab, name: string, answer: string): void 
   const question = questions.get(name);
   if (!question) return;
   const chosen = question.options.find(({ id }) => id === answer);
+  // the button goes: the keyboard stays in the page
+  if (question.row.contains(document.activeElement)) byId("words").focus();
   question.row.replaceChildren(element("p", `Answered: ${chosen?.name ?? answer}`));
   question.box.classList.add("settled");
 }

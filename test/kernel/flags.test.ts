@@ -82,6 +82,8 @@ for (const [word, known, near] of [
   ["caled", ["failed", "called"], "called"],
   ["quit", ["exit"], "exit"],
   ["banana", flagNames, undefined],
+  ["pexxxxsion", ["permission"], "permission"],
+  ["prmsxsnnnn", ["permission"], undefined],
 ] as const)
   test(`nearest() finds ${near ?? "nothing"} for ${show(word)}`, () =>
     equal(nearest(word, known), near));

@@ -1,7 +1,9 @@
 // project.scope: what counts as the project where zz is started in a part of a repository.
 import { deepEqual, equal, match } from "node:assert/strict";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { whyNotProject } from "../../kernel/gate/sensitive-paths.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
 const REPOSITORY = { project: { scope: "repository" } };
@@ -54,3 +56,11 @@ describe("In a part of a repository", () => {
     equal(ran.code, 1, ran.stderr);
   });
 });
+
+test("what is no ordinary project is named by what it is", () =>
+  deepEqual(["/", homedir(), "/home", join(homedir(), "project")].map(whyNotProject), [
+    "the whole disk",
+    "a home directory",
+    "a folder with home directories in it",
+    undefined,
+  ]));

@@ -29,7 +29,7 @@ const SECRET = `.aws/credentials § .docker/config.json § keys.json § env.json
   secring.gpg § my-private-key.asc § Server.PEM § store.jks § .dev.vars § gha-creds-12ab.json
   .age-key.txt § .yarnrc.yml § .secrets/x § secrets/db.txt § env.prod § deploy_key
   prod-sa-key.json § NuGet.Config § conf/Secrets/in/pw § .age_key § staging-env § env-qa
-  .env.local~ § #.env# § .#.env § .env.swp § .server.pem.swp § id_rsa.1 § server.pem.bak.2
+  .env.local~ § .id_rsa.swp § #.env# § .#.env § .env.swp § .server.pem.swp § id_rsa.1 § server.pem.bak.2
   id_rsa copy
   .env. § .env  § .env::$DATA § server.pem:stream § a\\.env § \uff0eenv § .\u200cenv
   \u212aeys.json § HEAD:.env § lib:.env § prod.env § x/.docker/config.json § y/.kube/config

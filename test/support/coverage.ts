@@ -1,4 +1,4 @@
-// Which lines of the product each test file runs, in its own process and in every process that it
+// Which places of the product each test file runs, in its own process and in every process that it
 // starts. Each file is run once, alone.
 import { globSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -8,13 +8,13 @@ import type { Copy } from "./copy.ts";
 export interface Covered {
   passes: boolean;
   ms: number;
-  /** By file: which lines ran. */
-  lines: Record<string, number[]>;
+  /** By file: a 1 for each character that ran. */
+  ran: Map<string, Uint8Array>;
 }
 type Range = { startOffset: number; endOffset: number; count: number };
 type Scripts = { result: { url: string; functions: { ranges: Range[] }[] }[] };
 
-const PRODUCT = /^(zz\.ts|(kernel|sdk|plugins)\/.*\.ts)$/;
+const PRODUCT = /^(zz\.ts|(kernel|sdk|plugins|packages)\/.*\.ts)$/;
 
 export async function coverage(tests: string[], copies: Copy[]): Promise<Map<string, Covered>> {
   const all = new Map<string, Covered>();
@@ -36,14 +36,10 @@ async function measure(test: string, copy: Copy): Promise<Covered> {
   const to = join(copy.tmp, "coverage");
   const { outcome, ms } = await copy.run(test, { env: { NODE_V8_COVERAGE: to }, toTheEnd: true });
   const ran = new Map<string, Uint8Array>();
-  const texts = new Map<string, string>();
   for (const name of globSync("*.json", { cwd: to }))
     addScripts(readFileSync(join(to, name), "utf8"));
   rmSync(to, { recursive: true, force: true });
-  const lines = Object.fromEntries(
-    [...ran].map(([file, marks]) => [file, linesOf(texts.get(file)!, marks)]),
-  );
-  return { passes: outcome === "passed", ms, lines };
+  return { passes: outcome === "passed", ms, ran };
 
   function addScripts(json: string): void {
     const base = pathToFileURL(`${copy.root}/`).href;
@@ -52,8 +48,8 @@ async function measure(test: string, copy: Copy): Promise<Covered> {
         ? decodeURIComponent(url.slice(base.length)).replace(/\?.*/, "")
         : "";
       if (!PRODUCT.test(file)) continue;
-      if (!texts.has(file)) texts.set(file, readFileSync(join(copy.root, file), "utf8"));
-      const marks = ran.get(file) ?? new Uint8Array(texts.get(file)!.length);
+      const marks =
+        ran.get(file) ?? new Uint8Array(readFileSync(join(copy.root, file), "utf8").length);
       ran.set(file, marks);
       const ranges = functions.flatMap((one) => one.ranges);
       addRanges(marks, ranges);
@@ -72,12 +68,22 @@ function addRanges(marks: Uint8Array, ranges: Range[]): void {
   for (const [i, mark] of here.entries()) marks[i]! |= mark;
 }
 
-function linesOf(text: string, marks: Uint8Array): number[] {
-  let start = 0;
-  return text.split("\n").flatMap((line, i) => {
-    const from = start + line.length - line.trimStart().length;
-    const ran = marks.subarray(from, start + line.trimEnd().length).includes(1);
-    start += line.length + 1;
-    return ran ? [i + 1] : [];
-  });
+/** The share of a folder's lines that some test ran, in per cent. */
+export function shareOfLines(folder: string, root: string, tests: Iterable<Covered>): number {
+  let [ranLines, allLines] = [0, 0];
+  const measured = [...tests];
+  for (const file of globSync(`${folder}/**/*.ts`, { cwd: root })) {
+    let start = 0;
+    for (const line of readFileSync(join(root, file), "utf8").split("\n")) {
+      const [from, to] = [
+        start + line.length - line.trimStart().length,
+        start + line.trimEnd().length,
+      ];
+      start += line.length + 1;
+      if (!line.trim()) continue;
+      allLines++;
+      if (measured.some(({ ran }) => ran.get(file)?.subarray(from, to).includes(1))) ranLines++;
+    }
+  }
+  return (100 * ranLines) / allLines;
 }

@@ -177,17 +177,16 @@ function withContext({ file, line, kind, start, end, becomes }: Candidate, text:
   return { file, line, kind, before, was, after, becomes };
 }
 
-type Mutated = { text: string; line: number };
+type Mutated = { text: string; start: number };
 /**
- * The text with the mutant in it, and in which line it is now; undefined if what it changes is not
+ * The text with the mutant in it, and where it is now; undefined if what it changes is not
  * there any more.
  */
 export function mutate(text: string, { before, was, after, becomes }: Mutant): Mutated | undefined {
   const inContext = placeOfOnly(text, before + was + after);
   const start = inContext === undefined ? placeOfOnly(text, was) : inContext + before.length;
   if (start === undefined) return undefined;
-  const head = text.slice(0, start);
-  return { text: head + becomes + text.slice(start + was.length), line: head.split("\n").length };
+  return { text: text.slice(0, start) + becomes + text.slice(start + was.length), start };
 }
 
 function placeOfOnly(text: string, part: string): number | undefined {

@@ -11,7 +11,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, matchesGlob } from "node:path";
 import { parseArgs } from "node:util";
 import { type Copy, copyOf } from "./copy.ts";
-import { type Covered, coverage } from "./coverage.ts";
+import { type Covered, coverage, shareOfLines } from "./coverage.ts";
 import { type Mutant, makeMutants, mutate } from "./mutant-list.ts";
 import { testFiles } from "./suites.ts";
 
@@ -60,6 +60,8 @@ async function runAll(): Promise<void> {
   const all = await coverage(testsToRun(), copies);
   for (const [test, { passes }] of all)
     if (!passes) console.log(`Left out, since it fails without a mutant: ${test}`);
+  const share = shareOfLines("kernel", ROOT, all.values());
+  console.log(`Tests run ${share.toFixed(1)} % of the lines of kernel/.`);
   const results = new Map<Mutant, Result>();
   const left = [...mutants];
   await Promise.all(
@@ -86,8 +88,8 @@ async function resultOf(mutant: Mutant, copy: Copy, all: Map<string, Covered>): 
   const text = readFileSync(join(ROOT, mutant.file), "utf8");
   const mutated = mutate(text, mutant);
   if (!mutated) return { verdict: "not found" };
-  const covers = ({ passes, lines }: Covered) =>
-    passes && lines[mutant.file]?.includes(mutated.line);
+  const covers = ({ passes, ran }: Covered) =>
+    passes && ran.get(mutant.file)?.[mutated.start] === 1;
   const nearest = [...all]
     .filter(([, covered]) => covers(covered))
     .map(([test, { ms }]) => ({ test, ms, distance: distance(test, mutant.file) }))

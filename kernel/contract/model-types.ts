@@ -19,7 +19,8 @@ export interface Provider {
   // used for --base-url alone; used if no other answers; listed only with a key or URL; no source
   // of models at all, but what a plugin has a key for, which /keys keeps
   role?: "default" | "fallback" | "named" | "service";
-  key?: { variable: string }; // the environment variable of its key, which comes as endpoint.key
+  // the environment variable of its key, which comes as endpoint.key; pattern: all of a key fits it
+  key?: { variable: string; pattern?: string };
   url?: { variable: string }; // the same for its URL
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
   // one of them

@@ -1,6 +1,13 @@
 // Choosing a model, and what is known about it.
 
-import type { Endpoint, Model, Provider, Saved, Settings } from "../contract.ts";
+import type {
+  Endpoint,
+  Model,
+  Provider,
+  Saved,
+  Secret as SecretValue,
+  Settings,
+} from "../contract.ts";
 import { type Core, type LiveChat, NO_MODEL_ID, registeredValues } from "../instance.ts";
 import { allProviders, ownSettings } from "../settings/providers.ts";
 import { sourcesOf } from "../settings/settings-files.ts";
@@ -10,7 +17,14 @@ import { clockOf } from "../text/clock.ts";
 import { PROVIDER_TIMEOUT_MS } from "../text/deadlines.ts";
 import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
-import { errorMessage, makeSecret, Secret, sealSecrets, sealUrl } from "../text/secrets.ts";
+import {
+  errorMessage,
+  makeSecret,
+  revealSecret,
+  Secret,
+  sealSecrets,
+  sealUrl,
+} from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 
@@ -127,12 +141,14 @@ export function endpointOf(core: Core, provider: string): Endpoint {
   const isMeant = meant === provider; // else the flags are for another provider
   const variable = (of?: { variable: string }) => of && core.io.env[of.variable];
   const url = (isMeant && options.baseUrl) || set?.url || variable(from?.url);
-  const key =
-    (isMeant && options.key) ||
-    set?.key ||
-    variable(from?.key) ||
-    (command && commandKey(core, provider, command, seconds)) ||
-    set?.kept;
+  const [keySource, key] =
+    [
+      ["--key", isMeant && options.key] as const,
+      ["the settings", set?.key] as const,
+      [from?.key?.variable ?? "", variable(from?.key)] as const,
+      ["key_command", command && commandKey(core, provider, command, seconds)] as const,
+      ["keys.json", set?.kept] as const,
+    ].find(([, given]) => given) ?? [];
   const otherFields = Object.keys(more).length
     ? { own: sealSecrets("", more) as Record<string, unknown> }
     : {};
@@ -142,9 +158,27 @@ export function endpointOf(core: Core, provider: string): Endpoint {
   return {
     ...aliased,
     ...(url && { url: sealUrl(url) }),
-    ...(key && { key: typeof key === "string" ? makeSecret(key) : key }),
+    ...(key && {
+      key: checkedKey({ provider, source: keySource!, pattern: from?.key?.pattern }, key),
+    }),
     ...otherFields,
   };
+}
+
+/** On its first use, and so before any request, what is not a key is refused. */
+function checkedKey(
+  { provider, source, pattern }: { provider: string; source: string; pattern?: string | undefined },
+  given: string | SecretValue,
+): Secret {
+  const secret = typeof given === "string" ? makeSecret(given) : given;
+  const keys = new RegExp(`^(?:${pattern ?? "[\\x21-\\x7e]+"})$`);
+  return new Secret(() => {
+    const key = String(revealSecret(secret)).trim();
+    if (keys.test(key)) return key;
+    throw usage(
+      `Cannot use the key of '${provider}': what ${source} has is not one. A key is one word in one line. Copy it again, and keep it with zz --keys set ${provider}.`,
+    );
+  });
 }
 
 // by command and limit: it runs once, when its key is first needed

@@ -73,6 +73,10 @@ export async function fetchWithRedirects(
   if (!/^https?:$/.test(location.protocol))
     throw usage(`Cannot reach '${hide(sealUrl(url))}': neither http nor https. Check the address.`);
   const again = (error: NodeJS.ErrnoException & { stale?: boolean }) => {
+    if (/^ERR_INVALID_(CHAR|HTTP_TOKEN)$/.test(codeOf(error)))
+      throw usage(
+        `Cannot ask '${location.host}': a header has a character that none may have (${hide(error.message)}). Correct it where it is set.`,
+      );
     if (!error.stale || signal?.aborted)
       throw signal?.aborted ? error : Object.assign(error, { host: location.host });
     return connect(location, request); // the server had closed the kept connection

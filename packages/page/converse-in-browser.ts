@@ -37,7 +37,7 @@ export const CONVERSING = [
   answerRow,
   settleQuestion,
   sendMessage,
-  readPictures,
+  readFiles,
   setBusy,
   setState,
   byId,
@@ -239,6 +239,8 @@ function settleQuestion({ questions }: Tab, name: string, answer: string): void 
   const question = questions.get(name);
   if (!question) return;
   const chosen = question.options.find(({ id }) => id === answer);
+  // the button goes: the keyboard stays in the page
+  if (question.row.contains(document.activeElement)) byId("words").focus();
   question.row.replaceChildren(element("p", `Answered: ${chosen?.name ?? answer}`));
   question.box.classList.add("settled");
 }
@@ -248,25 +250,28 @@ function settleQuestion({ questions }: Tab, name: string, answer: string): void 
 async function sendMessage(tab: Tab): Promise<void> {
   const text = byId("words").value;
   if (!text.trim()) return;
-  const attachments = await readPictures();
+  const attachments = await readFiles();
   await callServer(tab, "POST", `/chats/${tab.chat}/messages`, { text, attachments });
   byId("words").value = "";
   byId("files").value = "";
 }
 
-function readPictures(): Promise<object[]> {
+async function readFiles(): Promise<object[]> {
   const files: any[] = [...byId("files").files];
-  return Promise.all(
-    files.map(
-      (file) =>
-        new Promise<object>((done, failed) => {
-          const reader = new FileReader();
-          reader.onload = () => done({ type: file.type, base64: reader.result.split(",")[1] });
-          reader.onerror = () => failed(new Error(`Cannot read '${file.name}'.`));
-          reader.readAsDataURL(file);
-        }),
-    ),
-  );
+  const megabytes = files.reduce((sum, { size }) => sum + size, 0) / 1_000_000;
+  if (megabytes > 20)
+    throw new Error(
+      `Cannot send these files: they have ${Math.ceil(megabytes)} MB, and 20 are the most. Put them where zz runs, and say where.`,
+    );
+  const read = (file: any) =>
+    new Promise<object>((done, failed) => {
+      const reader = new FileReader();
+      const base64 = () => reader.result.slice(reader.result.indexOf(",") + 1);
+      reader.onload = () => done({ type: file.type, name: file.name, base64: base64() });
+      reader.onerror = () => failed(new Error(`Cannot read '${file.name}'.`));
+      reader.readAsDataURL(file);
+    });
+  return Promise.all(files.map(read));
 }
 
 function setBusy(busy: boolean): void {

@@ -49,7 +49,18 @@ function draw(event: ConversationEvent): ChatEvent {
 function drawQuestion(event: ConversationEvent & { type: "question" }): ChatEvent {
   const { shown, options, ...question } = event;
   if (!options.length) return { ...question, html: markdownToHtml(event.text) };
-  return { ...question, options, html: htmlOfAll(shown) };
+  return {
+    ...question,
+    options,
+    html: htmlOfAll(shown.flatMap((part) => withoutTitle(part, event))),
+  };
+}
+
+/** The title stands above it already. */
+function withoutTitle(part: Shown, { text: title }: ConversationEvent): Shown[] {
+  if (part.type !== "text" || !part.text.startsWith(title)) return [part];
+  const text = part.text.slice(title.length).trim();
+  return text ? [{ type: "text", text }] : [];
 }
 
 const htmlOfAll = (shown: readonly Shown[]): string => shown.map(htmlOfShown).join("");

@@ -24,7 +24,7 @@ export function livePage(): { html: string; policy: string } {
     '<textarea id="words" rows="3"></textarea>',
     '<div class="tools"><button id="send">Send</button>',
     '<button type="button" id="stop" disabled>Stop</button>',
-    '<label>Pictures <input type="file" id="files" accept="image/*" multiple></label>',
+    '<label>Files, 20 MB at most <input type="file" id="files" multiple></label>',
     '<output id="state" aria-live="polite"></output></div></form>',
     `<script>${script}</script></body></html>`,
   ].join("\n");

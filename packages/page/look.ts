@@ -64,6 +64,8 @@ ins.line{background:var(--add)}del.line{background:var(--cut)}
 .settled{border-color:var(--line)}
 #say{position:sticky;bottom:0;background:var(--back);padding:.5rem 0}
 #say textarea{width:100%}
+body:has(#say){padding-bottom:0}
+article>div>:last-child{margin-bottom:0}
 #talk .folded{margin:.3rem 0}
 @media(max-width:40rem){body{padding:0 .6rem 3rem}.line{grid-template-columns:2.4em 1em 1fr}}
 @media print{.tools,nav{display:none}article{content-visibility:visible}}

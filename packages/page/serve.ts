@@ -2,8 +2,9 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Conversation, ConversationEvent, Conversations, Ctx, Zz } from "zz";
-import { fault, sentenceOf, usage } from "zz/text";
+import path from "node:path";
+import type { Conversation, ConversationEvent, Conversations, Ctx, SentAlong, Zz } from "zz";
+import { fault, makeFolder, sentenceOf, usage, writeWhole } from "zz/text";
 import { drawEvent } from "./draw-event.ts";
 import { livePage } from "./live-page.ts";
 
@@ -11,12 +12,13 @@ interface Server {
   chats: Conversations;
   ctx: Ctx;
   zz: Zz;
+  folder: string;
   token: string;
   port: number;
 }
 type Exchange = { request: IncomingMessage; response: ServerResponse };
 
-type Attachment = { type: string; base64: string };
+type Attachment = { type: string; base64: string; name?: string };
 
 /** Why a request cannot be done, and the status that says so. */
 const refusal = (status: number, sentence: string): Error => fault(sentence, { status });
@@ -38,9 +40,20 @@ export async function serve(zz: Zz, ctx: Ctx, port: number): Promise<void> {
     server.listen(port, HOST, listening);
   });
   const flags = process.argv.slice(2).filter((word) => !/^--serve(=|$)/.test(word));
-  const chats = await conversations.start(ctx, { name: "zz page", flags });
+  const folder = path.join(ctx.about.home, "page-files"); // of files that browsers send
+  const chats = await conversations.start(ctx, {
+    name: "zz page",
+    flags: [...flags, `--allow-read=${folder}`],
+  });
   const token = randomBytes(24).toString("base64url");
-  const state: Server = { chats, ctx, zz, token, port: (server.address() as AddressInfo).port };
+  const state: Server = {
+    chats,
+    ctx,
+    zz,
+    folder,
+    token,
+    port: (server.address() as AddressInfo).port,
+  };
   server.on("request", (request, response) => void handle(state, { request, response }));
   ctx.note(`zz is at http://${HOST}:${state.port}/#${token}\nCtrl+C ends it.`);
   const stopped = new Promise<void>((resolve) =>
@@ -100,7 +113,7 @@ async function route(state: Server, exchange: Exchange, pathname: string): Promi
   const chat = await chats.open(id);
   if (doing === "GET events") return streamEvents(exchange, chat);
   const body = request.method === "POST" ? await bodyOf(request) : {};
-  if (doing === "POST messages") chat.send(textIn(body), { images: attachmentsIn(body) });
+  if (doing === "POST messages") chat.send(textIn(body), alongIn(body, state.folder));
   else if (doing === "POST stop") await chat.stop();
   else if (doing === "POST model") await chat.use(String(body.model));
   else if (doing === "POST questions") chat.answer(name, String(body.hash), String(body.answer));
@@ -161,13 +174,33 @@ function textIn({ text }: Record<string, unknown>): string {
   throw refusal(400, "Cannot send nothing: give a 'text'.");
 }
 
-function attachmentsIn({ attachments = [] }: Record<string, unknown>): Attachment[] {
+const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
+
+/** Pictures are for the model to see; other files are kept, and it reads them where they are. */
+function alongIn({ attachments = [] }: Record<string, unknown>, folder: string): SentAlong {
   const isAttachment = (value: unknown): value is Attachment => {
-    const { type, base64 } = Object(value) as Partial<Attachment>;
-    return typeof base64 === "string" && /^image\/(png|jpeg|gif|webp)$/.test(type ?? "");
+    const { type = "", base64, name } = Object(value) as Partial<Attachment>;
+    if (typeof base64 !== "string" || typeof type !== "string") return false;
+    return PICTURE.test(type) || (typeof name === "string" && name !== "");
   };
-  if (Array.isArray(attachments) && attachments.every(isAttachment)) return attachments;
-  throw refusal(400, "Cannot attach this: only pictures, each with 'type' and 'base64'.");
+  if (!Array.isArray(attachments) || !attachments.every(isAttachment))
+    throw refusal(
+      400,
+      "Cannot attach this: a picture has 'type' and 'base64', another file 'name' and 'base64'.",
+    );
+  const isPicture = ({ type }: Attachment) => PICTURE.test(type);
+  return {
+    images: attachments.filter(isPicture),
+    files: attachments.filter((one) => !isPicture(one)).map((file) => keepFile(folder, file)),
+  };
+}
+
+function keepFile(folder: string, { name = "", base64 }: Attachment): string {
+  const safeName = name.replace(/[^\p{L}\p{N}._ -]+/gu, "_").replace(/^[. ]+/, "_");
+  const file = path.join(folder, randomBytes(6).toString("hex"), safeName.slice(-100));
+  makeFolder(path.dirname(file), 0o700);
+  writeWhole(file, Buffer.from(base64, "base64") as never, 0o600);
+  return file;
 }
 
 const HEADERS = {

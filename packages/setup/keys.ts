@@ -134,10 +134,6 @@ export async function keysFlag(zz: Zz, words: string[], ctx: Ctx): Promise<Resul
     : await fromStdin(zz);
   const key = typed.trim();
   if (!key) throw usage(`Cannot keep a key for '${provider}': none was given. Write ${WAYS}.`);
-  if (!/^[\x21-\x7e]{4,4096}$/.test(key))
-    throw usage(
-      `Cannot keep a key for '${provider}': what was given is not a key, which is one word. Check where it is from.`,
-    );
   return { text: await keepKey(zz, provider, key, ctx) };
 }
 
@@ -163,6 +159,10 @@ async function whyUnknown(provider: string, ctx: Ctx): Promise<string | undefine
 }
 
 async function keepKey(zz: Zz, provider: string, key: string, ctx: Ctx): Promise<string> {
+  if (!/^[\x21-\x7e]{4,4096}$/.test(key))
+    throw usage(
+      `Cannot keep a key for '${provider}': what was given is not a key, which is one word. Check where it is from.`,
+    );
   await ctx.settings.set(`providers.${provider}.key`, zz.secret(key));
   const before = keyFrom(provider, ctx).split(", then ")[0];
   const hidden = before === KEYS ? "" : ` The one in ${before} goes before it.`;

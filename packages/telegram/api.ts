@@ -11,11 +11,14 @@ export { GrammyError, InputFile };
 
 const DEFAULT_ROOT = "https://api.telegram.org";
 const LONGEST_WAIT_S = 30;
+const ANSWER_MS = 30_000; // then a call that has no answer is made again
+const TELL_MS = 2_000; // then the person hears that it has none
 
 export interface Telegram {
   raw: RawApi; // waits as long as Telegram says, and for the network
   hasty: RawApi; // fails instead: for what may be left out
   me: { id: number; username: string };
+  moved: (from: number, to: number) => void; // called when a group has become another chat
   isOfficial: boolean; // else a server of the person's own, which may allow larger files
   download(file: string): Promise<Uint8Array>;
 }
@@ -25,6 +28,7 @@ export async function openTelegram(
   zz: Zz<any>,
   { key, url = DEFAULT_ROOT }: { key?: Secret | undefined; url?: string | undefined },
   signal: AbortSignal,
+  note: (text: string) => void,
 ): Promise<Telegram> {
   if (!key)
     throw usage(
@@ -33,15 +37,34 @@ export async function openTelegram(
   const apiRoot = url.replace(/\/+$/, "");
   const options = { apiRoot, fetch: fetchBy(zz) as unknown as typeof fetch };
   let pausedUntil = 0;
-  const now = () => zz.io.clock.now();
+  const { clock } = zz.io;
+  const now = () => clock.now();
+  const outage = new Outage(new URL(apiRoot).host, note);
   const patient = new Api(String(key), options);
-  patient.config.use(async (call, method, payload, given) => {
-    for (let failures = 0; ; failures++) {
-      const answer = await call(method, payload, given).catch((error) => networkFailure(error));
-      const wait = answer.ok ? 0 : secondsToWait(answer, failures);
-      if (answer.ok || !wait || signal.aborted || given?.aborted) return answer;
-      pausedUntil = Math.max(pausedUntil, now() + wait * 1_000);
-      await zz.io.clock.sleep(wait * 1_000, signal);
+  patient.config.use(async (call, method, given, signalGiven) => {
+    const uploads = /Document|Media/.test(method); // takes its time
+    const pollMs = (Object(given).timeout ?? 0) * 1_000; // of getUpdates
+    let payload = given;
+    let isFlood = false;
+    const tell = () => uploads || isFlood || outage.tell();
+    const cancel = clock.timer(TELL_MS + pollMs, tell, { background: true });
+    try {
+      for (let failures = 0; ; failures++) {
+        const limits = uploads ? [] : [clock.limit(ANSWER_MS + pollMs)];
+        const stop = AbortSignal.any([...limits, ...(signalGiven ? [signalGiven as never] : [])]);
+        const answer = await call(method, payload, stop as never).catch(networkFailure);
+        if (answer.ok) outage.end();
+        if (answer.ok || signal.aborted || signalGiven?.aborted) return answer;
+        const followed = follow(payload, answer, () => telegram.moved);
+        const wait = secondsToWait(answer, failures);
+        if (!followed && !wait) return answer;
+        payload = followed ?? payload;
+        isFlood = answer.error_code === 429;
+        pausedUntil = Math.max(pausedUntil, now() + wait * 1_000);
+        await clock.sleep(wait * 1_000, signal);
+      }
+    } finally {
+      cancel();
     }
   });
   const hasty = new Api(String(key), options);
@@ -52,13 +75,11 @@ export async function openTelegram(
       pausedUntil = now() + answer.parameters.retry_after * 1_000;
     return answer;
   });
-  const me = await patient.getMe().catch((error) => {
-    throw isRevoked(error) ? revoked() : error;
-  });
-  return {
+  const telegram: Telegram = {
     raw: patient.raw,
     hasty: hasty.raw,
-    me: { id: me.id, username: me.username },
+    me: { id: 0, username: "" },
+    moved: () => {},
     isOfficial: apiRoot === DEFAULT_ROOT,
     async download(file) {
       const { file_path: path } = await patient.getFile(file);
@@ -68,10 +89,50 @@ export async function openTelegram(
       return Buffer.concat(pieces);
     },
   };
+  telegram.me = await patient.getMe().catch((error) => {
+    throw isRevoked(error) ? revoked() : error;
+  });
+  return telegram;
 }
 
+/** The same for where the group is now. A message keeps its number nowhere. */
+function follow<P>(payload: P, { parameters }: ApiError, moved: () => Telegram["moved"]) {
+  const to = parameters?.migrate_to_chat_id;
+  const { chat_id: from, message_id } = Object(payload);
+  if (!to || from === to) return undefined;
+  moved()(Number(from), to);
+  const { reply_parameters: _, message_thread_id: __, ...others } = Object(payload);
+  return message_id === undefined ? ({ ...others, chat_id: to } as P) : undefined;
+}
+
+/** Says once that there is no answer, and once that there is one again. */
+class Outage {
+  readonly #host: string;
+  readonly #note: (text: string) => void;
+  #isTold = false;
+
+  constructor(host: string, note: (text: string) => void) {
+    this.#host = host;
+    this.#note = note;
+  }
+
+  tell(): void {
+    if (this.#isTold) return;
+    this.#isTold = true;
+    this.#note(`'${this.#host}' does not answer. zz tries again until it does.`);
+  }
+
+  end(): void {
+    if (!this.#isTold) return;
+    this.#isTold = false;
+    this.#note(`'${this.#host}' answers again.`);
+  }
+}
+
+/** Telegram says 404 to what does not even look like a token of its own. */
 export const isRevoked = (error: unknown): boolean =>
-  error instanceof GrammyError && error.error_code === 401;
+  error instanceof GrammyError &&
+  (error.error_code === 401 || (error.error_code === 404 && error.method === "getMe"));
 export const revoked = (): Error =>
   fault(
     "Cannot go on: Telegram refuses the token. zz --keys set telegram keeps another; what waits is answered then.",
@@ -84,7 +145,9 @@ export const isUnchanged = (error: unknown): boolean =>
 export const isUnparsed = (error: unknown): boolean =>
   descriptionOf(error).includes("can't parse entities");
 export const isMessageGone = (error: unknown): boolean =>
-  /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/.test(descriptionOf(error));
+  /message to edit not found|message can't be edited|MESSAGE_ID_INVALID|upgraded to a supergroup/.test(
+    descriptionOf(error),
+  );
 /** Nothing reaches this chat any more: the bot was blocked, or the chat is gone. */
 export const isChatGone = (error: unknown): boolean =>
   error instanceof GrammyError &&

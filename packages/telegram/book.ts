@@ -17,6 +17,7 @@ export interface Pending {
   edited?: number; // how many of its parts stand in their messages
   files?: Record<string, number>; // files that were sent, by their call: the messages
   sent?: string[]; // calls whose files are in their messages
+  sending?: number; // a message is sent whose number is not known yet: it comes after this one
 }
 interface ChatEntry {
   title: string;
@@ -28,6 +29,7 @@ export interface Kept {
   people: Record<string, string>; // names, by the id of Telegram
   chats: Record<string, ChatEntry>; // by the chat's id, and the topic's
   seen: number[];
+  moved: Record<string, string>; // chats that have become others, by their old ids
 }
 
 export class Book {
@@ -54,13 +56,19 @@ export class Book {
     return this.#kept;
   }
 
+  /** Where the chat with this key is now. */
+  current(key: string): string {
+    const to = this.#kept.moved[key.split(":")[0]!];
+    return to === undefined ? key : this.current(to);
+  }
+
   chat(key: string): Readonly<ChatEntry> | undefined {
-    return this.#kept.chats[key];
+    return this.#kept.chats[this.current(key)];
   }
 
   changeChat(key: string, act: (chat: ChatEntry) => void): void {
     this.change(({ chats }) => {
-      const chat = chats[key];
+      const chat = chats[this.current(key)];
       if (chat) act(chat);
     });
   }
@@ -81,6 +89,6 @@ function parsed(text: string): Kept {
   try {
     kept = Object(JSON.parse(text));
   } catch {} // there is none yet
-  const { people = {}, chats = {}, seen = [] } = kept;
-  return { people, chats, seen };
+  const { people = {}, chats = {}, seen = [], moved = {} } = kept;
+  return { people, chats, seen, moved };
 }

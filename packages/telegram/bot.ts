@@ -15,6 +15,7 @@ import {
 } from "./api.ts";
 import { Book, type Kept } from "./book.ts";
 import { wordsIn } from "./incoming.ts";
+import { moveChat, moveIn, pairedAsText, removeChat } from "./pairing.ts";
 import { answerByWords, lockOf, press as pressElsewhere } from "./phone.ts";
 import { Chat } from "./phone-chat.ts";
 import { closeQuestion, NO_WORDS, type Standing, sendQuestion, tokenOf } from "./questions.ts";
@@ -29,6 +30,8 @@ const COMMANDS = [
   { command: "model", description: "the model that answers" },
   { command: "undo", description: "take back the last change to files" },
   { command: "stop", description: "stop what is under way" },
+  { command: "who", description: "list who is paired" },
+  { command: "leave", description: "end the pairing of this chat" },
 ];
 
 export async function runBot(zz: Zz<{ minutes: number }>, ctx: Ctx): Promise<void> {
@@ -38,7 +41,7 @@ export async function runBot(zz: Zz<{ minutes: number }>, ctx: Ctx): Promise<voi
       "Cannot converse by Telegram: the plugin 'acp' is off. /plugins on acp turns it on.",
     );
   const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
-  const telegram = await openTelegram(zz, endpoint, ctx.signal);
+  const telegram = await openTelegram(zz, endpoint, ctx.signal, ctx.note);
   const remedy = "End it, or type /phone off there";
   makeFolder(ctx.about.home, 0o700);
   zz.defer(acquireLock(lockOf(ctx.about.home), "Cannot listen to Telegram", remedy));
@@ -73,6 +76,9 @@ export class Bot {
     this.folder = folder;
     this.conversations = conversations;
     this.book = new Book(ctx);
+    telegram.moved = (from, to) => {
+      this.book.change((kept) => void this.#move(kept, from, to));
+    };
   }
 
   /** Ends it all: what waits is answered at the next start. */
@@ -146,6 +152,7 @@ export class Bot {
         if (act) atOnce.push(act);
       }
     });
+    for (const key of this.#chats.keys()) if (!this.book.chat(key)) this.#drop(key);
     for (const act of atOnce) void act().catch((error) => this.#afterwards(error));
     for (const key of Object.keys(this.book.kept.chats)) this.#chat(key).work();
   }
@@ -164,12 +171,19 @@ export class Bot {
         : undefined;
     const said = message ?? edited;
     if (!said) return undefined;
+    const move = moveIn(said);
+    if (move) return this.#move(kept, ...move);
     if (this.#pairs(said)) return this.#pair(kept, said);
     if (!this.#isPaired(kept, said, said.from?.id) || !this.#isForBot(said)) return undefined;
     const key = keyOf(said);
     if (edited) return this.#takeEdited(kept, edited);
     const words = wordsIn(said, this.telegram.me.username);
     if (/^\/stop$/.test(words)) return () => this.#chat(key).stop();
+    if (words === "/who") return () => this.#tell(said, pairedAsText(this.book.kept));
+    if (words === "/leave") {
+      removeChat(kept, `${said.chat.id}`);
+      return () => this.#tell(said, "This chat is not paired any more. zz reads nothing here.");
+    }
     if (answerByWords(this.ctx.about.home, said)) return false;
     const asked = this.#questionFor(key, said);
     if (asked && words) return async () => this.#answerInWords(asked, words);
@@ -187,9 +201,13 @@ export class Bot {
       if (!parts.length) return false;
     }
     const text = "This was answered as it was before. Send it again to ask again.";
-    const reply_parameters = { message_id: edited.message_id };
-    return () =>
-      this.telegram.raw.sendMessage({ ...addressOf(keyOf(edited)), text, reply_parameters });
+    return () => this.#tell(edited, text);
+  }
+
+  #tell(to: Message, text: string): Promise<unknown> {
+    const { message_id } = to;
+    const reply_parameters = { message_id, allow_sending_without_reply: true };
+    return this.telegram.raw.sendMessage({ ...addressOf(keyOf(to)), text, reply_parameters });
   }
 
   /** In a group: what mentions the bot, or replies to it. */
@@ -218,6 +236,33 @@ export class Bot {
       Buffer.from(words.replace(/[^\x21-\x7e]/g, "?")),
       Buffer.from(this.#code),
     );
+  }
+
+  /** Ends what is under way in a chat that is not paired any more. */
+  #drop(key: string): void {
+    void this.#chats
+      .get(key)
+      ?.end()
+      .catch((error) => this.#afterwards(error));
+    this.#chats.delete(key);
+    for (const standing of this.#standing.values()) if (standing.key === key) standing.refuse();
+  }
+
+  /** A group has become another chat: all goes on there. Undefined: it is no paired one. */
+  #move(kept: Kept, from: number, to: number): false | undefined {
+    if (!moveChat(kept, from, to)) return undefined;
+    for (const [key, chat] of [...this.#chats])
+      if (key.split(":")[0] === `${from}`) {
+        this.#chats.delete(key);
+        this.#chats.set(`${to}`, chat);
+        chat.moved();
+      }
+    for (const standing of this.#standing.values())
+      if (standing.key.split(":")[0] === `${from}`) {
+        standing.key = `${to}`;
+        void this.#send(standing).catch((error) => this.#afterwards(error));
+      }
+    return false;
   }
 
   #pair(kept: Kept, message: Message): () => Promise<unknown> {
@@ -267,10 +312,22 @@ export class Bot {
     };
     const { minutes } = this.zz.config;
     const cancelExpiry = this.zz.io.clock.timer(minutes * 60_000, refuse);
-    const sent = sendQuestion(this.telegram, addressOf(key), question, this.ctx.root);
-    const standing: Standing = { key, question, sent, cancelExpiry, answer, refuse };
+    const standing: Standing = {
+      key: this.book.current(key),
+      question,
+      cancelExpiry,
+      answer,
+      refuse,
+    };
     this.#standing.set(tokenOf(question), standing);
-    const message = await sent;
+    await this.#send(standing);
+  }
+
+  async #send(standing: Standing): Promise<void> {
+    const { key, question } = standing;
+    delete standing.message;
+    standing.sent = sendQuestion(this.telegram, addressOf(key), question, this.ctx.root);
+    const message = await standing.sent;
     standing.message = message;
     this.book.changeChat(key, ({ questions }) => void questions.push(message.message));
   }
@@ -339,6 +396,7 @@ export class Bot {
 
   async #close({ key, sent }: Standing, outcome: string): Promise<void> {
     const message = await sent;
+    if (!message) return;
     await closeQuestion(this.telegram, addressOf(key), message, outcome);
     this.#forgetQuestion(key, message.message);
   }

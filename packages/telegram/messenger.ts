@@ -10,7 +10,7 @@ import { addressOf, fill, sendEmpty } from "./say.ts";
 export async function sendMessage(zz: Zz<any>, to: string, text: string, ctx: Ctx): Promise<void> {
   const keys = keysOf(new Book(ctx), to);
   const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
-  const telegram = await openTelegram(zz, endpoint, ctx.signal);
+  const telegram = await openTelegram(zz, endpoint, ctx.signal, ctx.note);
   for (const key of keys)
     for (const part of partsOf(text)) {
       const address = addressOf(key);

@@ -6,7 +6,8 @@ import type { Pending } from "./book.ts";
 import type { Bot } from "./bot.ts";
 import { readMessages, wordsIn } from "./incoming.ts";
 import { partsOf } from "./markdown.ts";
-import { type Address, addressOf, fill, Progress, sendEmpty } from "./say.ts";
+import { forgetMessages } from "./pairing.ts";
+import { type Address, addressOf, fill, Progress, sendKept } from "./say.ts";
 import { sendFiles } from "./send-files.ts";
 
 const GO_ON =
@@ -19,14 +20,13 @@ const MAX_PARTS = 10; // of an answer; what is longer is a file, too
 export class Chat {
   readonly #bot: Bot;
   readonly #key: string;
-  readonly #address: Address;
   #conversation: Conversation | undefined;
   #isWorking = false;
+  #current: Pending | undefined; // which is answered now
 
   constructor(bot: Bot, key: string) {
     this.#bot = bot;
     this.#key = key;
-    this.#address = addressOf(key);
   }
 
   /** Answers what waits, unless that is under way. */
@@ -59,6 +59,10 @@ export class Chat {
     }
   }
 
+  get #address(): Address {
+    return addressOf(this.#bot.book.current(this.#key));
+  }
+
   get #title(): string {
     return this.#bot.book.chat(this.#key)?.title ?? this.#key;
   }
@@ -86,11 +90,13 @@ export class Chat {
   }
 
   async #answer(pending: Pending): Promise<void> {
-    const { telegram } = this.#bot;
+    const { telegram, book } = this.#bot;
+    this.#current = pending;
+    const change = (act: (waiting: Pending) => void) => this.#change(pending, act);
     if (!pending.parts.length) {
       const answers = pending.messages[0]!.message_id;
-      const id = await sendEmpty(telegram, this.#address, answers);
-      this.#change(pending, ({ parts }) => void parts.push(id));
+      const keep = ({ parts }: Pending, id: number) => void parts.push(id);
+      await sendKept(telegram, this.#address, pending, change, { keep, answers });
     }
     if (pending.answer === undefined) {
       const answer = await this.#answerTo(pending).catch((error) => {
@@ -101,7 +107,19 @@ export class Chat {
         waiting.answer = answer;
       });
     }
-    await this.#deliver(pending);
+    book.change(() => {}); // another zz may have ended the pairing
+    if (book.chat(this.#key)) await this.#deliver(pending);
+  }
+
+  /** The group is another chat now. */
+  moved(): void {
+    if (this.#current) forgetMessages(this.#current);
+  }
+
+  /** It is not paired any more. */
+  async end(): Promise<void> {
+    await this.#conversation?.stop();
+    await this.#conversation?.close();
   }
 
   async #answerTo(pending: Pending): Promise<string> {
@@ -188,8 +206,9 @@ export class Chat {
     for (let index = pending.edited ?? 0; index < parts.length; index++) {
       for (;;) {
         if (pending.parts[index] === undefined) {
-          const id = await sendEmpty(telegram, this.#address);
-          this.#change(pending, (waiting) => void (waiting.parts[index] = id));
+          const keep = ({ parts }: Pending, id: number) => void (parts[index] = id);
+          const change = (act: (waiting: Pending) => void) => this.#change(pending, act);
+          await sendKept(telegram, this.#address, pending, change, { keep });
         }
         if (await fill(telegram, this.#address, pending.parts[index]!, parts[index]!)) break;
         this.#change(pending, (waiting) => void (waiting.parts.length = index));
@@ -205,7 +224,8 @@ export class Chat {
 
 const HELP =
   "Say what is to be done; pictures and files may come along.\n\n" +
-  "/new begins a new conversation, /model changes the model, /undo takes back the last change, /stop stops.";
+  "/new begins a new conversation, /model changes the model, /undo takes back the last change, /stop stops. " +
+  "/who lists who is paired, /leave ends the pairing of this chat.";
 
 /** What came after the person's last message. */
 function sinceLastMessage(events: readonly ConversationEvent[]): readonly ConversationEvent[] {

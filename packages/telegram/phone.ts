@@ -19,6 +19,7 @@ import {
 import { privateKeys } from "./messenger.ts";
 import { closeQuestion, type Question, sendQuestion, tokenOf } from "./questions.ts";
 import { addressOf } from "./say.ts";
+import { fileOf } from "./send-files.ts";
 
 const LOOK_MS = 300;
 const POLL_S = 25;
@@ -66,6 +67,12 @@ export class Phone implements AnswerPlace {
     const outcome = answer ? `→ ${nameOf(answer)}` : `→ ${nameOf(signal.reason)} (at the terminal)`;
     void closeQuestion(this.#telegram, address, sent, outcome).catch(() => {}); // it counted
     return answer ? { answer, from: FROM } : undefined;
+  }
+
+  async sendFiles(files: readonly string[]): Promise<void> {
+    const address = addressOf(this.#key);
+    for (const file of files)
+      await this.#telegram.raw.sendDocument({ ...address, document: fileOf({ path: file }) });
   }
 
   #giveReason() {
@@ -180,6 +187,6 @@ export async function openPhone(
         : "Cannot ask on the phone: no chat is paired. zz --telegram shows the code that pairs one.",
     );
   const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
-  const telegram = await openTelegram(zz, endpoint, stop.signal);
+  const telegram = await openTelegram(zz, endpoint, stop.signal, ctx.note);
   return { phone: new Phone(zz, ctx, telegram, key, stop), title: titleOf(key) };
 }

@@ -23,7 +23,7 @@ export interface Standing {
   key: string; // of the chat
   question: Question;
   message?: SentQuestion; // a press may come before it is known
-  sent: Promise<SentQuestion>;
+  sent?: Promise<SentQuestion>;
   cancelExpiry(): void;
   refuse(): void; // answers no, for nobody
   answer(option: string): void; // throws if another answer was first

@@ -1,6 +1,7 @@
 // Puts texts into messages. A message is sent empty first and its id kept, and only then filled: an
 // edit that is made twice says nothing twice.
 import { descriptionOf, isMessageGone, isUnchanged, isUnparsed, type Telegram } from "./api.ts";
+import type { Pending } from "./book.ts";
 import type { Part } from "./markdown.ts";
 
 /** Where a message goes. */
@@ -30,6 +31,60 @@ export async function sendEmpty(
   const message = { ...address, text: EMPTY, disable_notification: true, ...reply };
   const { message_id: id } = await raw.sendMessage(message);
   return id;
+}
+
+/**
+ * Sends an empty message for `pending`, which keeps its number by `keep`. Where zz was killed in
+ * between, the one that was sent then is taken away first.
+ */
+export async function sendKept(
+  telegram: Telegram,
+  address: Address,
+  pending: Pending,
+  change: (act: (pending: Pending) => void) => void,
+  { keep, answers }: { keep(pending: Pending, id: number): void; answers?: number },
+): Promise<number> {
+  const { sending } = pending;
+  if (sending === undefined)
+    change((waiting) => {
+      waiting.sending = lastKnown(pending);
+    });
+  const id = await sendEmpty(telegram, address, answers);
+  if (sending !== undefined) await removeStray(telegram, address, sending, id);
+  change((waiting) => {
+    delete waiting.sending;
+    keep(waiting, id);
+  });
+  return id;
+}
+
+const lastKnown = ({ messages, parts, files = {} }: Pending): number =>
+  Math.max(
+    ...messages.map(({ message_id }) => message_id),
+    ...parts,
+    ...Object.values(files).flatMap((id) => id ?? []),
+  );
+
+const MAX_LOOKED_AT = 20;
+
+/** A message can only be read by forwarding it: the first empty one of the bot's is the stray. */
+async function removeStray(
+  { raw, me }: Telegram,
+  { chat_id }: Address,
+  after: number,
+  before: number,
+): Promise<void> {
+  const end = Math.min(before, after + MAX_LOOKED_AT);
+  for (let message_id = after + 1; message_id < end; message_id++) {
+    const copy = { chat_id, from_chat_id: chat_id, message_id, disable_notification: true };
+    const seen = await raw.forwardMessage(copy).catch((error) => descriptionOf(error));
+    if (typeof seen === "string") continue; // there is none with this number
+    const { forward_origin: origin, text } = seen;
+    const isStray = text === EMPTY && origin?.type === "user" && origin.sender_user.id === me.id;
+    for (const id of isStray ? [seen.message_id, message_id] : [seen.message_id])
+      await raw.deleteMessage({ chat_id, message_id: id }).catch((error) => descriptionOf(error));
+    if (isStray) return;
+  }
 }
 
 /** False: the message is gone. */

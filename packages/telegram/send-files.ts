@@ -6,7 +6,7 @@ import { InputFile, isChatGone, isMessageGone, isRevoked } from "./api.ts";
 import type { Pending } from "./book.ts";
 import type { Bot } from "./bot.ts";
 import { MAX_UPLOAD_BYTES } from "./limits.ts";
-import { addressOf, sendEmpty } from "./say.ts";
+import { addressOf, sendKept } from "./say.ts";
 
 type Sent = { path: string } | { file: InputFile; name: string };
 
@@ -38,18 +38,22 @@ export async function sendFiles(
   for (const [index, sent] of files.entries()) {
     const name = `${call} ${index}`;
     if (pending.sent?.includes(name)) continue;
-    let id = pending.files?.[name];
-    if (id === undefined) {
-      id = await sendEmpty(telegram, address);
-      const made = id;
-      change((waiting) => {
+    const send = async (): Promise<void> => {
+      const keep = (waiting: Pending, made: number) => {
         waiting.files = { ...waiting.files, [name]: made };
-      });
-    }
+      };
+      const message_id =
+        pending.files?.[name] ?? (await sendKept(telegram, address, pending, change, { keep }));
+      const { chat_id } = addressOf(bot.book.current(key));
+      const media = { type: "document" as const, media: fileOf(sent) };
+      await telegram.raw.editMessageMedia({ chat_id, message_id, media });
+    };
     try {
-      const media = fileOf(sent);
-      const target = { chat_id: address.chat_id, message_id: id };
-      await telegram.raw.editMessageMedia({ ...target, media: { type: "document", media } });
+      await send().catch((error) => {
+        if (!isMessageGone(error)) throw error;
+        change((waiting) => void delete waiting.files?.[name]);
+        return send();
+      });
     } catch (error) {
       if (isRevoked(error) || isChatGone(error)) throw error;
       if (!isMessageGone(error)) ctx.note(sentenceOf(error as Error));
@@ -60,7 +64,7 @@ export async function sendFiles(
   }
 }
 
-function fileOf(sent: Sent): InputFile {
+export function fileOf(sent: Sent): InputFile {
   if ("file" in sent) return sent.file;
   assertFits(sent.path);
   return new InputFile(readFileSync(sent.path), path.basename(sent.path));

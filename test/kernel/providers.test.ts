@@ -165,3 +165,58 @@ describe("a key_command", { concurrency: 4 }, () => {
       deepEqual([stdout, code, fake.requests.length], ["", 2, 0]);
     });
 });
+
+describe("What is not a key is refused before any request", { concurrency: 4 }, () => {
+  const BAD: [what: string, key: string][] = [
+    ["a line break", "sk-one\nX-Evil: 1"],
+    ["a carriage return", "sk-one\rX-Evil: 1"],
+    ["a tab", "sk-one\ttwo"],
+    ["a blank", "sk-one two"],
+    ["an escape", "sk-\u001b[31mone"],
+    ["a backspace", "sk-one\b"],
+    ["a delete", "sk-one\u007ftwo"],
+    ["a control of 8 bits", "sk-one\u009btwo"],
+    ["an accent", "sk-oné"],
+    ["an ellipsis, as a page shortens it", "sk-one…two"],
+    ["a sign that nobody sees", "sk-one\u200btwo"],
+    ["letters of another direction", "sk-\u202eone"],
+  ];
+  const NOT_ONE = (source: string) =>
+    new RegExp(`^Cannot use the key of 'work': what ${source} has is not one\\. A key is one word`);
+  for (const [what, key] of BAD)
+    test(what, async () => {
+      const inSettings = await asks(work({ key }), once);
+      const onLine = await asks(work({}), [...once, "--key", key]);
+      const kept = await asks(work({}), once, { kept: { work: key } });
+      for (const [ran, source] of [
+        [inSettings, "the settings"],
+        [onLine, "--key"],
+        [kept, "keys.json"],
+      ] as const) {
+        equal(ran.code, 2, ran.stderr);
+        match(ran.stderr, NOT_ONE(source));
+        equal(ran.fake.requests.length, 0);
+        doesNotMatch(ran.stderr, /sk-/);
+      }
+    });
+
+  test("in a variable, as a token of Telegram's has to look, and blanks around it do no harm", async () => {
+    const rows: [token: string, says: RegExp][] = [
+      [
+        "123:AA\nX: 1",
+        /^Cannot use the key of 'telegram': what TELEGRAM_BOT_TOKEN has is not one\./,
+      ],
+      ["123:AA/../x", /^Cannot use the key of 'telegram'/],
+      ["123:AA?x=1", /^Cannot use the key of 'telegram'/],
+      ["sk-of-another", /^Cannot use the key of 'telegram'/],
+    ];
+    for (const [token, says] of rows) {
+      const url = "http://127.0.0.1:9";
+      const env = { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_URL: url };
+      const { code, stderr } = await zz(place(), ["--telegram", "-m", "offline"], { env });
+      equal(code, 2, stderr);
+      match(stderr, says);
+    }
+    equal((await asks(work({}), [...once, "--key", ` ${KEY}\n`])).key, `Bearer ${KEY}`);
+  });
+});

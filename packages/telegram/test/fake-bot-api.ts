@@ -46,6 +46,8 @@ export class FakeBotApi {
   around: (called: Called, when: "before" | "after") => unknown = () => {};
   /** How long to wait, in seconds; 0: not at all. */
   flood: (called: Called) => number = () => 0;
+  isSilent = false; // answers nothing at all
+  readonly #moved = new Map<number, number>(); // groups that are supergroups now
   readonly #updates: { update_id: number }[] = [];
   readonly #files = new Map<string, Buffer>();
   readonly #server = createServer((request, response) => void this.#serve(request, response));
@@ -88,6 +90,14 @@ export class FakeBotApi {
 
   edit(message: Record<string, any>, text: string): void {
     this.update({ edited_message: { ...message, text, edit_date: 2 } });
+  }
+
+  /** The group becomes a supergroup. */
+  migrate(from: number, to: number, { isTold = true } = {}): void {
+    this.#moved.set(from, to);
+    const chat = { id: from, type: "group", title: "Team" };
+    const message = { message_id: this.#nextMessage++, date: 1, from: MALLORY, chat };
+    if (isTold) this.update({ message: { ...message, migrate_to_chat_id: to } });
   }
 
   press(shown: Shown, text: string, from: Person = ALICE): string {
@@ -148,6 +158,7 @@ export class FakeBotApi {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece);
     const body = Buffer.concat(pieces);
+    if (this.isSilent) return;
     const [, file] = /^\/file\/bot[^/]+\/(.+)$/.exec(request.url ?? "") ?? [];
     if (file) return void response.end(this.#files.get(file));
     const [, token, method = ""] =
@@ -199,6 +210,11 @@ export class FakeBotApi {
   }
 
   #act({ method, payload }: Called): unknown {
+    const migrate_to_chat_id = this.#moved.get(Number(payload.chat_id));
+    if (migrate_to_chat_id)
+      throw refused(400, "Bad Request: group chat was upgraded to a supergroup chat", {
+        migrate_to_chat_id,
+      });
     switch (method) {
       case "getMe":
         return BOT;
@@ -227,6 +243,10 @@ export class FakeBotApi {
           this.#document(payload[media.media.replace("attach://", "")]),
         );
       }
+      case "forwardMessage":
+        return this.#forward(payload);
+      case "deleteMessage":
+        return this.messages.splice(this.messages.indexOf(this.#find(payload)), 1);
       case "getFile":
         return this.#getFile(payload.file_id);
       default:
@@ -276,6 +296,12 @@ export class FakeBotApi {
     if (payload.parse_mode) shown.markdown = payload.text;
     shown.texts.push(text);
     return asMessage(shown);
+  }
+
+  #forward({ chat_id, from_chat_id, message_id }: Record<string, any>) {
+    const { text, from } = this.#find({ chat_id: from_chat_id, message_id });
+    const sent = this.#send({ chat_id }, text);
+    return { ...sent, forward_origin: { type: "user", sender_user: { id: from }, date: 1 } };
   }
 
   #getFile(id: string) {

@@ -1,5 +1,5 @@
 // The page in a real browser: Chromium without a window.
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -15,6 +15,8 @@ import { serving } from "./serving.ts";
 declare const window: any;
 declare const document: any;
 
+const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const test = needs("chromium");
 let browser: Browser | undefined;
 before(async () => {
@@ -25,9 +27,9 @@ before(async () => {
 after(() => browser?.close());
 
 /** Opens the page of a session with these parts, and keeps what it asks for and what goes wrong. */
-async function open(parts: Parameters<typeof saveSession>[1]) {
+async function open(parts: Parameters<typeof saveSession>[1], title?: string) {
   const where = place();
-  saveSession(where, parts);
+  saveSession(where, parts, title);
   const { stdout } = await zz(where, ["--export", ID, "--page"]);
   const file = join(where.home, "talk.html");
   writeFileSync(file, stdout);
@@ -57,11 +59,30 @@ async function seriousFaults(page: Page): Promise<string[]> {
 }
 
 describe("In a browser, the page", () => {
-  test("does nothing that hostile messages want", async () => {
-    const { page, elsewhere, errors } = await open([
-      ...HOSTILE.map((text) => said("assistant", text)),
-      ...HOSTILE.map((text) => said("user", text)),
-    ]);
+  test("does nothing that a hundred hostile texts want: said, in results, names and titles", async () => {
+    equal(new Set(HOSTILE).size, 100);
+    const [short, long] = [HOSTILE.slice(0, -4), HOSTILE.slice(-4)];
+    const called = short.flatMap((text, index) => {
+      const id = `call ${index}`;
+      const name = "read_file";
+      const calls = [
+        { id, name, args: { path: text } },
+        { id: text, name: text, args: {} },
+      ];
+      return [
+        said("assistant", "", { calls, thinking: text, model: text }),
+        { type: "message" as const, message: { role: "tool" as const, id, name, text } },
+        changed(`/p/${text}`, text, `${text} `),
+      ];
+    });
+    const { page, elsewhere, errors } = await open(
+      [
+        ...[...short, ...long].map((text) => said("assistant", text)),
+        ...[...short, ...long].map((text) => said("user", text)),
+        ...called,
+      ],
+      short.join(" "),
+    );
     await page.click("#fold");
     equal(await page.evaluate(() => window.hacked), undefined);
     deepEqual(elsewhere(), []);
@@ -197,6 +218,34 @@ describe("In a browser, --serve", () => {
       await page.waitForSelector("article.answer strong");
       equal(await page.textContent(".settled .tools"), "Answered: Allow");
     }
+  });
+
+  test("gives files of any kind along, and says what is too large", async () => {
+    const served = await serving([say("Seen.")]);
+    const page = await browser!.newPage();
+    await page.goto(served.url);
+    await page.waitForFunction(() => document.querySelector("#models").options.length > 0);
+    const file = (name: string, mimeType: string, buffer: Buffer) => ({ name, mimeType, buffer });
+    await page.setInputFiles("#files", [file("big.bin", "", Buffer.alloc(21_000_000))]);
+    await page.fill("#words", "look");
+    await page.press("#words", "Enter");
+    await page.waitForFunction(() => /21 MB, and 20 are/.test(document.body.textContent));
+    equal(await page.inputValue("#words"), "look");
+    const names = ["notes.txt", "<img src=x>.pdf", "..", "a b.bin"];
+    await page.setInputFiles("#files", [
+      ...names.map((name) => file(name, "", Buffer.from([0, 1, 255]))),
+      file("dot.png", "image/png", Buffer.from(PIXEL, "base64")),
+      file("empty.txt", "text/plain", Buffer.alloc(0)),
+    ]);
+    await page.press("#words", "Enter");
+    await page.waitForSelector("article.answer");
+    const sent = JSON.stringify(served.model.requests.at(-1)!.body);
+    const paths = [...sent.matchAll(/\/[^"\\\n]*page-files\/\w+\/([^"\\\n]+)/g)];
+    deepEqual(
+      paths.map(([, name]) => name!.replace(/[).\s]+$/, "")).map((name) => name || "_"),
+      ["notes.txt", "_img src_x_.pdf", "_", "a b.bin", "empty.txt"],
+    );
+    match(sent, /data:image\/\w+;base64,iVBORw0KGgo/);
   });
 
   test("does nothing that hostile answers want, and has no fault that axe finds serious", async () => {

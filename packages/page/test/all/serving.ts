@@ -9,6 +9,7 @@ import { waitFor } from "../../../../test/support/wait.ts";
 import type { ChatEvent } from "../../draw-event.ts";
 
 interface Serving {
+  model: Awaited<ReturnType<typeof fakeOpenAI>>;
   where: Place;
   url: string; // with the token
   origin: string;
@@ -101,7 +102,7 @@ export async function serving(
       );
     return { events, sees, close: () => stop.abort() };
   }
-  return { where, url, origin, child, exited, ask, listen };
+  return { model: fake, where, url, origin, child, exited, ask, listen };
 }
 
 /** Begins a conversation and says something. */

@@ -72,6 +72,11 @@ describe("A kill -9", () => {
       const texts = api.messages.map(({ text }) => text);
       equal(texts.filter((text) => /^Written\./.test(text)).length, 1, texts.join("\n"));
       equal(texts.filter((text) => /word999$/.test(text)).length, 1);
+      deepEqual(
+        texts.filter((text) => text === "…"),
+        [],
+        "no message is left empty",
+      );
       equal(readFileSync(join(where.cwd, "a.txt"), "utf8"), "new\n");
       const asked = sessionsIn(where.home)
         .flat()

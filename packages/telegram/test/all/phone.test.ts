@@ -85,6 +85,27 @@ describe("/phone", () => {
     equal(api.messages.filter(({ text }) => /wants to/.test(text)).length, 1);
   });
 
+  test("send_file sends to the phone that is paired, while /phone is on", async (t) => {
+    const send = call(["send_file", { paths: ["report.pdf"] }]);
+    const where = place({ "report.pdf": "%PDF-1.4 report" }, {}, { "telegram.json": PAIRED });
+    const script = [send, say("Sent it."), send, say("Not sent.")];
+    const { api, fake, ...term } = await talk(t, script, where);
+    const offers = () =>
+      /"name":"send_file"/.test(JSON.stringify(fake.requests.at(-1)!.body.tools));
+    term.type("send the report\r");
+    await term.sees("Sent it.");
+    const [sent] = api.messages.filter(({ document }) => document);
+    equal(sent!.chat, ALICE.id);
+    equal(sent!.document!.bytes.toString(), "%PDF-1.4 report");
+    ok(offers());
+    term.type("/phone off\r");
+    await term.sees("Questions are asked here alone.");
+    term.type("send it again\r");
+    await term.sees("Not sent.");
+    ok(!offers());
+    equal(api.messages.filter(({ document }) => document).length, 1);
+  });
+
   test("while zz --telegram runs, that hears the answer", async (t) => {
     const one = await phone([say("Hello.")]);
     const { api, where, ...term } = await talk(

@@ -11,7 +11,7 @@ import { waitFor } from "../../../test/support/wait.ts";
 import type { Options } from "../protocol.ts";
 import { openRedis } from "../store.ts";
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;

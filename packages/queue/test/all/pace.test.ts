@@ -10,9 +10,10 @@ import { sharedPace } from "../../shared-pace.ts";
 const test = needs("redis-server");
 
 for (const seed of SEEDS)
-  test(`workers together never ask faster than the server takes, with chances from ${seed}`, async () => {
+  test(`workers together never ask faster than the server takes, with chances from ${seed}`, async (t) => {
     const redis = await redisServer();
     const client = new Redis(redis.port);
+    t.after(() => client.disconnect());
     let running = 0;
     const paceBy = (clock: Clock) => {
       // the server's time is the test's
@@ -32,5 +33,4 @@ for (const seed of SEEDS)
       return sharedPace(connection as never, clock);
     };
     await neverTooFast(paceBy, seed, () => running > 0);
-    client.disconnect();
   });

@@ -140,9 +140,10 @@ export function finishUnfinished(root: string): void {
   sweepParts(folder);
   // before lockFileOf(): a hash takes node:crypto, whose loading takes 5 ms
   const notes = entriesOf(folder).filter((name) => name.endsWith(UNFINISHED));
-  const isOfRoot = (name: string) =>
-    tryTo(() => JSON.parse(textOf(path.join(folder, name))).root === root);
-  if (!notes.some(isOfRoot)) return;
+  // one that was killed while it wrote the note says nothing of where it was
+  const mayBeOfRoot = (name: string) =>
+    (tryTo(() => JSON.parse(textOf(path.join(folder, name))).root) ?? root) === root;
+  if (!notes.some(mayBeOfRoot)) return;
   const file = lockFileOf(root);
   if (!file) return;
   tryTo(() => {

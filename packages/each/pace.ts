@@ -115,12 +115,12 @@ class ServerCount {
     for (const kind of ["requests", "tokens"] as const) {
       const news = told[kind];
       const allowance = this.limits[kind];
+      if (news) allowance.span = Math.max(allowance.span, news.ms);
       // one that was sent before the limit was whole speaks of what is over
       if (!news || sent[kind] <= allowance.since) continue;
       allowance.limit = news.limit;
       allowance.left = news.left - (this.sent[kind] - sent[kind]);
       allowance.whole = now + news.ms;
-      allowance.span = Math.max(allowance.span, news.ms);
     }
     const span = this.spanAfter(told.requests, now);
     const until = this.counting.get(sent.requests);

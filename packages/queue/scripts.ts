@@ -17,7 +17,9 @@ return redis.call('HGET', KEYS[1], ARGV[1])`;
 // What is left, as answers tell it, is not enough: they come late and out of order, a failure tells
 // nothing, and nobody knows when the server begins to count again. So KEYS[2] has each request of
 // its own until when it may count there: as long as a limit takes to be whole, from its answer on,
-// or from when it must have arrived. Of those there are never more than the limit.
+// or from when it must have arrived. Of those there are never more than the limit. One that failed
+// may have begun what the server counts, and told nothing: until an answer is surely of the first
+// ("sure"), that lasts from the first one sent on ("longest").
 const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -56,7 +58,8 @@ if wait > 0 then return {math.ceil(wait), 0, 0} end
 redis.call('HINCRBY', KEYS[1], 'rleft', -1)
 redis.call('HINCRBY', KEYS[1], 'tleft', 0 - ARGV[1])
 local sent = redis.call('HINCRBY', KEYS[1], 'rsent', 1)
-redis.call('ZADD', KEYS[2], now + ARGV[3] + get('rspan'), sent)
+redis.call('HSETNX', KEYS[1], 'first', now)
+redis.call('ZADD', KEYS[2], now + ARGV[3] + math.max(get('rspan'), get('longest')), sent)
 redis.call('PEXPIRE', KEYS[2], 3600000)
 return {0, sent, redis.call('HINCRBY', KEYS[1], 'tsent', ARGV[1])}`;
 
@@ -70,15 +73,20 @@ if ARGV[2] == '1' then set('known', 1) else set('probe', 0) end
 for i, kind in ipairs({'r', 't'}) do
   local sent, limit, left, ms = unpack(ARGV, i * 4 - 1, i * 4 + 2)
   sent, limit, left, ms = tonumber(sent), tonumber(limit), tonumber(left), tonumber(ms)
+  set(kind .. 'span', math.max(get(kind .. 'span'), ms))
+  if kind == 'r' and limit > 0 then
+    if left >= limit - 1 then set('sure', 1) end
+    set('longest', math.max(get('longest'), now + ms - get('first')))
+  end
   -- One that was sent before the limit was whole speaks of what is over.
   if limit > 0 and sent > get(kind .. 'since') then
     set(kind .. 'limit', limit)
     set(kind .. 'left', left - (get(kind .. 'sent') - sent))
     set(kind .. 'whole', now + ms)
-    set(kind .. 'span', math.max(get(kind .. 'span'), ms))
   end
 end
 local span, counts = get('rspan'), redis.call('ZSCORE', KEYS[2], ARGV[3])
+if get('sure') == 0 then span = math.max(span, get('longest')) end
 if counts and span > 0 then
   redis.call('ZADD', KEYS[2], math.min(tonumber(counts), now + span), ARGV[3])
 end

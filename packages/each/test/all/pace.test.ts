@@ -3,6 +3,6 @@ import { test } from "node:test";
 import { neverTooFast, SEEDS } from "../../../../test/support/paced.ts";
 import { paceOf } from "../../pace.ts";
 
-for (const seed of SEEDS)
-  test(`jobs together never ask faster than the server takes, with chances from ${seed}`, () =>
-    neverTooFast(paceOf, seed));
+for (const chances of SEEDS)
+  test(`jobs together never ask faster than the server takes, with chances ${chances.join(" of ")}`, () =>
+    neverTooFast(paceOf, chances));

@@ -144,7 +144,7 @@ export function endpointOf(core: Core, provider: string): Endpoint {
   const [keySource, key] =
     [
       ["--key", isMeant && options.key] as const,
-      ["the settings", set?.key] as const,
+      ["the setting", set?.key] as const,
       [from?.key?.variable ?? "", variable(from?.key)] as const,
       ["key_command", command && commandKey(core, provider, command, seconds)] as const,
       ["keys.json", set?.kept] as const,
@@ -176,7 +176,7 @@ function checkedKey(
     const key = String(revealSecret(secret)).trim();
     if (keys.test(key)) return key;
     throw usage(
-      `Cannot use the key of '${provider}': what ${source} has is not one. A key is one word in one line. Copy it again, and keep it with zz --keys set ${provider}.`,
+      `Cannot use the key of '${provider}': what ${source} gives is not one. A key is one word in one line. Copy it again, and keep it with zz --keys set ${provider}.`,
     );
   });
 }

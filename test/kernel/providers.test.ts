@@ -182,14 +182,14 @@ describe("What is not a key is refused before any request", { concurrency: 4 }, 
     ["letters of another direction", "sk-\u202eone"],
   ];
   const NOT_ONE = (source: string) =>
-    new RegExp(`^Cannot use the key of 'work': what ${source} has is not one\\. A key is one word`);
+    new RegExp(`^Cannot use the key of 'work': what ${source} gives is not one\\. A key is one word`);
   for (const [what, key] of BAD)
     test(what, async () => {
       const inSettings = await asks(work({ key }), once);
       const onLine = await asks(work({}), [...once, "--key", key]);
       const kept = await asks(work({}), once, { kept: { work: key } });
       for (const [ran, source] of [
-        [inSettings, "the settings"],
+        [inSettings, "the setting"],
         [onLine, "--key"],
         [kept, "keys.json"],
       ] as const) {
@@ -204,7 +204,7 @@ describe("What is not a key is refused before any request", { concurrency: 4 }, 
     const rows: [token: string, says: RegExp][] = [
       [
         "123:AA\nX: 1",
-        /^Cannot use the key of 'telegram': what TELEGRAM_BOT_TOKEN has is not one\./,
+        /^Cannot use the key of 'telegram': what TELEGRAM_BOT_TOKEN gives is not one\./,
       ],
       ["123:AA/../x", /^Cannot use the key of 'telegram'/],
       ["123:AA?x=1", /^Cannot use the key of 'telegram'/],

@@ -182,7 +182,9 @@ describe("What is not a key is refused before any request", { concurrency: 4 }, 
     ["letters of another direction", "sk-\u202eone"],
   ];
   const NOT_ONE = (source: string) =>
-    new RegExp(`^Cannot use the key of 'work': what ${source} gives is not one\\. A key is one word`);
+    new RegExp(
+      `^Cannot use the key of 'work': what ${source} gives is not one\\. A key is one word`,
+    );
   for (const [what, key] of BAD)
     test(what, async () => {
       const inSettings = await asks(work({ key }), once);

@@ -243,7 +243,7 @@ describe("--telegram", () => {
     await waitFor("the request", () => one.model.requests.length);
     one.api.token = "another";
     gate.resolve();
-    equal(await one.exited, 2);
+    equal(await one.exited, 1);
     match(one.said(), /Cannot go on: Telegram refuses the token\. zz --keys set telegram/);
     one.api.token = TOKEN;
     const again = await phone([], { ...one, isPaired: false });

@@ -47,13 +47,9 @@ export default (zz: Zz<Prices>) => {
     },
   });
 
-  let budget: unknown;
-  let isBudgetKnown = false; // the list of all settings is long, and a run asks a thousand times
-  for (const event of ["configured", "reloaded"] as const)
-    zz.on(event, () => void (isBudgetKnown = false));
+  const budgetIn = budgetReader(zz);
   zz.wrap("request", async (request, next, ctx) => {
-    if (!isBudgetKnown) budget = ctx.settings.list().find(({ name }) => name === "budget")?.value;
-    isBudgetKnown = true;
+    const budget = budgetIn(ctx);
     if (typeof budget !== "number" || budget <= 0) return next(request);
     const prices = await pricesFor(ctx, request.model);
     if (!prices[request.model] && !unpriced.has(request.model)) {
@@ -89,6 +85,18 @@ export default (zz: Zz<Prices>) => {
     return { ...fromProviders, ...zz.config };
   }
 };
+/** Looked up again after a change: the list of settings is long, and a run asks a thousand times. */
+function budgetReader(zz: Zz<Prices>): (ctx: Ctx) => unknown {
+  let [budget, isKnown]: [unknown, boolean] = [undefined, false];
+  for (const event of ["configured", "reloaded"] as const)
+    zz.on(event, () => void (isKnown = false));
+  return ({ settings }) => {
+    if (!isKnown) budget = settings.list().find(({ name }) => name === "budget")?.value;
+    isKnown = true;
+    return budget;
+  };
+}
+
 /** Throws unless the person says that the conversation may cost as much again. */
 async function askToGoOn(cost: number, budget: number, ctx: Ctx): Promise<void> {
   const sum = `This conversation cost about $${cost.toFixed(2)}`;

@@ -92,38 +92,38 @@ export async function optionsFromFlags(
     quiet: has("quiet"),
     prompt: !has("no-prompt"),
     dry: has("dry-run"),
-    allow: rules("allow"),
-    named: namedBesideAll(),
-    deny: rules("deny"),
+    allow: rulesOf(cli, "allow"),
+    named: namedBesideAll(cli),
+    deny: rulesOf(cli, "deny"),
   };
+}
 
-  /** A flag without a list covers less than one that names, for instance, a file elsewhere. */
-  function namedBesideAll(): Rules {
-    const lists = KINDS.map((kind) => [kind, allValues(cli, `allow-${kind}`)] as const);
-    const isAll = (kind: Kind) =>
-      has("allow-all") || cli.values.get(`allow-${kind}`)?.includes(true);
-    return Object.fromEntries(
-      lists
-        .filter(([kind, names]) => names.length && isAll(kind))
-        .map(([kind, names]) => [kind, names.flatMap((list) => list.split(",").filter(Boolean))]),
-    );
-  }
+/** A flag without a list covers less than one that names, for instance, a file elsewhere. */
+function namedBesideAll(cli: CommandLine): Rules {
+  const lists = KINDS.map((kind) => [kind, allValues(cli, `allow-${kind}`)] as const);
+  const isAll = (kind: Kind) =>
+    cli.values.has("allow-all") || cli.values.get(`allow-${kind}`)?.includes(true);
+  return Object.fromEntries(
+    lists
+      .filter(([kind, names]) => names.length && isAll(kind))
+      .map(([kind, names]) => [kind, names.flatMap((list) => list.split(",").filter(Boolean))]),
+  );
+}
 
-  function rules(verb: "allow" | "deny"): Rules {
-    const flagRules: Rules = {};
-    for (const needKind of KINDS) {
-      const flagValues = cli.values.get(`${verb}-${needKind}`);
-      if (flagValues?.includes(true)) flagRules[needKind] = true;
-      else if (flagValues)
-        flagRules[needKind] = flagValues.flatMap((list) => String(list).split(",").filter(Boolean));
-      if (Array.isArray(flagRules[needKind]) && !flagRules[needKind].length)
-        throw usage(
-          `Flag --${verb}-${needKind} has an empty list. Name something, or leave out the '='.`,
-        );
-      else if (verb === "allow" && has("allow-all")) flagRules[needKind] = true;
-    }
-    return flagRules;
+function rulesOf(cli: CommandLine, verb: "allow" | "deny"): Rules {
+  const flagRules: Rules = {};
+  for (const needKind of KINDS) {
+    const flagValues = cli.values.get(`${verb}-${needKind}`);
+    if (flagValues?.includes(true)) flagRules[needKind] = true;
+    else if (flagValues)
+      flagRules[needKind] = flagValues.flatMap((list) => String(list).split(",").filter(Boolean));
+    if (Array.isArray(flagRules[needKind]) && !flagRules[needKind].length)
+      throw usage(
+        `Flag --${verb}-${needKind} has an empty list. Name something, or leave out the '='.`,
+      );
+    else if (verb === "allow" && cli.values.has("allow-all")) flagRules[needKind] = true;
   }
+  return flagRules;
 }
 
 /**

@@ -110,8 +110,8 @@ function addGroup(read: Hooks, from: string, event: EventName, group: unknown): 
 }
 
 /**
- * A matcher is a name or a pattern for a whole name. A wrong one fits all that it may mean: what has
- * its names in it where it consists of names, otherwise everything.
+ * A matcher is a name or a pattern for a whole name. A wrong one fits all that it may mean: what
+ * has its names in it where it consists of names, otherwise everything.
  */
 function matcherOf(written: unknown): { matcher: RegExp | undefined; wrong?: string } {
   if (written === "" || written === "*") return { matcher: undefined };

@@ -36,7 +36,7 @@ export async function openTelegram(
     );
   const apiRoot = url.replace(/\/+$/, "");
   const options = { apiRoot, fetch: fetchBy(zz) as unknown as typeof fetch };
-  let pausedUntil = 0;
+  const pause = { until: 0 };
   const { clock } = zz.io;
   const now = () => clock.now();
   const outage = new Outage(new URL(apiRoot).host, note);
@@ -60,39 +60,52 @@ export async function openTelegram(
         if (!followed && !wait) return answer;
         payload = followed ?? payload;
         isFlood = answer.error_code === 429;
-        pausedUntil = Math.max(pausedUntil, now() + wait * 1_000);
+        pause.until = Math.max(pause.until, now() + wait * 1_000);
         await clock.sleep(wait * 1_000, signal);
       }
     } finally {
       cancel();
     }
   });
-  const hasty = new Api(String(key), options);
-  hasty.config.use(async (call, method, payload, given) => {
-    if (now() < pausedUntil) return { ok: false, error_code: 429, description: "later" };
-    const answer = await call(method, payload, given);
-    if (!answer.ok && answer.parameters?.retry_after)
-      pausedUntil = now() + answer.parameters.retry_after * 1_000;
-    return answer;
-  });
   const telegram: Telegram = {
     raw: patient.raw,
-    hasty: hasty.raw,
+    hasty: hastyApi(String(key), options, pause, now).raw,
     me: { id: 0, username: "" },
     moved: () => {},
     isOfficial: apiRoot === DEFAULT_ROOT,
     async download(file) {
       const { file_path: path } = await patient.getFile(file);
-      const answer = await zz.fetch(`${apiRoot}/file/bot${key}/${path}`);
-      const pieces: Uint8Array[] = [];
-      for await (const piece of answer.body) pieces.push(piece);
-      return Buffer.concat(pieces);
+      return bytesAt(zz, `${apiRoot}/file/bot${key}/${path}`);
     },
   };
   telegram.me = await patient.getMe().catch((error) => {
     throw isRevoked(error) ? revoked() : error;
   });
   return telegram;
+}
+
+async function bytesAt(zz: Zz<any>, url: string): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of (await zz.fetch(url)).body) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** Waits for nothing: what it cannot do at once it leaves. */
+function hastyApi(
+  key: string,
+  options: ConstructorParameters<typeof Api>[1],
+  pause: { until: number },
+  now: () => number,
+): Api {
+  const api = new Api(key, options);
+  api.config.use(async (call, method, payload, given) => {
+    if (now() < pause.until) return { ok: false, error_code: 429, description: "later" };
+    const answer = await call(method, payload, given);
+    if (!answer.ok && answer.parameters?.retry_after)
+      pause.until = now() + answer.parameters.retry_after * 1_000;
+    return answer;
+  });
+  return api;
 }
 
 /** The same for where the group is now. A message keeps its number nowhere. */

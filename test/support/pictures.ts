@@ -44,7 +44,7 @@ export const picture = (theme: Theme): Promise<Picture> =>
   take(theme, "conversation", "A conversation at the prompt of zz", SCRIPT, [
     ["what does src/price.ts do?", "subtracts"],
     ["fix it", "Allow?", "adds the prices up"],
-    ["/undo", "Undone"],
+    ["/undo", "Undid"],
   ]);
 
 /**
@@ -54,7 +54,7 @@ export const picture = (theme: Theme): Promise<Picture> =>
 export const commandPicture = (theme: Theme): Promise<Picture> =>
   take(theme, "commands", "Commands on a copy of the project", COMMANDS, [
     ["call total() sumOf() everywhere", "Allow?", "is called"],
-    ["/undo", "Undone"],
+    ["/undo", "Undid"],
   ]);
 
 type Script = Parameters<typeof fakeOpenAI>[0];

@@ -37,12 +37,12 @@ describe("the conversation", () => {
     await say("write it");
     await tells("/back", "1 change to files stays: /undo takes back the last.");
     equal(it.read("a.txt"), "x\n");
-    await tells("/undo", "Undone");
+    await tells("/undo", "Undid");
     await say("write it");
     await tells("/clear", "The conversation starts over.");
     await say("hello");
     deepEqual(sent(), ["hello"]);
-    await tells("/undo", "Undone");
+    await tells("/undo", "Undid");
     equal(it.read("a.txt"), undefined);
     const [saved = []] = sessionsIn(it.home);
     ok(saved.some((line) => line.message?.text === "write it"));
@@ -304,7 +304,7 @@ describe("answers", () => {
     keys.push("y");
     await tells("/save notes/a b.md all", /Wrote notes\/a b\.md \(\d\d characters\)/);
     equal(it.read("notes/a b.md"), "## You\n\none\n\n## zz\n\nTo keep.\n");
-    await tells("/undo 2", "Undone");
+    await tells("/undo 2", "Undid");
     equal(it.read("notes/a b.md"), undefined);
     it.write("../out.md", "mine");
     await tells("/save ../out.md", "Nothing was written.");

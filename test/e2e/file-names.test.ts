@@ -75,6 +75,6 @@ test("No name forges a row: not where changes, results and what was undone are l
     (await zz(where, ["--changes"])).stdout.split("\n").filter((row) => /^ {2}9/.test(row)).length,
     0,
   );
-  match((await zz(where, ["--undo"])).stdout, /^Undid 1 change: [^\n\x1b]*␊[^\n\x1b]*\n$/);
+  match((await zz(where, ["--undo"])).stdout, /^Undid 2 changes: [^\n\x1b]*␊[^\n\x1b]*\n$/);
   equal((await call("list_dir", {})).split("\n").length, 1);
 });

@@ -120,7 +120,7 @@ test("keys.ctrlZ undo: on an empty line it undoes the last change, after asking;
   await term.say("go", /Written\.[\s\S]*›\s*$/);
   for (const [answer, sees] of [
     ["n", /\[y\/N\] n\s+[^\n]*›$/],
-    ["y", /Undone/],
+    ["y", /Undid 1 change/],
   ] as const) {
     equal(existsSync(join(where.cwd, "new.txt")), true);
     await term.hit("\x1a", /Undo “created new\.txt”\? \[y\/N\]\s*$/);

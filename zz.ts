@@ -57,7 +57,7 @@ import {
   offeredTools,
   recordOfCall,
   refuseUnoffered,
-  runCall,
+  runBatch,
 } from "./kernel/plugins/run-call.ts";
 import {
   checkNamedModel,
@@ -323,7 +323,7 @@ function savedReply(turn: Turn, reply: Reply): Message {
   return messageOfReply(reply, answer.model, msOf(turn));
 }
 
-/** Runs a round's calls: those that only read side by side, others one by one; results in order. */
+/** Runs a round's calls: those that only read side by side, others in turn; results in order. */
 async function runCalls(turn: Turn, { calls, text }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enterPhase(core, chat, "planning_tools");
@@ -336,7 +336,7 @@ async function runCalls(turn: Turn, { calls, text }: Reply): Promise<void> {
   while (waiting.length && !chat.stop.signal.aborted) {
     const batch = await nextBatch(turn, waiting);
     assertPhase(chat, "executing_tools");
-    const results = await Promise.all(batch.map((call) => runCall(turn, call)));
+    const results = await runBatch(turn, batch);
     for (const [i, result] of results.entries()) {
       const call = batch[i]!;
       addMessage(core, chat, messageOfResult(call, result));

@@ -211,6 +211,8 @@ export interface Tool<S extends Schema = any> {
   editable?: string;
   // what the person may allow instead of a command's exact words: "npm run"
   family?(need: string): string | undefined;
+  // calls that follow one another as one: asked for, made and undone together; undefined: not these
+  join?(args: NoInfer<Infer<S>>, next: NoInfer<Infer<S>>): Infer<S> | undefined;
   // a throw becomes a failed result that the model reads
   run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>;
   // a call in a few words, instead of its arguments, which may not be valid yet

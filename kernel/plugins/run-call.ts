@@ -51,13 +51,48 @@ async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise<boolea
 }
 
 const SIDE_BY_SIDE = 4;
-/** Takes the next call, with those after it that only read if it does too. */
+/** Takes the next call, with those after it that it joins, or that only read if it does too. */
 export async function nextBatch(turn: TurnContext, waiting: Call[]): Promise<Call[]> {
   const batch = [waiting.shift()!];
-  if (!waiting.length || !(await onlyReads(turn, batch[0]!))) return batch;
+  while (waiting.length && (await joinCalls(turn, [...batch, waiting[0]!])))
+    batch.push(waiting.shift()!);
+  if (batch.length > 1 || !waiting.length || !(await onlyReads(turn, batch[0]!))) return batch;
   while (waiting.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, waiting[0]!)))
     batch.push(waiting.shift()!);
   return batch;
+}
+
+/** The call that does what all of these do; undefined if their tool cannot join them. */
+async function joinCalls({ core }: TurnContext, calls: Call[]): Promise<Call | undefined> {
+  const [first] = calls;
+  const tool = calls.length > 1 ? findTool(core, first!.name) : undefined;
+  if (!tool?.join) return undefined;
+  let joined: Call["args"] | undefined;
+  for (const { name, args, broken } of calls) {
+    if (broken || findTool(core, name) !== tool) return undefined;
+    const { value, wrong } = await checkValue(tool.params, normalizeArgs(tool, args));
+    if (wrong) return undefined;
+    joined = joined ? tryTo(() => tool.join!(joined, value)) : value;
+    if (!joined) return undefined;
+  }
+  return { ...first!, args: joined! };
+}
+
+const JOINED = "Made together with the calls before it: the result of the first lists all.";
+/** Runs a batch. Calls that join are one, unless that fails: then each is tried alone. */
+export async function runBatch(turn: TurnContext, batch: Call[]): Promise<Result[]> {
+  const call = await joinCalls(turn, batch);
+  if (!call) return Promise.all(batch.map((call) => runCall(turn, call)));
+  const { result, ms } = await resultOf(turn, call);
+  if (!result.failed || result.refused || turn.ctx.signal.aborted) {
+    const others = result.failed ? result : { text: JOINED };
+    const results = batch.map((_, i) => (i ? others : result));
+    for (const [i, each] of batch.entries()) await tellCalled(turn, each, results[i]!, i ? 0 : ms);
+    return results;
+  }
+  const results: Result[] = [];
+  for (const each of batch) results.push(await runCall(turn, each));
+  return results;
 }
 
 /** Marks the calls of tools that the model was not offered: the result will say so. */
@@ -84,28 +119,38 @@ export function recordOfCall(
 
 /** Runs a call: through its wrappers, validation and the gate. Whatever goes wrong is a result. */
 export async function runCall(turn: TurnContext, call: Call, inner = false): Promise<Result> {
+  const { result, ms } = await resultOf(turn, call);
+  await tellCalled(turn, call, result, ms, inner);
+  return result;
+}
+
+/** What a call gave, and how long it took without the person's time. */
+async function resultOf(turn: TurnContext, call: Call): Promise<{ result: Result; ms: number }> {
   const { core, ctx } = turn;
-  const workingTime = () => clockOf(core.io).now() - core.waited; // without the person's time
+  const workingTime = () => clockOf(core.io).now() - core.waited;
   const started = workingTime();
   const run = async (call: Call) => withoutSecrets(await runTool(turn, call));
-  const rawResult = await runStep(turn, "call", call, run).catch((error): Result => {
+  const result = await runStep(turn, "call", call, run).catch((error): Result => {
     if (ctx.signal.aborted) return { text: "[interrupted]", failed: true };
     if (showsTraces(core)) emitNote(core, String((error as Error)?.stack));
     return { text: errorMessage(error), failed: true };
   });
-  const result = withoutSecrets(rawResult);
+  return { result: withoutSecrets(result), ms: Math.round(workingTime() - started) };
+}
+
+async function tellCalled(
+  { core }: TurnContext,
+  call: Call,
+  result: Result,
+  ms: number,
+  inner = false,
+): Promise<void> {
   const tool = findTool(core, call.name);
   const width = core.io.stderr.columns ?? 80;
   const isShown = !result.failed || (!result.refused && result.data !== undefined);
   const shown = isShown ? tryTo(() => tool?.render?.(result, width, call.args)) : undefined;
-  await emit(core, "called", {
-    call,
-    result,
-    ms: Math.round(workingTime() - started),
-    ...(shown && { shown }),
-    ...(inner && { inner }),
-  });
-  return result;
+  const more = { ...(shown && { shown }), ...(inner && { inner }) };
+  await emit(core, "called", { call, result, ms, ...more });
 }
 
 /** A call in the words of its tool; undefined if the tool has none. */

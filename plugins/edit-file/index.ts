@@ -1,6 +1,7 @@
 // edit_file: replaces old text with new text in one or several places of a file; makes all of the
 // edits or none.
 import { isUtf8 } from "node:buffer";
+import { normalize } from "node:path";
 import type { StandardSchema, Zz } from "zz";
 import { plural, visible } from "zz/text";
 import type { Edit, How, Place } from "./cascade.ts";
@@ -47,6 +48,10 @@ export default (zz: Zz) =>
     params: PARAMS,
     changes: true,
     needs: ({ path }) => ({ read: [path] }),
+    join: ({ path, edits }, next) =>
+      normalize(path) === normalize(next.path)
+        ? { path, edits: [...edits, ...next.edits] }
+        : undefined,
     async run({ path, edits }, { files, chat }) {
       const { text, bytes, seen } = await files.read(path);
       const cannot = (reason: string) => new Error(`Cannot edit '${path}': ${reason}`);

@@ -269,3 +269,45 @@ test("move_file: what was shown of a file is known of it under its new name, and
     "Cannot edit 'b.ts': line 9 was not read in this conversation. Read it first.",
   ]);
 });
+
+const NO = 'Refused: the person said no to write access to "a.ts".';
+const TOGETHER = "Made together with the calls before it: the result of the first lists all.";
+const edit = (path: string, old_string: string, new_string: string): Asked => [
+  "edit_file",
+  { path, old_string, new_string },
+];
+const three = text("three()", "3()");
+// biome-ignore format: one case a row.
+const FOLLOWING: [what: string, calls: Asked[], answers: string, said: (string | RegExp)[], after: string][] = [
+  ["two edits", [text("one()", "1()"), three], "y", ["Edited a.ts, 2 edits: line 1 (exact), line 3 (exact).", TOGETHER], "1();\ntwo();\n3();\n"],
+  ["three, one of what another wrote", [text("one()", "1()"), text("1()", "I()"), three], "y", [/^Edited a\.ts, 3 edits: /, TOGETHER, TOGETHER], "I();\ntwo();\n3();\n"],
+  ["the path written in two ways", [text("one()", "1()"), edit("./a.ts", "three()", "3()")], "y", [/^Edited a\.ts, 2 edits: /, TOGETHER], "1();\ntwo();\n3();\n"],
+  ["a list of edits and one more", [["edit_file", { path: "a.ts", edits: [{ old_string: "one()", new_string: "1()" }] }], three], "y", [/^Edited a\.ts, 2 edits: /, TOGETHER], "1();\ntwo();\n3();\n"],
+  ["a no is for all of them", [text("one()", "1()"), three], "n", [NO, NO], CODE],
+  ["one that does not fit leaves the others as they are alone", [text("one()", "1()"), text("four()", "4()"), three], "yy", ["Edited a.ts: line 1 (exact).", /^Cannot edit 'a\.ts': old_string was not found/, "Edited a.ts: line 3 (exact)."], "1();\ntwo();\n3();\n"],
+  ["one that is not valid", [text("one()", "1()"), ["edit_file", { path: "a.ts", old_string: "two()" }], three], "yy", ["Edited a.ts: line 1 (exact).", /new_string must be a string/, "Edited a.ts: line 3 (exact)."], "1();\ntwo();\n3();\n"],
+  ["another file between", [text("one()", "1()"), edit("b.ts", "b", "c"), three], "yyy", ["Edited a.ts: line 1 (exact).", "Edited b.ts: line 1 (exact).", "Edited a.ts: line 3 (exact)."], "1();\ntwo();\n3();\n"],
+  ["a read between", [text("one()", "1()"), READ, three], "yy", ["Edited a.ts: line 1 (exact).", /1\(\)/, "Edited a.ts: line 3 (exact)."], "1();\ntwo();\n3();\n"],
+];
+for (const [what, calls, answers, said, after] of FOLLOWING)
+  test(`edit_file: edits of one file that follow one another are one question: ${what}`, async (t) => {
+    const left = [...answers];
+    const answer = async (_: string, keys?: string) => (keys ? (left.shift() ?? "?") : "");
+    const read: Asked = ["read_file", { path: "b.ts" }];
+    const script = [{ calls: [READ, read] }, { calls }, "done"];
+    const it = await harness(
+      { own: true, files: { "a.ts": CODE, "b.ts": "b\n" }, answer, script },
+      t,
+    );
+    const { results } = await it.ask("go");
+    const texts = results.slice(2).map(({ text }) => text);
+    for (const [i, expected] of said.entries())
+      if (typeof expected === "string") equal(texts[i], expected);
+      else match(texts[i]!, expected);
+    equal(it.read("a.ts"), after);
+    deepEqual(left, []);
+    if (!answers.includes("y")) return;
+    if (answers === "y") await it.ask("/undo");
+    else await it.ask("/undo turn");
+    equal(it.read("a.ts"), CODE);
+  });

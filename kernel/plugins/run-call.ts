@@ -78,7 +78,7 @@ async function joinCalls({ core }: TurnContext, calls: Call[]): Promise<Call | u
   return { ...first!, args: joined! };
 }
 
-const JOINED = "Made together with the calls before it: the result of the first lists all.";
+const JOINED = "Made with the first of these calls: see there.";
 /** Runs a batch. Calls that join are one, unless that fails: then each is tried alone. */
 export async function runBatch(turn: TurnContext, batch: Call[]): Promise<Result[]> {
   const call = await joinCalls(turn, batch);

@@ -271,7 +271,7 @@ test("move_file: what was shown of a file is known of it under its new name, and
 });
 
 const NO = 'Refused: the person said no to write access to "a.ts".';
-const TOGETHER = "Made together with the calls before it: the result of the first lists all.";
+const TOGETHER = "Made with the first of these calls: see there.";
 const edit = (path: string, old_string: string, new_string: string): Asked => [
   "edit_file",
   { path, old_string, new_string },

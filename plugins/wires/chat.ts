@@ -1,7 +1,7 @@
 // Chat Completions, at OpenAI or any server that supports it. The stream is read here, since the
 // official package's client discards error bodies other than `{"error": …}`, ends silently when a
 // stream is cut off, and stops at the first line that is not JSON.
-import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
+import type { ChatRequest, Delta, HttpAnswer, Model, Usage } from "zz";
 import { type EventPiece, eventPieces } from "zz/text";
 import { request, send } from "./client.ts";
 import { toMessages } from "./messages.ts";
@@ -20,9 +20,10 @@ export const chat: Wire = {
     const response = await request(zz, preset, endpoint, signal, (client) =>
       client.get(listed ?? "/models", { signal }),
     );
-    const body = (await response.json()) as any;
-    const models = objectsIn(Array.isArray(body) ? body : (body?.data ?? body?.models));
-    return models.slice(0, MAX_MODELS).map(modelOf);
+    const { readModelPage } = await import("./listed-models.ts");
+    return readModelPage(await response.json())
+      .models.slice(0, MAX_MODELS)
+      .map(withWindow);
   },
 
   async *chat(zz, preset, request, signal) {
@@ -37,33 +38,8 @@ export const chat: Wire = {
   },
 };
 
-function modelOf(listed: any): Model {
-  const window =
-    listed.context_length ??
-    listed.context_window ??
-    listed.max_context_length ??
-    listed.max_model_len;
-  const id = String(listed.id ?? listed.name);
-  const windowSize = window ? Number(window) : knownWindow(id);
-  const price = priceOf(listed.pricing);
-  return { id, ...(windowSize && { window: windowSize }), ...(price && { price }) };
-}
-
-/** OpenRouter and servers like it give dollars per token, as text. */
-function priceOf(pricing: any): Price | undefined {
-  const dollars = (text: unknown) =>
-    typeof text === "string" && text !== "" ? Number(text) * 1e6 : Number.NaN;
-  const [input, output] = [dollars(pricing?.prompt), dollars(pricing?.completion)];
-  if (!(input >= 0 && output >= 0)) return undefined;
-  const cachePrices = {
-    cached: dollars(pricing.input_cache_read),
-    written: dollars(pricing.input_cache_write),
-  };
-  return {
-    input,
-    output,
-    ...Object.fromEntries(Object.entries(cachePrices).filter(([, price]) => price >= 0)),
-  };
+function withWindow({ id, window = knownWindow(id), price }: Model): Model {
+  return { id, ...(window && { window }), ...(price && { price }) };
 }
 
 /** Fields that a strict server may refuse, and that an answer does not depend on. */

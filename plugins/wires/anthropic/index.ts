@@ -2,7 +2,6 @@
 // for the cache, and what a server refuses by name is sent differently from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
-import { objectsIn } from "../sse.ts";
 import { baseOf, memory, type Preset, type Wire } from "../wire-types.ts";
 import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./read-events.ts";
 import {
@@ -30,6 +29,7 @@ export const anthropic: Wire = {
   },
 
   async models(zz, preset, endpoint, signal) {
+    const { readModelPage } = await import("../listed-models.ts");
     const url = base(zz, preset, endpoint);
     const learnt = learntOf(url, "");
     const listed: Model[] = [];
@@ -49,17 +49,15 @@ export const anthropic: Wire = {
           throw error;
         });
       });
-      const { data, has_more, last_id } = Object((await answer.json()) as any);
-      for (const { id, max_input_tokens } of objectsIn(data)) {
-        const window = max_input_tokens ?? knownOf(String(id)).window;
+      const { models, next } = readModelPage(await answer.json());
+      for (const { id, window = knownOf(id).window } of models)
         listed.push({
-          id: String(id),
+          id,
           ...(window && { window }),
           ...(/^claude/.test(id) && { tools: true, vision: true }),
         });
-      }
-      if (!has_more || !last_id || last_id === after) break;
-      after = String(last_id);
+      if (!next || next === after) break;
+      after = next;
     }
     return listed.slice(0, MAX_MODELS);
   },

@@ -3,7 +3,6 @@
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Zz } from "zz";
 import { fault } from "zz/text";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
-import { objectsIn } from "../sse.ts";
 import { baseOf, memory, type Preset, type Wire } from "../wire-types.ts";
 import { plainName } from "./contents.ts";
 import { type Reading, readAll } from "./read-answer.ts";
@@ -29,6 +28,7 @@ export const gemini: Wire = {
   },
 
   async models(zz, preset, endpoint, signal) {
+    const { readModelPage } = await import("../listed-models.ts");
     const url = base(preset, endpoint);
     const listed: Model[] = [];
     let next = "";
@@ -38,17 +38,11 @@ export const gemini: Wire = {
         headers: headers(zz, preset, endpoint),
         signal,
       });
-      const { models, nextPageToken } = Object((await answer.json()) as any);
-      for (const { name, inputTokenLimit, supportedGenerationMethods: methods } of objectsIn(
-        models,
-      )) {
-        if (Array.isArray(methods) && !methods.includes("generateContent")) continue;
-        const id = plainName(String(name));
-        const window = Number(inputTokenLimit) || knownWindow(id);
-        listed.push({ id, ...(window && { window }) });
-      }
-      if (!nextPageToken || nextPageToken === next) break;
-      next = String(nextPageToken);
+      const { models, next: nextToken } = readModelPage(await answer.json());
+      for (const { id: name, window, generates } of models)
+        if (generates) listed.push(withWindow(plainName(name), window));
+      if (!nextToken || nextToken === next) break;
+      next = nextToken;
     }
     return listed.slice(0, MAX_MODELS);
   },
@@ -66,6 +60,11 @@ export const gemini: Wire = {
     if (finish) yield [{ finish }];
   },
 };
+
+const withWindow = (id: string, window = knownWindow(id)): Model => ({
+  id,
+  ...(window && { window }),
+});
 
 /**
  * The base address. The one that is set may lack the version, or lead to the layer for OpenAI's

@@ -16,10 +16,17 @@ const HIDDEN = `.config/Bitwarden CLI/data.json § .cloudflared/cert.pem § .sbt
   .nuget/NuGet/NuGet.Config § .android/adbkey § .aws/credentials § .ssh/id_ed25519 § .npmrc
   .docker/config.json § .bash_history § letters/taxes.txt § .config/a-tool-that-nobody-knows/session
   work/other/.env § work/other/main.ts § .cargo/credentials.toml § go/pkg/mod/private/.env
-  .cache/a/tool/.npmrc § .local/lib/python3/id_rsa`.split(/ § |\n */);
+  .cache/a/tool/.npmrc § .local/lib/python3/id_rsa § .cache/cliphist/db § .cache/mozilla/firefox/x
+  .cache/thunderbird/inbox § .cache/google-chrome/Default/Cache/x § .cache/gh/x § .cache/evolution/mail
+  .cache/JetBrains/log § .cache/zsh/history § .cache/git/credential/x § .cache/pip/.env
+  .cache/huggingface/stored_tokens § .hex/hex.config § .platformio/appstate.json § .stack/config.yaml
+  .config/git/config-of-work § apps/maven/conf/settings.xml`.split(/ § |\n */);
 const SHOWN = [
   ".gitconfig",
-  ".cache/pip/wheel",
+  ...".cache/pip/wheel .cache/go-build/x .cache/ms-playwright/x .cache/huggingface/hub/x".split(
+    " ",
+  ),
+  ...".hex/packages/x .platformio/packages/x .stack/programs/x apps/maven/lib/x".split(" "),
   ".cargo/registry/index",
   "go/pkg/mod/x.go",
   ".m2/repository/x.jar",
@@ -29,6 +36,7 @@ const home = fs.mkdtempSync("/var/tmp/zz-home-"); // a sandbox has a /tmp of its
 before(() => {
   for (const name of HIDDEN) put(home, { [name]: `${CANARY} ${name}\n` });
   for (const name of SHOWN) put(home, { [name]: `shown ${name}\n` });
+  put(home, { "apps/maven/bin/m2.conf": "" });
   put(home, { ".nvm/versions/node/v24/bin/tool": "#!/bin/sh\necho shown tool\n" });
   fs.chmodSync(join(home, ".nvm/versions/node/v24/bin/tool"), 0o755);
 });
@@ -40,7 +48,7 @@ async function run(
   more: { read?: string[]; write?: string[] } = {},
 ): Promise<string> {
   const allow = { run: true as const, ...more };
-  const PATH = `${home}/.nvm/versions/node/v24/bin:${process.env.PATH}`;
+  const PATH = `${home}/.nvm/versions/node/v24/bin:${home}/apps/maven/bin:${process.env.PATH}`;
   using _ = withEnvironment({ HOME: home, PATH, TMPDIR: home }); // the project lies in the home
   await using zz = await harness({
     own: true,

@@ -84,6 +84,18 @@ test("what the person allowed by name is seen, and can be written", async () => 
   equal(fs.readFileSync(join(other, "made"), "utf8"), "new\n");
 });
 
+test("what git's settings there keep secret is replaced, also where the project is no repository", async () => {
+  const config = `[user]\n name = Ann\n[http "https://a.example"]\n extraHeader = Authorization: Basic Q0FOQVJZOjkxYzI=
+[github]\n token = ${CANARY}-1\n[url "https://me:${CANARY}-2@git.example/"]\n insteadOf = https://git.example/
+[sendemail]\n smtpPass = ${CANARY}-3\n[sendemail "work"]\n smtpPass = ${CANARY}-4\n[imap]\n pass = ${CANARY}-5
+[credential]\n helper = "!f() { echo username=me; echo password=${CANARY}-6; }; f"\n`;
+  put(home, { ".gitconfig": config });
+  const said = await run('cat "$HOME/.gitconfig"; git config --global --list || true');
+  put(home, { ".gitconfig": "shown .gitconfig\n" });
+  match(said, /name = Ann/);
+  deepEqual(said.match(new RegExp(`.*(${CANARY}|Q0FOQ).*`, "g")), null);
+});
+
 test("what lies there is not seen under another name in the project", async () => {
   using _ = withEnvironment({ HOME: home, TMPDIR: "/var/tmp" }); // hard links do not leave a disk
   await using zz = await harness({

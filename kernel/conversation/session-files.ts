@@ -188,7 +188,7 @@ function listFiles(home: string): Listed[] {
     const { text, stat } = readPart(sessionFile(home, id), buffer, true);
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
     const used = stat
-      ? { used: stat.mtime.toISOString(), bytes: stat.size }
+      ? { used: new Date(usedAt(stat, text)).toISOString(), bytes: stat.size }
       : { used: header.at, bytes: 0 };
     const model =
       Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(
@@ -225,6 +225,14 @@ function readPart(file: string, buffer: Buffer, isEnd = false): { text: string; 
     return { text: buffer.toString("utf8", 0, bytes), stat };
   });
   return read ?? { text: "" };
+}
+
+/** Some disks keep times to two seconds. There the last line says when a session was used. */
+const isWhole = ({ mtimeMs }: fs.Stats): boolean => mtimeMs % 1_000 === 0;
+function usedAt(stat: fs.Stats, end: string): number {
+  const line = Array.from(end.matchAll(/^\{"id":\d+,"parent":\w+,"at":"([^"]+)"/gm)).at(-1);
+  const at = isWhole(stat) && line ? Date.parse(line[1]!) : 0;
+  return Math.abs(at - stat.mtimeMs) < 2_000 ? at : stat.mtimeMs;
 }
 
 /** Titles of renamed sessions, kept in one file so that lists need not read every session. */
@@ -271,10 +279,13 @@ function* recentFiles(home: string, root: string, warn: (text: string) => void):
   sweepParts(sessionsFolder(home));
   // killed before the first line
   for (const name of locks) tryTo(() => acquireLock(path.join(sessionsFolder(home), name), "")());
-  const used = files.map((file) => ({
-    file,
-    at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0,
-  }));
+  const buffer = Buffer.allocUnsafe(8192);
+  const used = files.map((file) => {
+    const stat = fs.statSync(file, { throwIfNoEntry: false });
+    const at =
+      stat && (isWhole(stat) ? usedAt(stat, readPart(file, buffer, true).text) : stat.mtimeMs);
+    return { file, at: at ?? 0 };
+  });
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
     const start = readFirstLine(file);
     const id = path.basename(file, ".jsonl");

@@ -39,6 +39,14 @@ export function stampOf(file: string): string {
   return stat ? `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}` : "";
 }
 
+/** Says who can read a file that was just written for its owner alone: a disk may keep no modes. */
+export function whoReads(file: string): string {
+  const others = process.platform !== "win32" && (tryTo(() => fs.statSync(file).mode)! & 0o077) > 0;
+  return others
+    ? "which others on this machine can read: its disk keeps no permissions"
+    : "which only you can read";
+}
+
 /** Whether a path is that folder or inside of it. Both are absolute and without links. */
 export const isInside = (folder: string, file: string): boolean =>
   file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);

@@ -188,6 +188,7 @@ export interface About {
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>;
   // as its provider describes it; quick: without a list of all models
   model(name: string, quick?: boolean): Promise<Model | undefined>;
+  defaultModel(): Promise<string | undefined>; // the one that answers if none is named
   line(call: Pick<Call, "name" | "args">): string | undefined; // in its tool's words
   complete(command: string, typed: string): Promise<Choice[]>; // what may follow a command's name
 }

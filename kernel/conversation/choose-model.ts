@@ -342,7 +342,7 @@ export async function describeModel(
 ): Promise<Model | undefined> {
   const { models } = core; // others take their place when what was said no longer counts
   const description = models.get(model);
-  if (description) return description;
+  if (description || !model) return description;
   const provider = providerNamed(core, model);
   const id = model.slice(provider.name.length + 1);
   if (quick && !provider.model) return undefined;

@@ -13,7 +13,12 @@ import type {
   SideRequest,
 } from "../contract.ts";
 import { sessions } from "../conversation/chat.ts";
-import { describeModel, endpointOf, listModels } from "../conversation/choose-model.ts";
+import {
+  chooseModel,
+  describeModel,
+  endpointOf,
+  listModels,
+} from "../conversation/choose-model.ts";
 import { composePrompt, updatePart } from "../conversation/system-prompt.ts";
 import { emit, runStep, withinHookLimit } from "../events.ts";
 import { effectOf } from "../gate/gate.ts";
@@ -170,6 +175,7 @@ function createAbout(turn: TurnContext): About {
       );
     },
     model: (name: string, quick?: boolean) => describeModel(core, name, quick),
+    defaultModel: () => chooseModel(core),
     line: (call: Pick<Call, "name" | "args">) => describeCall(core, call),
     complete: (command: string, typed: string) => completeCommand(turn, command, typed),
   });

@@ -10,12 +10,19 @@ import type { Input } from "./run-ledger.ts";
 const MAX_INPUT_BYTES = 20 * 1024 * 1024;
 const PLACE = /\{([\p{L}_][\p{L}\p{N}_.-]*)?\}/gu;
 
-/** The files, each once, in order; and those that may not be read. */
-export function filesOf(globs: readonly string[], ctx: Ctx): { files: Input[]; refused: string[] } {
+export interface Found {
+  files: Input[];
+  refused: string[]; // may not be read
+  others: string[]; // were named and are no files
+}
+
+/** The files, each once, in order. */
+export function filesOf(globs: readonly string[], ctx: Ctx): Found {
   const names = new Set<string>();
   const folder = ctx.io.cwd();
+  const named = globs.filter((glob) => tryTo(() => fs.lstatSync(path.resolve(folder, glob))));
   for (const glob of globs) {
-    const isName = fs.existsSync(path.resolve(folder, glob));
+    const isName = named.includes(glob);
     const found = isName ? [glob] : fs.globSync(glob, { cwd: folder });
     if (!found.length)
       throw usage(`Cannot ask about '${visible(glob)}': no file has such a name. Check the glob.`);
@@ -26,12 +33,17 @@ export function filesOf(globs: readonly string[], ctx: Ctx): { files: Input[]; r
   const files: Input[] = [];
   const refused: string[] = [];
   for (const name of [...names].sort(compare)) {
-    const real = tryTo(() => fs.realpathSync(path.resolve(folder, name)));
-    if (!real || !tryTo(() => fs.statSync(real).isFile())) continue;
+    const real = realFile(folder, name);
+    if (!real) continue;
     if (isReadable(real, ctx)) files.push({ name, kind: "file" });
     else refused.push(name);
   }
-  return { files, refused };
+  return { files, refused, others: named.filter((name) => !realFile(folder, name)) };
+}
+
+function realFile(folder: string, name: string): string | undefined {
+  const real = tryTo(() => fs.realpathSync(path.resolve(folder, name)));
+  return real && tryTo(() => fs.statSync(real).isFile()) ? real : undefined;
 }
 
 const isReadable = (file: string, { permissions }: Ctx): boolean =>
@@ -50,7 +62,7 @@ export async function* linesOf({ io }: Ctx, kind: "line" | "row"): AsyncGenerato
     number++;
     const name = line.replace(/^\ufeff/, "").trim();
     if (!name) continue;
-    if (kind === "row" && typeof tryTo(() => JSON.parse(name)) !== "object")
+    if (kind === "row" && !/^\{/.test(JSON.stringify(tryTo(() => JSON.parse(name))) ?? ""))
       throw usage(
         `Cannot ask about line ${number}: it is not a JSON object. --each-line takes any text.`,
       );
@@ -68,6 +80,7 @@ export async function messageOf(
   ctx: Ctx,
 ): Promise<{ text: string; images?: Image[] }> {
   const { kind, name } = input;
+  if (Buffer.byteLength(name) > MAX_INPUT_BYTES) throw tooLarge("it");
   const body = kind === "file" ? contentOf(name, ctx) : { text: name };
   const fields: unknown = kind === "row" ? jsonOrText(name) : undefined;
   let isPlaced = false;
@@ -88,10 +101,20 @@ export async function messageOf(
 }
 
 function fieldOf(fields: unknown, field: string): string {
-  const value = field.split(".").reduce<any>((one, key) => Object(one)[key], fields);
+  const value = field
+    .split(".")
+    .reduce<any>(
+      (one, key) => (isPlain(one) && Object.hasOwn(one, key) ? one[key] : undefined),
+      fields,
+    );
   if (value === undefined) throw fault(`It has no field '${field}', which the prompt names.`);
   return typeof value === "string" ? value : JSON.stringify(value);
 }
+
+const isPlain = (value: unknown): boolean => typeof value === "object" && value !== null;
+
+const tooLarge = (what: string): Error =>
+  fault(`Cannot ask about ${what}: it is over 20 MB. Cut it down first.`);
 
 function contentOf(name: string, ctx: Ctx): { text: string; image?: Image } {
   const file = tryTo(() => fs.realpathSync(path.resolve(ctx.io.cwd(), name)));
@@ -101,8 +124,7 @@ function contentOf(name: string, ctx: Ctx): { text: string; image?: Image } {
   const fd = ctx.files.open(file);
   try {
     const { size } = fs.fstatSync(fd);
-    if (size > MAX_INPUT_BYTES)
-      throw fault(`Cannot ask about '${visible(name)}': it is over 20 MB. Cut it down first.`);
+    if (size > MAX_INPUT_BYTES) throw tooLarge(`'${visible(name)}'`);
     const bytes = fs.readFileSync(fd);
     const image = tryTo(() => mediaIn(bytes)) as Image | undefined;
     if (image?.type) return { text: "", image };

@@ -1,11 +1,11 @@
 // A run in one file of the home, each/RUN.jsonl: a header, the inputs, then what came of them, only
 // ever appended to. Memory holds where each line is, not what it says, so that a hundred thousand
 // inputs are a few megabytes.
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import * as timers from "node:timers/promises";
-import { acquireLock, fault, makeFolder, tryTo, usage } from "zz/text";
+import { acquireLock, fault, makeFolder, plural, tryTo, usage } from "zz/text";
 import type { Answered, Failed, Input, Outcome, Plan, RunLedger, Taken } from "./run-ledger.ts";
 
 const VERSION = 1;
@@ -81,10 +81,17 @@ export async function createRun(
   const fd = fs.openSync(part, "wx", 0o600);
   try {
     const header: Header = { zz: VERSION, run: id, at, plan };
-    let text = `${JSON.stringify(header)}\n`;
+    const hash = createHash("sha256");
+    let text = "";
+    const add = (line: object) => {
+      const added = `${JSON.stringify(line)}\n`;
+      hash.update(added);
+      text += added;
+    };
+    add(header);
     let count = 0;
     for await (const { name } of inputs) {
-      text += `${JSON.stringify({ input: name })}\n`;
+      add({ input: name });
       count++;
       if (text.length < BLOCK_BYTES) continue;
       fs.writeFileSync(fd, text);
@@ -92,7 +99,8 @@ export async function createRun(
     }
     if (!count)
       throw usage("Cannot ask about nothing: no input came. Check the glob, or what is piped in.");
-    fs.writeFileSync(fd, `${text}${JSON.stringify({ inputs: count })}\n`);
+    const last = { inputs: count, hash: hash.digest("hex") };
+    fs.writeFileSync(fd, `${text}${JSON.stringify(last)}\n`);
     fs.fdatasyncSync(fd);
     fs.renameSync(part, fileOf(home, id));
   } catch (error) {
@@ -165,13 +173,17 @@ class LocalLedger implements RunLedger {
    */
   load(note: (text: string) => void, isReading = false): void {
     this.fd = fs.openSync(this.file, isReading ? "r" : O_RDWR | O_NOFOLLOW);
+    const hash = createHash("sha256"); // of what is asked, so that a change of it is seen
     let [line, spoilt, complete] = [0, 0, false];
     for (const [text, start, length] of this.lines()) {
       const parsed = tryTo(() => JSON.parse(text));
       line++;
-      if (!complete && !this.loadInput(parsed, line, start, length)) {
+      if (!complete && this.loadInput(parsed, line, start, length)) hash.update(`${text}\n`);
+      else if (!complete) {
         complete = parsed?.inputs === this.counts.inputs && this.counts.inputs > 0;
         if (!complete) throw this.changed(`line ${line} is no line of a run`);
+        if (parsed.hash !== undefined && parsed.hash !== hash.digest("hex"))
+          throw this.changed("it asks something else than before");
         this.states = new Uint8Array(this.counts.inputs);
         this.tries = new Uint8Array(this.counts.inputs);
       } else if (
@@ -186,23 +198,26 @@ class LocalLedger implements RunLedger {
     if (size > this.end && !isReading) fs.ftruncateSync(this.fd, this.end);
     if (spoilt)
       note(
-        `The file of the run has ${spoilt} lines that cannot be read; what they answered is asked again.`,
+        `The file of the run has ${plural(spoilt, "line")} that cannot be read; what was answered there is asked again.`,
       );
   }
 
   private changed(why: string): Error {
     return usage(
-      `Cannot open the run '${path.basename(this.file, ".jsonl")}': its file was changed: ${why}. Start it again.`,
+      `Cannot open the run '${this.name}': its file was changed: ${why}. Start it again.`,
     );
+  }
+  private get name(): string {
+    return path.basename(this.file, ".jsonl");
   }
 
   private loadInput(parsed: any, line: number, start: number, length: number): boolean {
     if (line === 1) {
       const { zz, run, plan } = (parsed ?? {}) as Partial<Header>;
       if (zz !== VERSION || typeof run !== "string" || typeof plan?.prompt !== "string")
-        throw this.changed(
-          Number(zz) > VERSION ? "a newer zz made it" : "it holds no readable header",
-        );
+        throw Number(zz) > VERSION
+          ? usage(`Cannot open the run '${this.name}': a newer zz made it. Update zz.`)
+          : this.changed("it holds no readable header");
       this.id = run;
       this.plan = plan;
       return true;

@@ -4,7 +4,7 @@ import v8 from "node:v8";
 import type { Ctx, Fault, Image, Result, Typed, Zz } from "zz";
 import { CHARS_PER_TOKEN, fault, plural, usage, visible } from "zz/text";
 import { askModel, type Mishap, pauseAfter, TRIES } from "./ask-model.ts";
-import { filesOf, linesOf, messageOf } from "./inputs.ts";
+import { type Found, filesOf, linesOf, messageOf } from "./inputs.ts";
 import { createRun, findRun, openRun, readRun } from "./local-ledger.ts";
 import { paceOf } from "./pace.ts";
 import { hasPlace, print, printAnswered, show } from "./print-outcomes.ts";
@@ -28,7 +28,7 @@ export async function obey(
   const { home } = ctx.about;
   const given = (name: string) => line.values.get(name)?.at(-1);
   const resumed = given("session") ?? given("continue");
-  if (given("status")) return ctx.service("queue")?.status(words[0]) ?? status(home, words[0]);
+  if (given("status")) return ctx.service("queue")?.status(words[0]) ?? status(ctx, words[0]);
   keepMemorySmall();
   const limits = limitsOf(line);
   const refused: string[] = [];
@@ -49,9 +49,10 @@ export async function obey(
       throw usage(`Cannot ask: no file is named. Write ${EXAMPLES[kind]}.`);
     if (kind !== "file" && words.length)
       throw usage(`Cannot ask '${words[0]}': the prompt is one value. Quote it.`);
-    const plan = planOf(ctx, kind, prompt, given);
+    const plan = await planOf(ctx, kind, prompt, given);
     const found = kind === "file" ? filesOf(words, ctx) : undefined;
     refused.push(...(found?.refused ?? []));
+    if (found?.others.length) sayLeftOut(found, ctx);
     const inputs = found?.files ?? linesOf(ctx, kind === "row" ? "row" : "line");
     if (found && !found.files.length && refused.length) throw fault(refusal(refused), { exit: 4 });
     if (line.values.has("dry-run")) return estimate(ctx, plan, inputs);
@@ -83,12 +84,25 @@ const refusal = (names: string[]): string =>
   `${plural(names.length, "file")} may not be read without a question and were left out: ` +
   `${names.slice(0, 5).map(visible).join(", ")}${names.length > 5 ? " …" : ""}. --allow-read=NAME reads one.`;
 
-function planOf(
+function sayLeftOut({ files, refused, others }: Found, ctx: Ctx): void {
+  if (!files.length && !refused.length)
+    throw usage(
+      `Cannot ask about '${visible(others[0]!)}': it is no file. Name files, as in 'folder/**'.`,
+    );
+  const names = others.map(visible).join(", ");
+  ctx.note(
+    others.length === 1
+      ? `'${names}' is no file and was left out.`
+      : `${others.length} names are no files and were left out: ${names}.`,
+  );
+}
+
+async function planOf(
   ctx: Ctx,
   kind: Input["kind"],
   prompt: string,
   given: (name: string) => string | true | undefined,
-): Plan {
+): Promise<Plan> {
   const text = (name: string) => {
     const value = given(name);
     return typeof value === "string" ? { [name]: value } : {};
@@ -100,7 +114,7 @@ function planOf(
     prompt,
     kind,
     root: ctx.root,
-    model: ctx.chat.model,
+    model: (await ctx.about.defaultModel()) ?? "",
     ...text("schema"),
     ...text("out"),
     ...text("reduce"),
@@ -261,9 +275,10 @@ async function giveBack(running: Running, { n, tries }: Taken, outcome: Mishap):
   await running.ledger.giveBack(n, failed);
 }
 
-function resuming({ id }: RunLedger, ctx: Ctx): string {
+function resuming({ id, plan }: RunLedger, ctx: Ctx): string {
   const queue = ctx.service("queue");
-  return `zz --each --resume ${id}${queue ? ` --queue ${queue.where}` : ""}`;
+  const schema = plan.schema?.replaceAll("'", "'\\''");
+  return `zz --each --resume ${id}${schema ? ` --schema '${schema}'` : ""}${queue ? ` --queue ${queue.where}` : ""}`;
 }
 
 function finish({ ledger, ended, worst, ctx }: Running): Result {
@@ -282,11 +297,12 @@ function finish({ ledger, ended, worst, ctx }: Running): Result {
   return { text: "" };
 }
 
-function status(home: string, given?: string): Result {
+function status(ctx: Ctx, given?: string): Result {
+  const { home } = ctx.about;
   const ledger = readRun(home, findRun(home, given));
   const { inputs, answered } = ledger.counts;
   const left = inputs - answered;
-  const next = left ? ` Go on with: zz --each --resume ${ledger.id}` : "";
+  const next = left ? ` Go on with: ${resuming(ledger, ctx)}` : "";
   const data = { run: ledger.id, inputs, answered, left, prompt: ledger.plan.prompt };
   return { text: `${ledger.id}: ${answered} of ${inputs} answered.${next}`, data };
 }

@@ -14,7 +14,12 @@ export type AskJob = Job<JobData, string>;
 const PAUSE_MS = 1_000;
 const PATIENCE_MS = 30_000; // with a server that is full or read-only
 
-export function connection(opened: OpenedRedis, { prefix, days }: Config, ctx: Ctx) {
+export function connection(
+  opened: OpenedRedis,
+  { prefix, days }: Config,
+  ctx: Ctx,
+  patienceMs = PATIENCE_MS,
+) {
   const { where, keepsLog, evicts, sentenceOf } = opened;
   const client = opened.client as Client;
   const told = new Set<string>();
@@ -49,7 +54,7 @@ export function connection(opened: OpenedRedis, { prefix, days }: Config, ctx: C
     },
     /** Does it, in spite of a server that is full for a while. */
     async attempt<T>(act: () => Promise<T>): Promise<T> {
-      for (const until = performance.now() + PATIENCE_MS; ; )
+      for (const until = performance.now() + patienceMs; ; )
         try {
           return await act();
         } catch (error) {
@@ -57,7 +62,8 @@ export function connection(opened: OpenedRedis, { prefix, days }: Config, ctx: C
           if (!sentence) throw error;
           const mayPass = sentence.passes || /^(OOM|MISCONF)/.test((error as Error).message);
           if (!mayPass) throw usage(sentence.text);
-          if (performance.now() > until) throw fault(sentence.text, { kind: "network" });
+          // no input is at fault: it ends the run, and a worker leaves the job to others
+          if (performance.now() > until) throw fault(sentence.text, { kind: "quota" });
           once(sentence.text);
           await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
         }

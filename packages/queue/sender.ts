@@ -64,7 +64,11 @@ class Sender implements Queue {
     this.zz = zz;
     this.server = server;
     this.where = server.where;
-    const how = { connection: server.client as never, prefix: server.keys.base };
+    const how = {
+      connection: server.client as never,
+      prefix: server.keys.base,
+      skipVersionCheck: true,
+    };
     const kept = { age: server.seconds };
     const backoff = { type: "exponential", delay: FIRST_BACKOFF_MS, jitter: 0.5 };
     const usual = { attempts: ATTEMPTS, backoff, removeOnComplete: kept, removeOnFail: kept };
@@ -140,9 +144,17 @@ class Sender implements Queue {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
     const stop = () => reject(signal.reason);
     signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    let isPutting = false;
+    const put = async () => {
+      if (isPutting) return;
+      isPutting = true;
+      await again().catch(reject);
+      isPutting = false;
+    };
     try {
-      this.waiting.set(id, { again, resolve, reject });
-      await again();
+      this.waiting.set(id, { again: put, resolve, reject });
+      void put();
       return await promise;
     } finally {
       this.waiting.delete(id);

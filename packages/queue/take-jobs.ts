@@ -65,6 +65,7 @@ export async function work(
   const worker = new Worker<JobData, string>(QUEUE, (job, token) => obey(working, job, token!), {
     connection: client as never,
     prefix: keys.base,
+    skipVersionCheck: true,
     concurrency: jobs,
     lockDuration: leaseMs,
     stalledInterval: leaseMs,

@@ -13,7 +13,9 @@ export async function openClient(
   const sentenceOf = (error: Error) => {
     const refusal = refusalOf(error, given);
     if (!refusal) return undefined;
-    const why = refusal.why.replaceAll("the setting `store`", named);
+    const why = refusal.why
+      .replaceAll("the setting `store`", named)
+      .replace(", or delete old sessions", "");
     return { text: `Cannot use the ${what} ${given.where}: ${why}.`, passes: refusal.again };
   };
   const first = connect(given);

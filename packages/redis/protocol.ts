@@ -16,11 +16,20 @@ export interface Options {
 /** A team's settings and prompts: texts by their names, as "prompts/review.md". */
 export type TeamFiles = Record<string, string>;
 
+/** What the index says of a session. */
+export type Kept = Listed & { failed?: true };
+/** Thousands of them pass between threads as one text: JSON of `Kept[]`. */
+export interface Many {
+  sessions: string;
+  titles: Record<string, string>; // by id, of those that were renamed
+  held: string[]; // ids of those that another zz has open
+}
+
 export interface Questions {
   reach(): { news: string[]; team: TeamFiles };
   putTeam(files: TeamFiles): void;
   ids(): string[];
-  list(): Listed[];
+  list(): Many;
   read(id: string): string; // its lines
   open(id: string, isNew: boolean): string; // its lines
   append(id: string, lines: readonly string[]): void;

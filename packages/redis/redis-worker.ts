@@ -1,10 +1,10 @@
 // The thread that talks with the server, while zz waits for its answer, and renews the locks
 // meanwhile.
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import type { Header, Listed } from "zz";
+import type { Header } from "zz";
 import { isGone } from "./lock-owner.ts";
-import type { Answered, Asked, Options, Questions } from "./protocol.ts";
-import { APPEND, OPEN, PUT_TEAM, RELEASE, REMOVE, RENEW } from "./scripts.ts";
+import type { Answered, Asked, Kept, Options, Questions } from "./protocol.ts";
+import { APPEND, HELD, OPEN, PUT_TEAM, RELEASE, REMOVE, RENEW } from "./scripts.ts";
 import { nodeWith, openServer } from "./server.ts";
 
 const { options, shared, port } = workerData as {
@@ -19,7 +19,7 @@ interface Writing {
   token: string;
   lines: number;
   bytes: number;
-  listed: Listed & { failed?: true };
+  listed: Kept;
 }
 
 // braces: all in one slot, so that a script has them all
@@ -51,24 +51,19 @@ const answers: {
   },
   ids: () => server.ask((client) => client.hkeys(key("index"))),
   async list() {
-    const [sessions, titles] = await server.ask((client) =>
-      Promise.all([client.hgetall(key("index")), client.hgetall(key("titles"))]),
+    // sent at once, so that it is one way there and back
+    const [sessions, titles, locks] = await server.ask((client) =>
+      Promise.all([
+        client.hvals(key("index")),
+        client.hgetall(key("titles")),
+        client.eval(HELD, 1, key("index"), key("lock:")) as Promise<string[]>,
+      ]),
     );
-    const ids = Object.keys(sessions);
-    const locks = ids.length
-      ? await server.ask((client) => client.mget(ids.map((id) => key(`lock:${id}`))))
-      : [];
-    return ids.flatMap((id, i) => {
-      const { failed, ...listed } = JSON.parse(sessions[id]!) as Writing["listed"];
-      if (failed) return [];
-      const owner = ownerOf(locks[i] ?? "");
-      const isHeld = owner !== "" && owner !== options.owner && !isGone(owner);
-      return {
-        ...listed,
-        title: titles[id] ?? listed.title,
-        ...(isHeld && { held: true as const }),
-      };
+    const held = pairs(locks).filter(([, lock]) => {
+      const owner = ownerOf(lock);
+      return owner !== options.owner && !isGone(owner);
     });
+    return { sessions: `[${sessions}]`, titles, held: held.map(([id]) => id) };
   },
   async read(id) {
     const lines = await server.ask((client) => client.lrange(key(`lines:${id}`), 0, -1));
@@ -78,7 +73,7 @@ const answers: {
     const token = await lock(id, isNew);
     const text = isNew ? "" : await answers.read(id);
     const lines = text.split("\n").slice(0, -1);
-    const listed = lines.reduce(listedAfter, {} as Writing["listed"]);
+    const listed = lines.reduce(listedAfter, {} as Kept);
     opened.set(id, { token, lines: lines.length, bytes: Buffer.byteLength(text), listed });
     return text;
   },
@@ -162,6 +157,9 @@ async function lock(id: string, isNew: boolean): Promise<string> {
   }
 }
 
+const pairs = (flat: readonly string[]): [string, string][] =>
+  Array.from({ length: flat.length / 2 }, (_, i) => [flat[i * 2]!, flat[i * 2 + 1]!]);
+
 const ownerOf = (lock: string): string => lock.slice(lock.indexOf(" ") + 1);
 function holderOf(lock: string): string {
   const [machine, pid] = ownerOf(lock)
@@ -177,7 +175,7 @@ function whyNot(said: string, more: string): string {
 }
 
 /** What a list says of a session, after one more line: its model is that of the last answer. */
-function listedAfter(listed: Writing["listed"], line: string): Writing["listed"] {
+function listedAfter(listed: Kept, line: string): Kept {
   if (!Object.hasOwn(listed, "id")) return { ...(JSON.parse(line) as Header), used: "", bytes: 0 };
   const { failed: _, ...rest } = listed;
   const model = Array.from(

@@ -52,3 +52,18 @@ export const PUT_TEAM = `
 redis.call('DEL', KEYS[1])
 for i = 1, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 return {'OK'}`;
+
+/**
+ * The locks that are held, each after its session: most sessions have none. KEYS: the index. ARGV:
+ * what the names of locks begin with.
+ */
+export const HELD = `
+local ids, held = redis.call('HKEYS', KEYS[1]), {}
+for first = 1, #ids, 1000 do
+  local locks = {}
+  for i = first, math.min(first + 999, #ids) do locks[#locks + 1] = ARGV[1] .. ids[i] end
+  for i, lock in ipairs(redis.call('MGET', unpack(locks))) do
+    if lock then held[#held + 1], held[#held + 2] = ids[first + i - 1], lock end
+  end
+end
+return held`;

@@ -30,11 +30,19 @@ export function openServer(options: Options): Server {
     client.on("error", (error) => void (reason = error));
     await client.connect().catch((error) => Promise.reject(reason ?? error));
     nodes = nodesOf(client);
-    const facts = await factsOf(client);
+    const fresh = client;
+    await check(fresh).catch((error) => {
+      fresh.disconnect(); // so that the next question checks it, too
+      throw error;
+    });
+    return fresh;
+  }
+
+  async function check(fresh: Redis | Cluster): Promise<void> {
+    const facts = await factsOf(fresh);
     refuseOld(facts);
     told ??= warningsOf(facts, options);
     logs = facts.logs && facts.canSyncLog;
-    return client;
   }
 
   return {

@@ -1,9 +1,9 @@
 // The store as zz asks it: each question waits for the thread that talks with the server, so that
 // an entry is kept before anything acts on it.
-import type { SessionStore } from "zz";
+import type { Listed, SessionStore } from "zz";
 import { fileBeside } from "zz/text";
 import { newOwner } from "./lock-owner.ts";
-import type { Answered, Options, Question, Questions, TeamFiles } from "./protocol.ts";
+import type { Answered, Kept, Many, Options, Question, Questions, TeamFiles } from "./protocol.ts";
 
 const GRACE = 5_000; // ms that the thread may take beyond what the server may
 
@@ -24,6 +24,7 @@ export function openRedis(
     ...asked: Parameters<Questions[Q]>
   ): ReturnType<Questions[Q]> =>
     (thread ??= startThread(options)).ask(question, asked) as ReturnType<Questions[Q]>;
+  const list = () => listedIn(ask("list"));
   return {
     where,
     reach() {
@@ -32,9 +33,9 @@ export function openRedis(
     },
     putTeam: (files) => ask("putTeam", files),
     ids: () => ask("ids"),
-    list: () => ask("list"),
+    list,
     *recent(root) {
-      const fits = ask("list").filter((session) => session.root === root);
+      const fits = list().filter((session) => session.root === root);
       for (const { id } of fits.sort((a, b) => (a.used < b.used ? 1 : -1))) yield id;
     },
     read: (id) => Buffer.from(ask("read", id)),
@@ -68,6 +69,17 @@ export function openRedis(
       thread = undefined;
     },
   };
+}
+
+function listedIn({ sessions, titles, held }: Many): Listed[] {
+  const isHeld = new Set(held);
+  return (JSON.parse(sessions) as Kept[])
+    .filter(({ failed }) => !failed)
+    .map((session) => {
+      session.title = titles[session.id] ?? session.title;
+      if (isHeld.has(session.id)) session.held = true;
+      return session;
+    });
 }
 
 function startThread(options: Options) {

@@ -21,11 +21,12 @@ export function readTeam(folder: string): TeamFiles {
   const files = Object.fromEntries(texts.sort());
   const refuse = (why: string) => usage(`Cannot put '${visible(folder)}' into the store: ${why}`);
   if (!fs.existsSync(folder)) throw refuse("it is not there. Check the name.");
+  if (!fs.statSync(folder).isDirectory()) throw refuse("it is no folder. Name one.");
   const large = texts.find(([, text]) => Buffer.byteLength(text) > MAX_BYTES)?.[0];
   if (large || texts.length > MAX_FILES)
     throw refuse(`${large ?? "it"} is too large: ${MAX_FILES} files of ${MAX_BYTES} bytes fit.`);
   const settings = files[SETTINGS] ?? "{}";
-  if (typeof tryTo(() => JSON.parse(settings)) !== "object")
+  if (!/^\{/.test(JSON.stringify(tryTo(() => JSON.parse(settings))) ?? ""))
     throw refuse(`its ${SETTINGS} is not a JSON object. Fix it.`);
   if (KEY.test(settings))
     throw refuse(`its ${SETTINGS} holds a key, which all could read. Each keeps theirs by /keys.`);
@@ -53,7 +54,9 @@ export function receiveTeam(home: string, given: TeamFiles): string[] {
     return [`Cannot keep your team's settings in '${folder}': ${(error as Error).message}`];
   }
   const names = [...changed.map(([name]) => name), ...gone.map((name) => `${name} (gone)`)];
-  return [`Your team changed ${names.sort().join(", ")} in the store.`];
+  return [
+    `Your team changed ${names.sort().join(", ")} in the store. It counts from the next start.`,
+  ];
 }
 
 function refuseLinks(folder: string, changed: [name: string, text: string][]): void {

@@ -1,9 +1,11 @@
 // What of the queue needs no server: it costs nothing unless it is asked for, what is wrong is
 // said before anything is sent, and what may travel.
-import { deepEqual, doesNotMatch, equal, match, throws } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, rejects, throws } from "node:assert/strict";
+import { EventEmitter } from "node:events";
 import { describe, test } from "node:test";
 import { place, TELLING_LOADS, zz, zzProcess } from "../../../test/support/run.ts";
 import { askedIn, isJob, readAsked, readReply, versionOf } from "../job.ts";
+import { connection } from "../queue.ts";
 
 const NOWHERE = "redis://127.0.0.1:1"; // a port that nothing listens on
 
@@ -132,4 +134,16 @@ describe("what travels", () => {
     throws(() => readReply('{"calls":[]}'), /it is no reply/);
     throws(() => readReply('{"text":""}'), /it is no reply/);
   });
+});
+
+test("a server that takes nothing for good ends the run, as no input is at fault", async () => {
+  const client = new EventEmitter();
+  const sentenceOf = () => ({ text: "It is full.", passes: false });
+  const opened = { client, where: NOWHERE, keepsLog: true, evicts: "", sentenceOf } as any;
+  const ctx = { note() {} } as any;
+  const { attempt } = connection(opened, { prefix: "zz", lease_seconds: 2, days: 1 }, ctx, 1);
+  await rejects(
+    attempt(() => Promise.reject(new Error("OOM command not allowed"))),
+    { message: "It is full.", kind: "quota" },
+  );
 });

@@ -1,12 +1,13 @@
 // Stands before a server, in a process of its own, since a store waits for its answers. Its first
-// word is the server's port. "old": the server says that it is version 3.2.1. "mute": its next
-// answer is lost. "slow": each answer takes a while.
+// word is the server's port. "old" and "aged": the server says that it is version 3.2.1 or 5.0.1.
+// "mute": its next answer is lost. "slow": each answer takes a while.
 import { type AddressInfo, connect, createServer } from "node:net";
 
 const SLOW_MS = 100;
 /** Of the same length, since the answer begins with its length. */
 const asOld = (_: string, name: string, version: string) =>
-  name + "3.2.1000".slice(0, version.length);
+  name + VERSIONS[mode]!.slice(0, version.length);
+const VERSIONS: Record<string, string> = { old: "3.2.1000", aged: "5.0.1000" };
 let mode = "";
 process.on("message", (next: string) => {
   mode = next;
@@ -21,7 +22,7 @@ const server = createServer((near) => {
     else if (mode === "slow") setTimeout(() => near.write(data), SLOW_MS);
     else
       near.write(
-        mode === "old" ? String(data).replace(/(_version:)(\d+\.\d+\.\d+)/g, asOld) : data,
+        mode in VERSIONS ? String(data).replace(/(_version:)(\d+\.\d+\.\d+)/g, asOld) : data,
       );
   });
   far.on("close", () => near.destroy());

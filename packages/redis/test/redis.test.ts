@@ -179,3 +179,24 @@ describe("--store-copy between folders", () => {
     match(stderr, /Cannot copy sessions: name two places/);
   });
 });
+
+describe("--store-team takes a folder, and nothing else in its place", () => {
+  const rows: [given: string, said: RegExp][] = [
+    ["team/zz.config.json", /Cannot put '.*' into the store: it is no folder\. Name one\./],
+    ["nowhere", /Cannot put '.*' into the store: it is not there\. Check the name\./],
+    ["list", /its zz\.config\.json is not a JSON object\. Fix it\./],
+    ["null", /its zz\.config\.json is not a JSON object\. Fix it\./],
+  ];
+  for (const [given, said] of rows)
+    test(`'${given}'`, async () => {
+      const files = {
+        "team/zz.config.json": "{}",
+        "list/zz.config.json": "[]",
+        "null/zz.config.json": "null",
+      };
+      const where = place(files, { store: NOWHERE, redis: { seconds: 1 } });
+      const { code, stderr } = await zz(where, ["--store-team", given]);
+      equal(code, 2, stderr);
+      match(stderr, said);
+    });
+});

@@ -122,7 +122,7 @@ export async function proxy(port: number) {
   const own = (await heard()) as number;
   return {
     url: `redis://127.0.0.1:${own}`,
-    tell(mode: "old" | "mute" | "slow") {
+    tell(mode: "old" | "aged" | "mute" | "slow") {
       child.send(mode);
       return heard();
     },

@@ -287,6 +287,17 @@ describe("a server", () => {
     }
   });
 
+  test("that is old and will do: it works, and nothing is said of it", async () => {
+    const aged = await proxy(server.port);
+    await aged.tell("aged");
+    const model = await askable(echo);
+    const { machine, asking, work } = queueOf(aged.url);
+    const far = work(model.args, machine());
+    const ran = await zz(machine(), [...asking, "--each-line", "Say."], { input });
+    deepEqual(answersOf(ran), both);
+    doesNotMatch(ran.stderr + far.said(), /version|recommended/i);
+  });
+
   test("that is a cluster", async () => {
     const own = ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", ...LASTING];
     const cluster = await redisServer(...own);
@@ -333,6 +344,21 @@ describe("a server", () => {
     await full.tell("CONFIG SET maxmemory 0");
     deepEqual(answersOf(await ran.ended), both);
     equal(model.requests.length, 2);
+  });
+
+  test("that stays full: Ctrl+C ends the wait at once", async () => {
+    const full = await redisServer("--maxmemory", "1kb", "--maxmemory-policy", "noeviction");
+    const ran = start(
+      place(),
+      ["-m", "openai/m", "--queue", full.url, "--each-line", "Say."],
+      input,
+    );
+    await waitFor("the note", () =>
+      /its memory is full \(maxmemory\)\. Raise it\.$/m.test(ran.said()),
+    );
+    ran.child().kill("SIGINT");
+    equal((await ran.ended).code, 130);
+    doesNotMatch(ran.said(), /outside of any turn/);
   });
 
   test("that is slow", async () => {

@@ -228,6 +228,7 @@ function drawEvent(tab: Tab, event: ChatEvent): void {
   else if (type === "answered") settleQuestion(tab, name, text);
   else if (type === "models") fillSelect(byId("models"), options, text);
   else if (type === "used") setState(text);
+  else if (type === "left-out") byId("talk").append(element("p", text, "left-out"));
   else {
     setBusy(false);
     if (type === "failed") byId("talk").append(element("p", text, "bad"));

@@ -11,7 +11,7 @@ import { markdownToHtml } from "./markdown-to-html.ts";
 /** What a browser is sent; `id` counts from 1 in each conversation. */
 export interface ChatEvent {
   id: number;
-  type: ConversationEvent["type"];
+  type: ConversationEvent["type"] | "left-out"; // in the place of earlier events
   text: string;
   html?: string;
   name?: string; // of a call or a question, the same in its later events

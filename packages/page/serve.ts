@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import type { Conversation, ConversationEvent, Conversations, Ctx, SentAlong, Zz } from "zz";
-import { fault, makeFolder, sentenceOf, usage, writeWhole } from "zz/text";
-import { drawEvent } from "./draw-event.ts";
+import { fault, makeFolder, plural, sentenceOf, usage, writeWhole } from "zz/text";
+import { type ChatEvent, drawEvent } from "./draw-event.ts";
 import { livePage } from "./live-page.ts";
 
 interface Server {
@@ -25,6 +25,7 @@ const refusal = (status: number, sentence: string): Error => fault(sentence, { s
 
 const HOST = "127.0.0.1";
 const MAX_BODY_BYTES = 32 << 20;
+const MAX_SENT_CHARS = 64_000_000; // of what a browser has missed
 const KEEP_ALIVE_MS = 5_000; // a proxy must not end a silent stream, and the page knows it as alive
 
 /** Serves until it is stopped. `port` 0: any that is free. */
@@ -139,16 +140,12 @@ function streamEvents({ request, response }: Exchange, chat: Conversation, once:
     "content-type": "text/event-stream; charset=utf-8",
     "x-accel-buffering": "no", // a proxy must not collect them
   });
-  const write = (event: ConversationEvent): void => {
-    const data = JSON.stringify(drawEvent(event));
-    response.write(`id: ${event.id}\nevent: ${event.type}\ndata: ${data}\n\n`);
-  };
   response.write(": zz\n\n");
   const missed = chat.events.filter(({ id }) => id > last);
-  missed.forEach(write);
+  for (const block of blocksOf(missed)) response.write(block);
   if (once && missed.length) return void response.end();
   const silence = chat.listen((event) => {
-    write(event);
+    response.write(blockOf(drawEvent(event)));
     if (once) response.end();
   });
   const alive = setInterval(
@@ -159,6 +156,26 @@ function streamEvents({ request, response }: Exchange, chat: Conversation, once:
     clearInterval(alive);
     silence();
   });
+}
+
+const blockOf = (event: ChatEvent): string =>
+  `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+
+/** The last of them that a browser can take, and in the place of the others how many they are. */
+function blocksOf(events: ConversationEvent[]): string[] {
+  const blocks: string[] = [];
+  let chars = 0;
+  let count = events.length;
+  while (count > 0 && chars < MAX_SENT_CHARS) {
+    const block = blockOf(drawEvent(events[--count]!));
+    chars += block.length;
+    blocks.push(block);
+  }
+  if (count) {
+    const text = `${plural(count, "earlier part")} left out: the page would be too large. zz --export has them.`;
+    blocks.push(blockOf({ id: events[count]!.id - 1, type: "left-out", text }));
+  }
+  return blocks.reverse();
 }
 
 // ── Bodies ───────────────────────────────────────────────────────────────────────────────────────

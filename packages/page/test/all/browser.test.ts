@@ -93,6 +93,24 @@ describe("In a browser, the page", () => {
     deepEqual(await shown(page), ["one", "second try", "thanks"]);
   });
 
+  test("keeps the lines that a person wrote, and breaks no word of a table", async () => {
+    const { page } = await open([
+      said("user", "one\ntwo"),
+      said(
+        "assistant",
+        `| ${"wide ".repeat(20)} | before | after |\n|-|-|-|\n| ${"x ".repeat(80)} | 1 | 2 |`,
+      ),
+    ]);
+    await page.setViewportSize({ width: 360, height: 640 });
+    equal(await page.innerText("article.user > p"), "one\ntwo");
+    const isBroken = await page.$eval("th:last-child", (cell: any) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return range.getClientRects().length > 1;
+    });
+    equal(isBroken, false);
+  });
+
   test("finds words, also in what is folded, and shows them", async () => {
     const call = { id: "1", name: "read_file", args: { path: "a.ts" } };
     const { page } = await open([

@@ -31,7 +31,7 @@ import {
 } from "./session-lines.ts";
 
 // a session is zz's own file: nothing is appended to what a link leads to, or cut off there
-const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_RDWR } = fs.constants;
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = fs.constants;
 const APPENDING = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW;
 
 /** The lines of one file, without a lock. */

@@ -18,7 +18,7 @@ export function readRegular(file: string): Buffer {
   }
 }
 // a FIFO does not block
-const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
+const WITHOUT_WAITING = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK;
 /** The nearest folder with a .git in it, from this one upwards. */
 export function repositoryTop(folder: string): string | undefined {
   if (fs.existsSync(path.join(folder, ".git"))) return folder;

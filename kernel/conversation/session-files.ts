@@ -178,14 +178,16 @@ export const listSessions = (sessionPlace: SessionPlace): Listed[] =>
     .list()
     .sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
 
-/** By the beginning and the end of each file. */
+/** By the beginning and the end of each file; a short one is read once. */
 function listFiles(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
   const locks = new Set(entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock")));
   return sessionIds(home).flatMap((id): Listed | [] => {
-    const header = headerOf(sessionFile(home, id), buffer);
-    const { text, stat } = readPart(sessionFile(home, id), buffer, true);
+    const file = sessionFile(home, id);
+    const { text, stat } = readPart(file, buffer, true);
+    const isWhole = stat !== undefined && stat.size <= buffer.length;
+    const header = headerOf(file, isWhole ? firstLineOf(text) : readFirstLine(file, buffer));
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
     const used = stat
       ? { used: new Date(usedAt(stat, text)).toISOString(), bytes: stat.size }
@@ -194,7 +196,7 @@ function listFiles(home: string): Listed[] {
       Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(
         -1,
       ) ?? header.model;
-    const isHeld = locks.has(`${id}.lock`) && isHeldByAnother(lockFile(sessionFile(home, id)));
+    const isHeld = locks.has(`${id}.lock`) && isHeldByAnother(lockFile(file));
     return {
       ...header,
       ...used,
@@ -252,12 +254,12 @@ function keepTitle(home: string, id: string, title: string): void {
 }
 
 /** The id comes from the file's name, whatever the header says. */
-function headerOf(file: string, buffer?: Buffer): Header | undefined {
-  const header = readFirstLine(file, buffer);
+function headerOf(file: string, header: unknown): Header | undefined {
   return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
 }
 const readFirstLine = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
-  tryTo(() => JSON.parse(readPart(file, buffer).text.split("\n", 1)[0]!));
+  firstLineOf(readPart(file, buffer).text);
+const firstLineOf = (text: string): unknown => tryTo(() => JSON.parse(text.split("\n", 1)[0]!));
 
 /** The session of this folder that was used last and fits. */
 export function lastSession(

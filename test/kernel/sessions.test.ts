@@ -336,6 +336,21 @@ test("a session that another zz has open is not renamed, and the list keeps its 
   openSession(home, ID, silent).close(); // it was let go
 });
 
+test("a list opens each short session once, and a long one twice", (t) => {
+  const { home } = place();
+  const folder = join(home, "sessions");
+  fs.mkdirSync(folder, { recursive: true });
+  for (let n = 0; n < 500; n++) {
+    const lines = [head(), ...(n % 100 ? [] : [{ text: "long".repeat(5_000) }])];
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    fs.writeFileSync(join(folder, `20260101-${String(n).padStart(6, "0")}-abcdefgh.jsonl`), text);
+  }
+  const opened = t.mock.method(fs, "openSync");
+  equal(listSessions(home).length, 500);
+  const sessions = opened.mock.calls.filter((call) => String(call.arguments[0]).endsWith(".jsonl"));
+  equal(sessions.length, 505);
+});
+
 test("zz -c does not go on with a session of another folder", async () => {
   const where = place();
   const file = put(where.home, lines(head(ID, "/somewhere/else"), ...said(2)));

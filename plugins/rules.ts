@@ -153,8 +153,8 @@ function include(
 }
 
 /**
- * Accepts only files inside the repository, links followed, and of the project only what may be
- * read without asking.
+ * Accepts only files inside the repository, links followed, that hold no secrets, and of the
+ * project only what may be read without asking.
  */
 function look({ top, root, stamps, permissions }: Rendering, file: string): Found | string {
   if (!isInside(top, file)) return OUTSIDE;
@@ -165,7 +165,8 @@ function look({ top, root, stamps, permissions }: Rendering, file: string): Foun
   if (!isInside(top, real)) return OUTSIDE;
   if (!stat.isFile()) return stat.isDirectory() ? "a folder" : "not a regular file";
   const { verdict } = permissions.judge("read", real);
-  if (verdict === "deny" || (verdict === "ask" && isInside(root, real))) return "not to be read";
+  const isAskedFor = verdict === "ask" && (isInside(root, real) || permissions.secret(real));
+  if (verdict === "deny" || isAskedFor) return "not to be read";
   return { file: real, size: stat.size };
 }
 

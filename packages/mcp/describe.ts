@@ -96,7 +96,10 @@ const STEERS = [
 ];
 
 /** The text of a tool that tries to steer the model; undefined if there is none. */
-export function steering({ description, schema }: KnownTool): string | undefined {
+export function steering({
+  description,
+  schema,
+}: Pick<KnownTool, "description" | "schema">): string | undefined {
   const texts = [description, ...textsIn(schema)];
   const match = texts.find((text) => STEERS.some((words) => words.test(text)));
   return match && clip(oneLine(match), 400);

@@ -2,7 +2,7 @@
 // answers their questions.
 import type { Ctx, Message, Needs, Result, Tool, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf } from "zz/text";
-import { type KnownPrompt, type KnownTool, toolName } from "./describe.ts";
+import { type KnownPrompt, type KnownTool, steering, toolName } from "./describe.ts";
 import {
   type Accepts,
   countOf,
@@ -163,10 +163,14 @@ export async function describeAll(
         (tool) => `${tool.name}: ${clip(oneLine(tool.description), 120)}`,
       ),
     );
-    if (link.about.instructions)
-      rows.push(
-        `MCP server '${name}' says of itself: ${clip(oneLine(link.about.instructions), 1_000)}`,
+    const { instructions } = link.about;
+    const steers = steering({ description: instructions, schema: {} });
+    if (steers)
+      ctx.note(
+        `What MCP server '${name}' says of itself is left out, since it would steer the model: ${steers}`,
       );
+    else if (instructions)
+      rows.push(`MCP server '${name}' says of itself: ${clip(oneLine(instructions), 1_000)}`);
   }
   return rows.length
     ? `Described from now on:\n${rows.slice(0, MAX_LISTED).join("\n")}`

@@ -50,7 +50,12 @@ const MIN_COPY_CHARS = 8; // of a secret that is looked for in other variables
  * of shapes knows all of them.
  */
 const NEEDED =
-  /^(?:HOME|PATH|PWD|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|COLUMNS|LINES|SHELL|USER|LOGNAME|TZ|TMPDIR|CI|NODE_ENV)$/;
+  /^(?:HOME|PATH|PWD|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|COLUMNS|LINES|SHELL|USER|LOGNAME|TZ|TMPDIR|CI|NODE_ENV)$/;
+// ssh passes on whatever begins with LC_
+const LOCALES =
+  /^(?:LANG|LANGUAGE|LC_(?:ALL|ADDRESS|COLLATE|CTYPE|IDENTIFICATION|MEASUREMENT|MESSAGES|MONETARY|NAME|NUMERIC|PAPER|TELEPHONE|TIME))$/;
+const LOCALE =
+  /^(?:(?:[a-z]{1,3}|POSIX|UTF-8)(?:_[a-z]{2,4})?(?:\.[\w-]{1,12})?(?:@\w{1,12})?(?::|$))*$/i;
 const TOOLCHAINS = new Set(
   `XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME NIX_PATH NIX_PROFILES
   NVM_DIR NVM_BIN NVM_INC FNM_DIR FNM_MULTISHELL_PATH VOLTA_HOME N_PREFIX NODENV_ROOT PNPM_HOME BUN_INSTALL DENO_DIR DENO_INSTALL
@@ -73,7 +78,9 @@ export function neededEnv(
   allowed: (name: string) => boolean,
 ): NodeJS.ProcessEnv {
   const isNeeded = (name: string, value = "") =>
-    NEEDED.test(name) || (TOOLCHAINS.has(name) && isPathList(value));
+    NEEDED.test(name) ||
+    (LOCALES.test(name) && LOCALE.test(value)) ||
+    (TOOLCHAINS.has(name) && isPathList(value));
   const neededVariables = Object.entries(env).filter(
     ([name, value]) => allowed(name) || isNeeded(name, value),
   );

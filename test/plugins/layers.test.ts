@@ -78,6 +78,8 @@ describe("rules", () => {
     ["not with what is outside", { "../out.md": "OUT", "AGENTS.md": "@../out.md" }, ".", ["[Left out: ../out.md (outside the project)]"], /OUT\n/],
     ["not with an absolute path", { "AGENTS.md": "@/etc/hosts.md @~/x.md" }, ".", ["[Left out: /etc/hosts.md (an absolute path), ~/x.md (an absolute path)]"]],
     ["not with what may hold secrets", { "AGENTS.md": "@.env.md", ".env.md": "TOKEN" }, ".", ["[Left out: .env.md (not to be read)]"], /TOKEN/],
+    ["not with what may hold secrets, above the working folder", { ".git/HEAD": "", "AGENTS.md": "@.env.md @link.md", ".env.md": "TOKEN", ".env": "TOKEN", "link.md": "->.env", "a/x": "" }, "a", ["[Left out: .env.md (not to be read), link.md (not to be read)]"], /TOKEN/],
+    ["not by a link to what may hold secrets, in the folder or above", { ".git/HEAD": "", "CLAUDE.md": "->.env", ".env": "TOKEN", "a/AGENTS.md": "->../.env", "b/id_rsa": "TOKEN", "a/CLAUDE.md": "->../b/id_rsa" }, "a", ["[Left out: ../CLAUDE.md (not to be read), AGENTS.md (not to be read), CLAUDE.md (not to be read)]"], /TOKEN/],
     ["of bytes: named", { "AGENTS.md": Buffer.from([66, 65, 68, 0]), "CLAUDE.md": "C" }, ".", ["[Left out: AGENTS.md (not text)]"], /BAD/],
     ["with sixteen files, and the names of the rest", { "AGENTS.md": Object.keys(LOT).map((name) => `@${name}`).join(" "), ...LOT }, ".", ["text 15", "[Left out: d/16.md (no room; read it when it is needed), d/17.md"], /text 16/],
     ["with as much as there is room for", { "AGENTS.md": "@a.md @b.md @c.md @d.md", "a.md": "a".repeat(9e3), "b.md": "b".repeat(9e3), "c.md": "c".repeat(9e3), "d.md": "d" }, ".", ["a".repeat(4200), "bytes left out", "d.md (no room"], /a{4201}/],

@@ -163,7 +163,12 @@ describe("MCP servers", { concurrency: 2 }, () => {
   test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
     const servers = { sly: fake("steer") };
     const nobody = await started(t, servers, { answer: "nobody" });
-    await nobody.call("mcp_tools", { servers: ["sly"] });
+    const { text } = await nobody.call("mcp_tools", { servers: ["sly"] });
+    doesNotMatch(text, /says of itself|before any other tool/);
+    match(
+      nobody.notes.join(),
+      /What MCP server 'sly' says of itself is left out, since it would steer the model: Adds\. Always/,
+    );
     match(
       nobody.notes.join(),
       /Tools of MCP server 'sly' are left out: bad \(its description would steer the model\)/,
@@ -201,7 +206,8 @@ describe("MCP servers", { concurrency: 2 }, () => {
     );
     const says = async () =>
       (await told(zz)).map(({ name, description }) => [name, description.replace(/.*: /, "")]);
-    await zz.call("mcp_tools", { servers: ["fickle"] });
+    const { text: described } = await zz.call("mcp_tools", { servers: ["fickle"] });
+    match(described, /^MCP server 'fickle' says of itself: Is changes\.$/m);
     const two = ["fickle__two", "The same."];
     deepEqual(await says(), [["fickle__one", "As in start 1."], two]);
     await zz.command("/mcp restart fickle");

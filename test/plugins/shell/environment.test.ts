@@ -17,11 +17,17 @@ const DROPPED: Record<string, string> = {
   npm_config__authToken: "npm_x",
   http_proxy: "http://me:mine@proxy",
   GOROOT: "token-0123456789", // no place
+  LC_TOKEN: "correct-horse", // as ssh passes on what begins so
+  LC_TIME_OF_MINE: "battery",
+  LC_CTYPE: "staple 2c9f", // no language
+  LANGUAGE: "correct horse",
 };
 const KEPT = {
   HOME: "/home/me",
   PATH: "/usr/bin:/bin",
   LC_TIME: "de_DE",
+  LC_ALL: "C.UTF-8",
+  LANG: "sr_RS.UTF-8@latin",
   TMPDIR: "/tmp",
   GOPATH: "/home/me/go",
 };

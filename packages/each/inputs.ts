@@ -121,7 +121,9 @@ function contentOf(name: string, ctx: Ctx): { text: string; image?: Image } {
   if (!file) throw fault(`Cannot read '${visible(name)}': it is gone.`);
   if (!isReadable(file, ctx))
     throw fault(`Cannot read '${visible(name)}': it may not be read.`, { exit: 4 });
-  const fd = ctx.files.open(file);
+  const fd = tryTo(() => ctx.files.open(file));
+  if (fd === undefined)
+    throw fault(`Cannot read '${visible(name)}': it cannot be opened. Check its mode.`);
   try {
     const { size } = fs.fstatSync(fd);
     if (size > MAX_INPUT_BYTES) throw tooLarge(`'${visible(name)}'`);

@@ -187,8 +187,10 @@ async function run(
   const { isShown } = running;
   const isOrdered = isBatch || !plan.unordered;
   if (!isOrdered && isShown) await printAnswered(running);
-  const printed = isOrdered && isShown ? print(running) : undefined;
-  printed?.catch((error) => (running.ended ??= error as Error));
+  const printed =
+    isOrdered && isShown
+      ? print(running).catch((error) => void (running.ended ??= error as Error))
+      : undefined;
   if (isBatch) await askByBatches(running, isWaiting);
   else await askByJobs(running);
   running.stop.abort();
@@ -234,7 +236,11 @@ async function ask(running: Running): Promise<boolean> {
   if (running.ended) return false;
   const taken = await ledger.take(stop.signal).catch(() => undefined);
   if (!taken) return false;
-  if (running.ended) return false;
+  if (running.ended) {
+    // else the others would wait for what becomes of it
+    await ledger.giveBack(taken.n, { error: "It was not asked.", exit: 1 }, 0);
+    return false;
+  }
   const outcome = await answerTo(running, taken);
   if ("error" in outcome) await giveBack(running, taken, outcome);
   else await ledger.answer(taken.n, outcome);

@@ -144,3 +144,12 @@ test("the line that goes on with a run says its schema, too", async () => {
   const { stderr } = await zz(where, asking, { input: "one\n" });
   match(stderr, /If it stops: zz --each --resume [\w-]+ --schema 'n int \(it'\\''s one\)'$/m);
 });
+
+test("an answer that cannot be written ends the run, which says how to go on", async () => {
+  const { args } = await asks();
+  const where = place({ notes: "a file" });
+  const asking = [...args, "--each-line", "--out", "notes/{n}.md", "Say."];
+  const { code, stderr } = await zz(where, asking, { input: "one\ntwo\n" });
+  equal(code, 1);
+  match(stderr, /Cannot .*notes.* \d of 2 are answered\. Go on with: zz --each --resume /);
+});

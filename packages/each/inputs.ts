@@ -103,15 +103,10 @@ export async function messageOf(
 function fieldOf(fields: unknown, field: string): string {
   const value = field
     .split(".")
-    .reduce<any>(
-      (one, key) => (isPlain(one) && Object.hasOwn(one, key) ? one[key] : undefined),
-      fields,
-    );
+    .reduce<any>((one, key) => (Object.hasOwn(Object(one), key) ? one[key] : undefined), fields);
   if (value === undefined) throw fault(`It has no field '${field}', which the prompt names.`);
   return typeof value === "string" ? value : JSON.stringify(value);
 }
-
-const isPlain = (value: unknown): boolean => typeof value === "object" && value !== null;
 
 const tooLarge = (what: string): Error =>
   fault(`Cannot ask about ${what}: it is over 20 MB. Cut it down first.`);

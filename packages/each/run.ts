@@ -85,16 +85,10 @@ const refusal = (names: string[]): string =>
   `${names.slice(0, 5).map(visible).join(", ")}${names.length > 5 ? " …" : ""}. --allow-read=NAME reads one.`;
 
 function sayLeftOut({ files, refused, others }: Found, ctx: Ctx): void {
+  const names = others.map(visible).join("', '");
   if (!files.length && !refused.length)
-    throw usage(
-      `Cannot ask about '${visible(others[0]!)}': it is no file. Name files, as in 'folder/**'.`,
-    );
-  const names = others.map(visible).join(", ");
-  ctx.note(
-    others.length === 1
-      ? `'${names}' is no file and was left out.`
-      : `${others.length} names are no files and were left out: ${names}.`,
-  );
+    throw usage(`Cannot ask about '${names}': it is no file. Name files, as in 'folder/**'.`);
+  ctx.note(`Left out, since they are no files: '${names}'.`);
 }
 
 async function planOf(

@@ -33,7 +33,7 @@ describe("what is named and is no file", () => {
     const where = oddities({ "a.txt": "ay" });
     const named = await zz(where, [...args, "--each", ...names, "a.txt", "What?"]);
     equal(named.code, 0, named.stderr);
-    match(named.stderr, /3 names are no files and were left out: folder, pipe, dangling\./);
+    match(named.stderr, /Left out, since they are no files: 'folder', 'pipe', 'dangling'\./);
     equal(named.stdout.trim().split("\n").length, 1);
     const found = await zz(where, [...args, "--each", "*", "What?"]);
     equal(found.code, 0, found.stderr);
@@ -54,7 +54,7 @@ describe("rows", () => {
 
   test("have the fields that they say, and no others", async () => {
     const { args } = await asks();
-    for (const field of ["constructor", "__proto__", "a.length", "a.b"]) {
+    for (const field of ["constructor", "__proto__", "a.b"]) {
       const asking = [...args, "--each-json", `Say {${field}}.`];
       const { code, stdout } = await zz(place(), asking, { input: '{"a":"text"}\n' });
       equal(code, 1);

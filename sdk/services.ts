@@ -216,7 +216,7 @@ export interface Conversation {
   close(): Promise<void>; // ends its process; it can be opened again
 }
 export interface SentAlong {
-  images?: { type: string; base64: string }[];
+  images?: { type: string; base64: string; name?: string }[];
   files?: string[]; // absolute paths, which the model is told
   // of the dialog's own: kept with the session before anything is asked of a model, or a command
   // runs, so that a dialog knows after a crash whether the conversation had got the message
@@ -231,7 +231,8 @@ export type Shown =
 type Named = { id: string; name: string };
 /** `id` counts from 1 in each conversation; a name is the same in later events. */
 export type ConversationEvent = { id: number; text: string } & (
-  | { type: "user" | "text" | "thought" | "used" | "end" | "failed" }
+  | { type: "user"; along?: SentAlong; isPast?: true } // past: of a session that was opened
+  | { type: "text" | "thought" | "used" | "end" | "failed" }
   | { type: "call"; name: string; status?: string; shown: Shown[] }
   | { type: "question"; name: string; hash: string; shown: Shown[]; options: Named[] }
   | { type: "answered"; name: string }

@@ -26,6 +26,7 @@ export {
   repositoryTop,
   stampOf,
   textOf,
+  whoReads,
 } from "../kernel/text/read-quietly.ts";
 export { clean, cleanRendered, visible } from "../kernel/text/show-safely.ts";
 export {

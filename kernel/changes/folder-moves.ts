@@ -151,9 +151,7 @@ export function moveFiles(moves: Moves, back: boolean): void {
 const MAX_SYNCED_FILES = 500;
 /** What a command has just written is on the disk before it takes another file's place. */
 function syncMovedFile(source: Buffer): void {
-  const fd = tryTo(() =>
-    fs.openSync(source, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0)),
-  );
+  const fd = tryTo(() => fs.openSync(source, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW));
   if (fd === undefined) return; // a link, or one that was moved before
   tryTo(() => fs.fsyncSync(fd));
   fs.closeSync(fd);

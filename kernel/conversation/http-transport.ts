@@ -4,6 +4,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import type { Fault, HttpAnswer, HttpRequest } from "../contract.ts";
+import errors from "../text/errors.json" with { type: "json" };
 import { codeOf, fault, usage } from "../text/faults.ts";
 import { fillPlaceholders, KEY, learnSecret, namesSecret, sealUrl, veil } from "../text/secrets.ts";
 import { visible } from "../text/show-safely.ts";
@@ -58,6 +59,15 @@ export const sendHttp = (url: string, request?: HttpRequest): Promise<HttpAnswer
 // what a server does is no mistake of the person's
 const ofServer = (message: string): Fault => fault(message, { kind: "provider" });
 
+/** A limit's reason is told as what it means. */
+const abortReason = ({ reason }: AbortSignal, host: string): unknown =>
+  reason?.name === "TimeoutError"
+    ? fault(`Cannot reach '${host}': ${errors.network.ETIMEDOUT}`, {
+        kind: "network",
+        transient: true,
+      })
+    : reason;
+
 // an error body may be endless
 type FinalAnswer = HttpAnswer & { host: string; beginning(maxChars: number): Promise<string> };
 /** A redirect's address comes from the server: placeholders in it mean nothing. */
@@ -77,8 +87,8 @@ export async function fetchWithRedirects(
       throw usage(
         `Cannot ask '${location.host}': a header has a character that none may have (${hide(error.message)}). Correct it where it is set.`,
       );
-    if (!error.stale || signal?.aborted)
-      throw signal?.aborted ? error : Object.assign(error, { host: location.host });
+    if (signal?.aborted) throw abortReason(signal, location.host);
+    if (!error.stale) throw Object.assign(error, { host: location.host });
     return connect(location, request); // the server had closed the kept connection
   };
   const answer = await connect(location, request).catch(again);
@@ -212,7 +222,7 @@ async function* readPieces(
   try {
     yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
   } catch (error) {
-    if (signal?.aborted) throw signal.reason;
+    if (signal?.aborted) throw abortReason(signal, host);
     const isUnfinished = codeOf(error) === UNFINISHED_CODE;
     const isEvents = /event-stream/i.test(answer.headers["content-type"] ?? "");
     // servers do not always finish what they pack

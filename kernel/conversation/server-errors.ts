@@ -59,10 +59,12 @@ function networkFault(
   hide: (text: string) => string,
 ): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
+  const reasons: Record<string, string> = errors.network;
+  const family = Object.keys(reasons).find((name) => code.includes(name)); // HPE_INVALID_VERSION
   const reason =
-    (errors.network as Record<string, string>)[code]?.replace("--base-url", check) ??
+    reasons[family ?? ""]?.replace("--base-url", check) ??
     `${message || errorMessage(error)}. Check ${check} and the network.`;
-  const transient = code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code);
+  const transient = code !== "" && !/CERT|SSL|TLS|ERR_INVALID|EPROTO|HPE_|UNABLE_TO/.test(code);
   return fault(`Cannot reach '${where}': ${hide(reason)}`, { kind: "network", transient });
 }
 

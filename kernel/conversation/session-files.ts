@@ -31,7 +31,7 @@ import {
 } from "./session-lines.ts";
 
 // a session is zz's own file: nothing is appended to what a link leads to, or cut off there
-const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_RDWR } = fs.constants;
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = fs.constants;
 const APPENDING = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW;
 
 /** The lines of one file, without a lock. */
@@ -178,23 +178,25 @@ export const listSessions = (sessionPlace: SessionPlace): Listed[] =>
     .list()
     .sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
 
-/** By the beginning and the end of each file. */
+/** By the beginning and the end of each file; a short one is read once. */
 function listFiles(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
   const locks = new Set(entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock")));
   return sessionIds(home).flatMap((id): Listed | [] => {
-    const header = headerOf(sessionFile(home, id), buffer);
-    const { text, stat } = readPart(sessionFile(home, id), buffer, true);
+    const file = sessionFile(home, id);
+    const { text, stat } = readPart(file, buffer, true);
+    const isWhole = stat !== undefined && stat.size <= buffer.length;
+    const header = headerOf(file, isWhole ? firstLineOf(text) : readFirstLine(file, buffer));
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
     const used = stat
-      ? { used: stat.mtime.toISOString(), bytes: stat.size }
+      ? { used: new Date(usedAt(stat, text)).toISOString(), bytes: stat.size }
       : { used: header.at, bytes: 0 };
     const model =
       Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(
         -1,
       ) ?? header.model;
-    const isHeld = locks.has(`${id}.lock`) && isHeldByAnother(lockFile(sessionFile(home, id)));
+    const isHeld = locks.has(`${id}.lock`) && isHeldByAnother(lockFile(file));
     return {
       ...header,
       ...used,
@@ -227,6 +229,14 @@ function readPart(file: string, buffer: Buffer, isEnd = false): { text: string; 
   return read ?? { text: "" };
 }
 
+/** Some disks keep times to two seconds. There the last line says when a session was used. */
+const isWhole = ({ mtimeMs }: fs.Stats): boolean => mtimeMs % 1_000 === 0;
+function usedAt(stat: fs.Stats, end: string): number {
+  const line = Array.from(end.matchAll(/^\{"id":\d+,"parent":\w+,"at":"([^"]+)"/gm)).at(-1);
+  const at = isWhole(stat) && line ? Date.parse(line[1]!) : 0;
+  return Math.abs(at - stat.mtimeMs) < 2_000 ? at : stat.mtimeMs;
+}
+
 /** Titles of renamed sessions, kept in one file so that lists need not read every session. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
 function titlesOf(home: string): Record<string, string> {
@@ -244,12 +254,12 @@ function keepTitle(home: string, id: string, title: string): void {
 }
 
 /** The id comes from the file's name, whatever the header says. */
-function headerOf(file: string, buffer?: Buffer): Header | undefined {
-  const header = readFirstLine(file, buffer);
+function headerOf(file: string, header: unknown): Header | undefined {
   return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
 }
 const readFirstLine = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
-  tryTo(() => JSON.parse(readPart(file, buffer).text.split("\n", 1)[0]!));
+  firstLineOf(readPart(file, buffer).text);
+const firstLineOf = (text: string): unknown => tryTo(() => JSON.parse(text.split("\n", 1)[0]!));
 
 /** The session of this folder that was used last and fits. */
 export function lastSession(
@@ -271,10 +281,13 @@ function* recentFiles(home: string, root: string, warn: (text: string) => void):
   sweepParts(sessionsFolder(home));
   // killed before the first line
   for (const name of locks) tryTo(() => acquireLock(path.join(sessionsFolder(home), name), "")());
-  const used = files.map((file) => ({
-    file,
-    at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0,
-  }));
+  const buffer = Buffer.allocUnsafe(8192);
+  const used = files.map((file) => {
+    const stat = fs.statSync(file, { throwIfNoEntry: false });
+    const at =
+      stat && (isWhole(stat) ? usedAt(stat, readPart(file, buffer, true).text) : stat.mtimeMs);
+    return { file, at: at ?? 0 };
+  });
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
     const start = readFirstLine(file);
     const id = path.basename(file, ".jsonl");

@@ -23,7 +23,9 @@ const GIT_CONFIG = String.raw`[^/]*\.git/(?:.+/)?(?:config(?:\.worktree)?|creden
 const SECRET_PLACE = new RegExp(
   `/(?:${PLACES.map((secretPlace) => secretPlace.replaceAll(".", "\\.")).join("|")}|${GIT_CONFIG})/`,
 );
-const SYSTEM_PLACE = new RegExp(`^(?:${SYSTEM.join("|")}|/proc/[^/]+/(?:environ|mem))/`);
+const SYSTEM_PLACE = new RegExp(
+  `^(?:${SYSTEM.join("|")}|/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem))/`,
+);
 
 /**
  * Whether a path, absolute or relative, names what may hold a secret. Looks at the text only, not
@@ -87,6 +89,6 @@ export function credentials(home: string = os.homedir()): string[] {
     ...[...PLACES.map((secretPlace) => MIXED_CASE[secretPlace] ?? secretPlace), ...AT_HOME].map(
       (name) => path.join(home, name),
     ),
-    ...SYSTEM,
+    ...SYSTEM.map((place) => MIXED_CASE[place] ?? place),
   ];
 }

@@ -16,9 +16,7 @@ function findHomes(): string[] {
     const [, , id = "", , , home = "", shell = ""] = row.split(":");
     return (id === "0" || Number(id) >= 1_000) && !/(nologin|false)$/.test(shell) ? [home] : [];
   });
-  const allHomes = [...ownHomes, ...others].filter(
-    (home) => path.isAbsolute(home) && home !== "/" && home !== "/nonexistent",
-  );
+  const allHomes = [...ownHomes, ...others].filter((home) => path.isAbsolute(home) && home !== "/");
   return [
     ...new Set(allHomes.flatMap((home) => [home, tryTo(() => fs.realpathSync(home)) ?? home])),
   ];

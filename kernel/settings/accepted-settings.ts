@@ -35,7 +35,7 @@ function remember(file: string, text: string): void {
   const isNew = !before || hashes.length > MAX_HASHES;
   const salt = isNew ? unguessable() : before;
   // zz's own file: never through a link
-  const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_TRUNC, O_WRONLY } = fs.constants;
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = fs.constants;
   fs.writeFileSync(file, `${isNew ? `${salt}\n` : ""}${hashOf(text, salt)}\n`, {
     flag: O_WRONLY | O_CREAT | O_NOFOLLOW | (isNew ? O_TRUNC : O_APPEND),
     mode: 0o600,

@@ -4,8 +4,8 @@ import path from "node:path";
 import { fault } from "../text/faults.ts";
 import { tryTo } from "../text/words.ts";
 
-// Windows has only the first
-const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+// Windows has only the first; what it has not, adds nothing
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
 
 // refuses links anywhere in the path
 const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0;

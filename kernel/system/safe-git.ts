@@ -227,6 +227,7 @@ async function inspectRepository(look: Inspection): Promise<GitDoubt> {
   const repository = await findRepository(look);
   if (typeof repository === "string") {
     // zz asks git the same way, and gets the same error.
+    if (command) await listSettings(look); // the person's own may hold a password as well
     if (!command || /not a git repository/.test(repository)) return { reads: [] };
     return { why: `git cannot use the repository: ${repository}`, reads: [] };
   }
@@ -363,6 +364,9 @@ function learnSetting(key: string, value: string): void {
   learnData(value, key);
   // url.<address>.insteadOf
   for (const [name] of key.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(name);
+  if (/pass(wd)?$/.test(key)) learnSecret(value); // sendemail.smtpPass, imap.pass
+  const [, echoed] = /\bpassword=([^\s"';&|]+)/.exec(value) ?? []; // credential.helper
+  if (echoed) learnSecret(echoed);
   if (/\.extraheader$/.test(key))
     for (const word of value.split(/[\s:]+/))
       if (word.length >= MIN_HEADER_CHARS) learnSecret(word);

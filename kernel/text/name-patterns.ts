@@ -8,10 +8,8 @@ export const isPattern = (name: string): boolean => /[*?]/.test(name);
 export const anyCase = (name: string): string => name.normalize("NFC").toLowerCase();
 
 /** `*` matches any characters, `?` one. */
-export function fitsText(pattern: string, text: string): boolean {
-  if (!isPattern(pattern)) return pattern === text;
-  return fitsLetters(lettersOf(pattern), text);
-}
+export const fitsText = (pattern: string, text: string): boolean =>
+  fitsLetters(lettersOf(pattern), text);
 const fitsLetters = (letters: string[], text: string): boolean =>
   fitsStars(letters, [...text], (letter) => letter === "*", fitsLetter);
 const fitsLetter = (letter: string, char: string): boolean => letter === "?" || letter === char;

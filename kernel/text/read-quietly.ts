@@ -18,7 +18,7 @@ export function readRegular(file: string): Buffer {
   }
 }
 // a FIFO does not block
-const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
+const WITHOUT_WAITING = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK;
 /** The nearest folder with a .git in it, from this one upwards. */
 export function repositoryTop(folder: string): string | undefined {
   if (fs.existsSync(path.join(folder, ".git"))) return folder;
@@ -37,6 +37,14 @@ export const fileBeside = (near: string, name: string): URL | undefined =>
 export function stampOf(file: string): string {
   const stat = tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
   return stat ? `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}` : "";
+}
+
+/** Says who can read a file that was just written for its owner alone: a disk may keep no modes. */
+export function whoReads(file: string): string {
+  const others = process.platform !== "win32" && (tryTo(() => fs.statSync(file).mode)! & 0o077) > 0;
+  return others
+    ? "which others on this machine can read: its disk keeps no permissions"
+    : "which only you can read";
 }
 
 /** Whether a path is that folder or inside of it. Both are absolute and without links. */

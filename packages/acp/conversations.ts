@@ -141,11 +141,12 @@ class RunningConversations implements Conversations {
     await this.#agent.request(close, { sessionId: live.id }).catch(() => {}); // it is gone already
   }
 
-  #send(live: Live, text: string, { images = [], files = [], key }: SentAlong = {}): void {
+  #send(live: Live, text: string, along: SentAlong = {}): void {
+    const { images = [], files = [], key } = along;
     if (live.isBusy)
       throw refusal(409, "Cannot send this now: a turn is under way. Stop it first.");
     live.isBusy = true;
-    this.#add(live, { type: "user", text });
+    this.#add(live, { type: "user", text, along });
     const prompt: acp.ContentBlock[] = [
       { type: "text", text },
       ...images.map(({ type, base64 }) => ({

@@ -7,7 +7,7 @@ import type { Asked, Fact } from "./conversations.ts";
 export function updateFact(update: acp.SessionUpdate): Fact | undefined {
   switch (update.sessionUpdate) {
     case "user_message_chunk":
-      return said("user", update.content);
+      return sent(update.content);
     case "agent_message_chunk":
       return said("text", update.content);
     case "agent_thought_chunk":
@@ -24,7 +24,16 @@ export function updateFact(update: acp.SessionUpdate): Fact | undefined {
   }
 }
 
-function said(type: "user" | "text" | "thought", content: acp.ContentBlock): Fact | undefined {
+/** What the person said in a session that is opened; a picture comes after the words. */
+function sent(content: acp.ContentBlock): Fact | undefined {
+  const past = { type: "user", isPast: true } as const;
+  if (content.type === "text") return { ...past, text: content.text };
+  if (content.type !== "image") return undefined;
+  const { mimeType: type, data: base64 } = content;
+  return { ...past, text: "", along: { images: [{ type, base64 }] } };
+}
+
+function said(type: "text" | "thought", content: acp.ContentBlock): Fact | undefined {
   return content.type === "text" ? { type, text: content.text } : undefined;
 }
 

@@ -144,7 +144,15 @@ export function historyOf(ctx: Ctx): Update[] {
   );
   return messages.flatMap((message): Update[] => {
     if (message.role === "user")
-      return message.aside ? [] : [textUpdate("user_message_chunk", message.text)];
+      return message.aside
+        ? []
+        : [
+            textUpdate("user_message_chunk", message.text),
+            ...(message.images ?? []).map(({ type, base64 }) => ({
+              sessionUpdate: "user_message_chunk" as const,
+              content: { type: "image" as const, mimeType: type, data: base64 },
+            })),
+          ];
     if (message.role === "tool") return [];
     const calls = (message.calls ?? []).flatMap(({ id, name, args }) => {
       const result = results.get(id);

@@ -14,6 +14,7 @@ import {
   stampOf,
   tryTo,
   usage,
+  whoReads,
   withoutValues,
 } from "zz/text";
 
@@ -360,9 +361,8 @@ async function set(assignment: string, ctx: Ctx): Promise<void> {
       `Cannot set '${name}': a value holds no NUL, and at most ${MAX_VALUE_CHARS} characters.`,
     );
   keep(name, value, ctx);
-  ctx.note(
-    `${name} is kept in ${fileOf(ctx)}, which only you can read; commands have it from now on.`,
-  );
+  const file = fileOf(ctx);
+  ctx.note(`${name} is kept in ${file}, ${whoReads(file)}; commands have it from now on.`);
   if (steers(name))
     ctx.note(
       `It changes how programs run, all that commands start. What bash reads a line by, such as IFS and BASH_ENV, is left out where the model's commands run.`,

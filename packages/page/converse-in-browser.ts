@@ -15,6 +15,8 @@ interface Tab {
   token: string;
   chat: string;
   last: number; // the id of the last event that it has drawn
+  isHeldUp: boolean; // something between holds events back: each answer must end to arrive
+  framesToEnd: number; // for so many more it scrolls to the end
   reading: any; // aborts when another conversation is opened
   calls: Map<string, any>; // the elements of calls and of questions, by name
   questions: Map<string, { box: any; row: any; options: { id: string; name: string }[] }>;
@@ -29,6 +31,9 @@ export const CONVERSING = [
   listChats,
   openChat,
   readEvents,
+  readPieces,
+  drawEvents,
+  goToEnd,
   drawEvent,
   addMessage,
   addFolded,
@@ -58,6 +63,8 @@ function start(): void {
     token: sessionStorage.getItem("token") ?? "",
     chat: "",
     last: 0,
+    isHeldUp: false,
+    framesToEnd: 0,
     reading: undefined,
     calls: new Map(),
     questions: new Map(),
@@ -81,6 +88,9 @@ function listenToForm(tab: Tab): void {
   const post = (what: string, body: object) =>
     showRefusal(callServer(tab, "POST", `/chats/${tab.chat}/${what}`, body));
   byId("stop").onclick = () => post("stop", {});
+  document.onkeydown = (event: any) => {
+    if (event.key === "Escape" && !event.isComposing && !byId("stop").disabled) post("stop", {});
+  };
   byId("models").onchange = (event: any) => post("model", { model: event.target.value });
   byId("chats").onchange = (event: any) => void openChat(tab, event.target.value);
   byId("new").onclick = () => showRefusal(beginChat(tab));
@@ -134,31 +144,74 @@ async function openChat(tab: Tab, chat: string): Promise<void> {
     } catch (error) {
       if (!signal.aborted) setState(`Not connected: ${(error as Error).message}`);
     }
-    await new Promise((done) => window.setTimeout(done, 1_000)); // then it goes on where it was
+    const pause = tab.isHeldUp ? 100 : 1_000;
+    await new Promise((done) => window.setTimeout(done, pause)); // then it goes on where it was
   }
 }
 
-/** Reads events until the connection ends. */
+/**
+ * Reads events until the connection ends. zz is never silent for long: where it seems to be,
+ * something between holds the stream back, and an answer that ends is asked for instead.
+ */
 async function readEvents(tab: Tab, signal: any): Promise<void> {
+  const silence = new window.AbortController();
+  let timer = 0;
+  const wait = () => {
+    window.clearTimeout(timer);
+    if (!tab.isHeldUp) timer = window.setTimeout(() => silence.abort(), 7_000);
+  };
+  const signals = window.AbortSignal.any([signal, silence.signal]);
   const headers = { authorization: `Bearer ${tab.token}`, "last-event-id": String(tab.last) };
-  const answer = await window.fetch(`/chats/${tab.chat}/events`, { headers, signal });
-  if (!answer.ok) throw new Error((await answer.json()).error);
-  setState("");
-  const reader = answer.body.pipeThrough(new window.TextDecoderStream()).getReader();
-  let text = "";
+  const path = `/chats/${tab.chat}/events${tab.isHeldUp ? "?once" : ""}`;
+  wait();
+  try {
+    const answer = await window.fetch(path, { headers, signal: signals });
+    if (!answer.ok) throw new Error((await answer.json()).error);
+    setState("");
+    await readPieces(answer.body, (events) => {
+      wait();
+      if (!signal.aborted) drawEvents(tab, events);
+    });
+  } catch (error) {
+    if (!silence.signal.aborted) throw error;
+    tab.isHeldUp = true;
+  } finally {
+    window.clearTimeout(timer);
+  }
+}
+
+/** Of each piece that arrives the events that end in it. */
+async function readPieces(body: any, take: (events: ChatEvent[]) => void): Promise<void> {
+  const reader = body.pipeThrough(new window.TextDecoderStream()).getReader();
+  let begun: string[] = []; // pieces of an event
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    const blocks = (text + value).split("\n\n");
-    text = blocks.pop()!;
-    for (const block of blocks) {
-      const data = /^data: (.*)$/m.exec(block)?.[1];
-      if (!data || signal.aborted) continue;
-      const isAtEnd = window.innerHeight + window.scrollY > document.body.scrollHeight - 200;
-      drawEvent(tab, JSON.parse(data));
-      if (isAtEnd) window.scrollTo(0, document.body.scrollHeight);
-    }
+    begun.push(value);
+    if (!value.includes("\n")) continue;
+    const blocks = begun.join("").split("\n\n");
+    begun = [blocks.pop()!];
+    const data = blocks.map((block) => /^data: (.*)$/m.exec(block)?.[1]);
+    take(data.filter((text) => text !== undefined).map((text) => JSON.parse(text)));
   }
+}
+
+function drawEvents(tab: Tab, events: ChatEvent[]): void {
+  const isAtEnd = () => window.innerHeight + window.scrollY > document.body.scrollHeight - 200;
+  const follows = tab.framesToEnd > 0 || isAtEnd(); // asked once: it lays out the page
+  for (const event of events) drawEvent(tab, event);
+  if (follows) goToEnd(tab);
+}
+
+/** The browser knows real heights only after it has shown what is there. */
+function goToEnd(tab: Tab): void {
+  const isOnTheWay = tab.framesToEnd > 0;
+  tab.framesToEnd = 3;
+  const go = () => {
+    window.scrollTo(0, document.body.scrollHeight);
+    if (--tab.framesToEnd) window.requestAnimationFrame(go);
+  };
+  if (!isOnTheWay) window.requestAnimationFrame(go);
 }
 
 // ── Events ───────────────────────────────────────────────────────────────────────────────────────
@@ -166,7 +219,7 @@ async function readEvents(tab: Tab, signal: any): Promise<void> {
 function drawEvent(tab: Tab, event: ChatEvent): void {
   const { id, type, text, name = "", options = [] } = event;
   tab.last = id;
-  if (type === "user") setBusy(true);
+  if (type === "user" && !event.isPast) setBusy(true);
   if (type === "user") addMessage("user", "You", event);
   else if (type === "text") addMessage("answer", "zz", event);
   else if (type === "thought") addFolded("Thinking", event);
@@ -175,13 +228,19 @@ function drawEvent(tab: Tab, event: ChatEvent): void {
   else if (type === "answered") settleQuestion(tab, name, text);
   else if (type === "models") fillSelect(byId("models"), options, text);
   else if (type === "used") setState(text);
+  else if (type === "left-out") byId("talk").append(element("p", text, "left-out"));
   else {
     setBusy(false);
     if (type === "failed") byId("talk").append(element("p", text, "bad"));
   }
 }
 
-function addMessage(kind: string, who: string, { html = "" }: ChatEvent): void {
+function addMessage(kind: string, who: string, { text, html = "" }: ChatEvent): void {
+  const before = byId("talk").lastElementChild;
+  if (!text && before?.className === kind) {
+    before.append(htmlBox(html)); // a picture of the same message
+    return;
+  }
   const article = element("article", "", kind);
   article.append(element("h2", who), htmlBox(html));
   byId("talk").append(article);

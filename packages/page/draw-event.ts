@@ -1,7 +1,9 @@
 // What happens in a conversation, drawn for a browser: each event keeps its text for programs, and
 // gets HTML that does nothing for the page.
-import type { ConversationEvent, Shown } from "zz";
-import { clip } from "zz/text";
+import fs from "node:fs";
+import path from "node:path";
+import type { ConversationEvent, SentAlong, Shown } from "zz";
+import { clip, plural, tryTo } from "zz/text";
 import { diffToHtml } from "./diff-to-html.ts";
 import { htmlOf } from "./escape.ts";
 import { markdownToHtml } from "./markdown-to-html.ts";
@@ -9,12 +11,13 @@ import { markdownToHtml } from "./markdown-to-html.ts";
 /** What a browser is sent; `id` counts from 1 in each conversation. */
 export interface ChatEvent {
   id: number;
-  type: ConversationEvent["type"];
+  type: ConversationEvent["type"] | "left-out"; // in the place of earlier events
   text: string;
   html?: string;
   name?: string; // of a call or a question, the same in its later events
   hash?: string; // of a question: an answer names it
   status?: string; // of a call
+  isPast?: true; // of what the person said before this conversation was opened here
   options?: { id: string; name: string }[]; // answers of a question, or models
 }
 
@@ -30,7 +33,10 @@ const drawnEvents = new WeakMap<ConversationEvent, ChatEvent>();
 
 function draw(event: ConversationEvent): ChatEvent {
   switch (event.type) {
-    case "user":
+    case "user": {
+      const { along = {}, ...said } = event;
+      return { ...said, html: markdownToHtml(event.text) + alongHtml(along) };
+    }
     case "text":
     case "thought":
       return { ...event, html: markdownToHtml(event.text) };
@@ -43,6 +49,30 @@ function draw(event: ConversationEvent): ChatEvent {
     default:
       return event;
   }
+}
+
+/** Names and sizes of what went along with a message, and the pictures. */
+function alongHtml({ images = [], files = [] }: SentAlong): string {
+  const pictures = images.map(({ name = "picture", type, base64 }) => {
+    const bytes = Buffer.byteLength(base64, "base64");
+    return fileHtml(name, bytes) + htmlOfShown({ type: "image", mime: type, base64 });
+  });
+  const kept = files.map((file) =>
+    fileHtml(
+      path.basename(file),
+      tryTo(() => fs.statSync(file).size),
+    ),
+  );
+  return [...pictures, ...kept].join("");
+}
+
+function fileHtml(name: string, bytes: number | undefined): string {
+  return `<p class="path">${htmlOf(name)} <span class="count">${sizeOf(bytes)}</span></p>`;
+}
+
+function sizeOf(bytes: number | undefined): string {
+  if (bytes === undefined) return "gone";
+  return bytes < 10_000 ? plural(bytes, "byte") : `${Math.round(bytes / 1_000)} kB`;
 }
 
 /** One without options asks for a line of text. */

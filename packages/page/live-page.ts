@@ -21,7 +21,7 @@ export function livePage(): { html: string; policy: string } {
     '<button type="button" id="sides" aria-pressed="false">Side by side</button></form></header>',
     '<main id="talk" aria-live="polite" aria-label="Conversation"></main>',
     '<form id="say"><label for="words">Your message</label>',
-    '<textarea id="words" rows="3"></textarea>',
+    '<textarea id="words" rows="3" autofocus></textarea>',
     '<div class="tools"><button id="send">Send</button>',
     '<button type="button" id="stop" disabled>Stop</button>',
     '<label>Files, 20 MB at most <input type="file" id="files" multiple></label>',

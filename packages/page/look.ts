@@ -33,15 +33,16 @@ article[hidden]{display:none}
 article.user{border-left:4px solid var(--link);padding-left:.8rem}
 article.change{border-left:4px solid var(--good);padding-left:.8rem}
 article.note,article.aside{color:var(--dim)}
-article img{max-width:100%;height:auto}
+main img{max-width:100%;height:auto}
 summary{cursor:pointer}
 .good{color:var(--good)}.bad{color:var(--bad)}
 pre,code{font:13px/1.45 ui-monospace,Menlo,Consolas,monospace}
 pre{background:var(--box);border:1px solid var(--line);border-radius:6px;padding:.6rem;
   overflow:auto;max-height:30rem;white-space:pre}
 :not(pre)>code{background:var(--box);border-radius:4px;padding:.1em .3em}
-article table:not(.diff){border-collapse:collapse;display:block;overflow:auto}
-article table:not(.diff) :is(td,th){border:1px solid var(--line);padding:.2rem .5rem}
+main table:not(.diff){border-collapse:collapse;display:block;overflow:auto}
+main table:not(.diff) :is(td,th){border:1px solid var(--line);padding:.2rem .5rem;overflow-wrap:break-word}
+.count{white-space:nowrap}
 blockquote{margin:0;border-left:4px solid var(--line);padding-left:.8rem;color:var(--dim)}
 .diff{width:100%;border-collapse:collapse;table-layout:fixed}
 .diff td{display:block;padding:0;vertical-align:top}
@@ -62,10 +63,12 @@ ins.line{background:var(--add)}del.line{background:var(--cut)}
 ::highlight(found){background:var(--mark)}
 .question{border:2px solid var(--link);border-radius:6px;padding:.6rem;margin:.6rem 0}
 .settled{border-color:var(--line)}
-#say{position:sticky;bottom:0;background:var(--back);padding:.5rem 0}
+#say{position:sticky;bottom:0;z-index:1;background:var(--back);padding:.5rem 0}
 #say textarea{width:100%}
 body:has(#say){padding-bottom:0}
-article>div>:last-child{margin-bottom:0}
+article>:first-child,article>div:first-child>:first-child{margin-top:0}
+:is(.user,.aside) p{white-space:pre-line}
+article>:last-child,article>div>:last-child{margin-bottom:0}
 #talk .folded{margin:.3rem 0}
 @media(max-width:40rem){body{padding:0 .6rem 3rem}.line{grid-template-columns:2.4em 1em 1fr}}
 @media print{.tools,nav{display:none}article{content-visibility:visible}}

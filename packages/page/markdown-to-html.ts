@@ -6,10 +6,14 @@ import { colourCode } from "./colour-code.ts";
 import { escapeHtml } from "./escape.ts";
 
 const WEB = /^(?:https?:\/\/|mailto:)/i;
+const MAX_CHARS = 100_000; // of what is said: a browser takes long for more
 const PARSE_TIMEOUT = 500; // ms; what is not parsed by then stays as it was written
 const CLOCK_STEPS = 16; // parsing steps between two looks at the clock
 
 export function markdownToHtml(markdown: string): string {
+  const more = markdown.length - MAX_CHARS;
+  if (more > 0)
+    return `${markdownToHtml(markdown.slice(0, MAX_CHARS))}<p>… ${more} more characters</p>`;
   const source = clean(markdown.replace(/\r\n?/g, "\n"));
   const deadline = performance.now() + PARSE_TIMEOUT;
   try {

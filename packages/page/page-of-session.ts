@@ -148,7 +148,7 @@ function answerHtml(
     ms && `${(ms / 1_000).toFixed(1)} s`,
   ].filter(Boolean);
   return [
-    headHtml(["zz", ...about].join(" · "), at),
+    headHtml("zz", at, about.join(" · ")),
     thinking ? folded("Thinking", preHtml(reader.veil(thinking))) : "",
     text ? markdownToHtml(reader.veil(text)) : "",
     cut ? "<p><em>unfinished</em></p>" : "",
@@ -200,9 +200,9 @@ function timelineHtml(changes: FileChange[]): string {
   return `<nav aria-label="Changes"><details><summary>${count}</summary><ol>${rows.join("")}</ol></details></nav>`;
 }
 
-/** `who` is HTML. */
-const headHtml = (who: string, at: string): string =>
-  `<div class="head"><h2>${who}</h2><p class="when">${timeHtml(at)}</p></div>`;
+/** `about` is HTML. */
+const headHtml = (who: string, at: string, about = ""): string =>
+  `<div class="head"><h2>${who}</h2><p class="when">${about && `${about} · `}${timeHtml(at)}</p></div>`;
 
 function timeHtml(at: string): string {
   const time = new Date(at);

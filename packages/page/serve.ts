@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import type { Conversation, ConversationEvent, Conversations, Ctx, SentAlong, Zz } from "zz";
-import { fault, makeFolder, sentenceOf, usage, writeWhole } from "zz/text";
-import { drawEvent } from "./draw-event.ts";
+import { fault, makeFolder, plural, sentenceOf, usage, writeWhole } from "zz/text";
+import { type ChatEvent, drawEvent } from "./draw-event.ts";
 import { livePage } from "./live-page.ts";
 
 interface Server {
@@ -25,7 +25,8 @@ const refusal = (status: number, sentence: string): Error => fault(sentence, { s
 
 const HOST = "127.0.0.1";
 const MAX_BODY_BYTES = 32 << 20;
-const KEEP_ALIVE_MS = 15_000; // so that a proxy between does not end a silent stream
+const MAX_SENT_CHARS = 64_000_000; // of what a browser has missed
+const KEEP_ALIVE_MS = 5_000; // a proxy must not end a silent stream, and the page knows it as alive
 
 /** Serves until it is stopped. `port` 0: any that is free. */
 export async function serve(zz: Zz, ctx: Ctx, port: number): Promise<void> {
@@ -68,10 +69,10 @@ async function handle(state: Server, exchange: Exchange): Promise<void> {
   const { request, response } = exchange;
   try {
     assertOurs(state, request);
-    const { pathname } = new URL(request.url ?? "/", "http://zz");
-    if (pathname === "/" && request.method === "GET") return sendPage(response);
+    const url = new URL(request.url ?? "/", "http://zz");
+    if (url.pathname === "/" && request.method === "GET") return sendPage(response);
     assertToken(state, request);
-    await route(state, exchange, pathname);
+    await route(state, exchange, url);
   } catch (error) {
     const { status = 500 } = error as { status?: number };
     if (response.headersSent) return void response.end();
@@ -101,8 +102,9 @@ function assertToken({ token }: Server, { headers }: IncomingMessage): void {
 
 // ── The interface ────────────────────────────────────────────────────────────────────────────────
 
-async function route(state: Server, exchange: Exchange, pathname: string): Promise<void> {
+async function route(state: Server, exchange: Exchange, url: URL): Promise<void> {
   const { request, response } = exchange;
+  const { pathname } = url;
   const { chats, ctx } = state;
   const match = /^\/chats(?:\/([\w-]+)(?:\/(\w+)(?:\/([\w-]+))?)?)?$/.exec(pathname);
   if (!match) throw refusal(404, `Cannot find '${pathname}'.`);
@@ -111,7 +113,7 @@ async function route(state: Server, exchange: Exchange, pathname: string): Promi
   if (doing === "GET chats") return sendJson(response, 200, sessionsOf(ctx));
   if (doing === "POST chats") return sendJson(response, 201, { id: (await chats.begin()).id });
   const chat = await chats.open(id);
-  if (doing === "GET events") return streamEvents(exchange, chat);
+  if (doing === "GET events") return streamEvents(exchange, chat, url.searchParams.has("once"));
   const body = request.method === "POST" ? await bodyOf(request) : {};
   if (doing === "POST messages") chat.send(textIn(body), alongIn(body, state.folder));
   else if (doing === "POST stop") await chat.stop();
@@ -127,26 +129,53 @@ const sessionsOf = ({ sessions, root }: Ctx) =>
     .filter((session) => session.root === root)
     .map(({ id, title, used, model }) => ({ id, title, used, model }));
 
-/** Every event from the one after Last-Event-ID on, then those to come. */
-function streamEvents({ request, response }: Exchange, chat: Conversation): void {
+/**
+ * Every event from the one after Last-Event-ID on, then those to come. `once`: those that are there,
+ * or the next; the answer ends then, so that what holds streams back passes it on.
+ */
+function streamEvents({ request, response }: Exchange, chat: Conversation, once: boolean): void {
   const last = Number(request.headers["last-event-id"] ?? 0) || 0;
   response.writeHead(200, {
     ...HEADERS,
     "content-type": "text/event-stream; charset=utf-8",
     "x-accel-buffering": "no", // a proxy must not collect them
   });
-  const send = (event: ConversationEvent): void => {
-    const data = JSON.stringify(drawEvent(event));
-    response.write(`id: ${event.id}\nevent: ${event.type}\ndata: ${data}\n\n`);
-  };
   response.write(": zz\n\n");
-  for (const event of chat.events) if (event.id > last) send(event);
-  const silence = chat.listen(send);
-  const alive = setInterval(() => response.write(": still here\n\n"), KEEP_ALIVE_MS);
+  const missed = chat.events.filter(({ id }) => id > last);
+  for (const block of blocksOf(missed)) response.write(block);
+  if (once && missed.length) return void response.end();
+  const silence = chat.listen((event) => {
+    response.write(blockOf(drawEvent(event)));
+    if (once) response.end();
+  });
+  const alive = setInterval(
+    () => (once ? response.end() : response.write(": still here\n\n")),
+    KEEP_ALIVE_MS,
+  );
   response.on("close", () => {
     clearInterval(alive);
     silence();
   });
+}
+
+const blockOf = (event: ChatEvent): string =>
+  `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+
+/** The last of them that a browser can take, and in the place of the others how many they are. */
+function blocksOf(events: ConversationEvent[]): string[] {
+  const blocks: string[] = [];
+  let chars = 0;
+  let count = events.length;
+  while (count > 0 && chars < MAX_SENT_CHARS) {
+    const block = blockOf(drawEvent(events[--count]!));
+    chars += block.length;
+    blocks.push(block);
+  }
+  if (count) {
+    const text = `${plural(count, "earlier part")} left out: the page would be too large. zz --export has them.`;
+    blocks.push(blockOf({ id: events[count]!.id - 1, type: "left-out", text }));
+  }
+  return blocks.reverse();
 }
 
 // ── Bodies ───────────────────────────────────────────────────────────────────────────────────────

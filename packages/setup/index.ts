@@ -162,12 +162,18 @@ async function enterServer(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
       .replace(/\/chat\/completions$/, "");
     if (!/[a-z\d]/i.test(typed) || !URL.canParse(url))
       person.say(`Cannot use '${typed}': not a URL. Write it like http://host:port/v1.`);
+    else if (hasSecret(new URL(url)))
+      person.say(
+        "Cannot use that address: what is secret in it would stand in the settings. Enter it without user, password and '?'. zz asks for the key next.",
+      );
     else {
       const plan = await enterKey(zz, person, ctx, url);
       if (plan) return plan;
     }
   }
 }
+
+const hasSecret = ({ username, password, search }: URL) => username + password + search !== "";
 
 /**
  * Asks for a provider, its key and one of its models. The key is kept only if a model is chosen.

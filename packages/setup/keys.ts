@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Endpoint, Model, Result, Secret, Zz } from "zz";
-import { tryTo, unknown, usage } from "zz/text";
+import { tryTo, unknown, usage, whoReads } from "zz/text";
 import type { Person } from "./person.ts";
 
 export const NO_TERMINAL =
@@ -166,7 +166,8 @@ async function keepKey(zz: Zz, provider: string, key: string, ctx: Ctx): Promise
   await ctx.settings.set(`providers.${provider}.key`, zz.secret(key));
   const before = keyFrom(provider, ctx).split(", then ")[0];
   const hidden = before === KEYS ? "" : ` The one in ${before} goes before it.`;
-  return `The key for '${provider}' is kept in ${path.join(ctx.about.home, KEYS)}, which only you can read.${hidden}`;
+  const file = path.join(ctx.about.home, KEYS);
+  return `The key for '${provider}' is kept in ${file}, ${whoReads(file)}.${hidden}`;
 }
 
 const knownTo = (ctx: Ctx): string[] =>

@@ -50,8 +50,7 @@ export const COMMANDS: Record<string, string> = {
   "output-style":
     "Say how it should answer in AGENTS.md, or with zz --system TEXT for one conversation.",
   statusline: 'A plugin draws it: zz.wrap("prompt", …), as docs/plugins.md shows.',
-  vim: "The prompt has no vi keys. /edit writes the message in your own editor ($VISUAL or $EDITOR).",
-  vi: "The prompt has no vi keys. /edit writes the message in your own editor ($VISUAL or $EDITOR).",
+  vi: "/vim",
   keybindings: "/help typing",
   hotkeys: "/help typing",
   approvals: "/permissions",

@@ -32,6 +32,7 @@ export interface Talk {
   run(): Promise<number>;
   leave(code: number): void;
   isLight(): boolean | undefined;
+  useVi(on: boolean | undefined): void; // from the next prompt on; undefined: as the settings say
 }
 
 /** The prompt shows at once; the first message waits until a model is chosen. */
@@ -52,7 +53,8 @@ export function openTalk(
   zz.on("failed", () => void (keyboard.isCutShort = true));
   const end = (exit: number) => (exit === 130 ? stopInstead(keyboard) : leave(exit));
   const isLight = () => keyboard.isLight;
-  return { run, isLight, leave: (exit) => void ([code, hasLeft] = [exit, true]) };
+  const useVi = (on: boolean | undefined) => void (keyboard.wantsVi = on);
+  return { run, isLight, useVi, leave: (exit) => void ([code, hasLeft] = [exit, true]) };
 
   async function run(): Promise<number> {
     host.onEnd(end);

@@ -3,12 +3,16 @@ import type { AnswerPlace, Zz } from "zz";
 import { wantsWords } from "zz/text";
 import type { Talk } from "./conversation-loop.ts";
 
-export const defaults = { history: true, offer: true, readFirst: true };
+export const defaults = { history: true, keys: "emacs", offer: true, readFirst: true };
 export const settings = {
   schema: {
     type: "object",
     properties: {
       history: { type: "boolean", description: "what you type is kept for the next conversation" },
+      keys: {
+        enum: ["emacs", "vi"],
+        description: "what keys edit the line at the prompt: those of Emacs and bash, or vi's",
+      },
       offer: {
         type: "boolean",
         description: "the last conversation of the folder is offered at the start",
@@ -53,9 +57,23 @@ export default (zz: Zz<typeof defaults>) => {
       return talk.run();
     },
   });
+  zz.command({
+    name: "vim",
+    usage: "[off]",
+    description: "edit the line with vi's keys, in this conversation",
+    group: "settings",
+    run(argument, ctx) {
+      const isOn = argument !== "off";
+      talk?.useVi(isOn === (zz.config.keys === "vi") ? undefined : isOn);
+      ctx.note(isOn ? VI_IS_ON : "The keys are those of Emacs and bash, in this conversation.");
+    },
+  });
   for (const [name, description] of [
     ["quit", "leave (also Ctrl+D)"],
     ["exit", "leave"],
   ] as const)
     zz.command({ name, description, group: "conversation", run: () => talk?.leave(0) });
 };
+
+const VI_IS_ON =
+  "vi's keys are on in this conversation: Escape, then commands. /config repl.keys vi keeps them on, /vim off ends them.";

@@ -36,6 +36,9 @@ export interface Keyboard {
   isMuted: boolean; // a turn is under way: input is not shown
   isClosed: boolean;
   isCutShort: boolean; // the turn failed, or the person stopped it
+  wantsVi?: boolean | undefined; // vi's keys until the conversation ends, whatever the settings say
+  isInNormalMode?: boolean; // of vi's keys: letters are commands
+  chooseKeys?: () => void; // as the settings are by now
   isLight?: boolean; // the terminal's background, once it has said so
   terminalUsers: number; // programs that have the terminal
   offer?: (() => void) | undefined; // what Tab on the empty line does, until the first message
@@ -46,6 +49,7 @@ export interface Keyboard {
 export type Editor = readline.Interface & {
   history: string[];
   clearLine(): void;
+  historyIndex: number; // -1: the line is not from there
   prevRows: number; // in which row of the line readline believes the cursor to be
   isCompletionEnabled: boolean; // false until the last of the keys that arrived at once
   _refreshLine(): void;
@@ -85,9 +89,12 @@ export function showPrompt({ editor }: Keyboard, prompt: string): void {
   editor.prompt(true);
 }
 
-/** What is shown before the next line of the message. */
-export const currentPrompt = ({ draft, prompt }: Keyboard): string =>
-  isStarted(draft) ? CONTINUATION_PROMPT : prompt;
+/** What is shown before the next line of the message; in vi's normal mode, its sign is another. */
+export function currentPrompt({ draft, prompt, isInNormalMode, zz, host }: Keyboard): string {
+  const shown = isStarted(draft) ? CONTINUATION_PROMPT : prompt;
+  if (!isInNormalMode) return shown;
+  return wantsWords(zz.io, host.ctx()) ? `normal mode ${shown}` : shown.replace(/\S\s*$/u, "‹ ");
+}
 
 /** Draws the line again after something else was in its place. */
 export function redraw(keyboard: Keyboard): void {
@@ -105,7 +112,7 @@ export function muteEditor(keyboard: Keyboard, on: boolean): void {
 
 /** Makes readline forget where it drew last, since that has moved. */
 function forgetDrawn({ editor }: Keyboard): void {
-  Object.assign(editor, { prevRows: 0 });
+  editor.prevRows = 0;
 }
 
 /** Changes the line without drawing it. */
@@ -120,7 +127,7 @@ export function setLine({ editor }: Keyboard, line: string, cursor = line.length
 export function startNewLine(keyboard: Keyboard): void {
   setLine(keyboard, "");
   keyboard.editor.clearLine(); // readline forgets that the line had several rows
-  Object.assign(keyboard.editor, { historyIndex: -1 });
+  keyboard.editor.historyIndex = -1;
 }
 
 /**

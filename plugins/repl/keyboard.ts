@@ -243,6 +243,7 @@ export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   const prompt = queue.length ? DEFAULT_PROMPT : await host.prompt(DEFAULT_PROMPT);
   if (keyboard.isClosed || !keyboard.isPromptDue) return; // a turn has begun meanwhile
   keyboard.prompt = prompt;
+  keyboard.chooseKeys?.();
   keepWords(keyboard);
   if (queue.length) return void keyboard.zz.io.stdout.write(`${prompt}${clean(queue[0]!)}\n`);
   muteEditor(keyboard, false);
@@ -261,6 +262,8 @@ export function interrupt(keyboard: Keyboard): void {
   if (stopped) keyboard.isCutShort = true;
   if (answer(keyboard, "") || stopped) return;
   if (editor.line || isStarted(draft)) {
+    setLine(keyboard, editor.line); // its end
+    editor.prompt(true);
     stdout.write("^C");
     discard(draft);
     keyboard.held.length = 0;

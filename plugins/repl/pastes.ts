@@ -26,8 +26,10 @@ const REPORT = new RegExp(
   ].join("|"),
   "g",
 );
-/** A beginning that no key has: what belongs to it may take its time, and is never typed. */
-const STARTED_REPORT = new RegExp(String.raw`(?:\x1b\[[?>=][\d;]*\$?|${STRINGS}${STRING}\x1b?)$`);
+/** A beginning that no hand types: what belongs to it may take its time, and is never typed. */
+const STARTED_REPORT = new RegExp(
+  String.raw`(?:\x1b\[(?:[?>=]|\d+;)[\d;]*\$?|${STRINGS}${STRING}\x1b?)$`,
+);
 const STARTED_STRING = /\x1b(?:\]\d*|P[\d;]*|_)$/; // or a key with Alt
 const MAX_REPORT_BYTES = 4_096;
 const REPORT_MS = 1_000;

@@ -19,7 +19,7 @@ import {
 interface PluginKeys {
   readonly keyboard: Keyboard;
   readonly waiting: Pressed[];
-  readonly editKey: (text: string | undefined, key: KeyEvent) => void; // readline's own
+  editKey(text: string | undefined, key: KeyEvent): void; // readline's own, or vi's
   onNext: ((key: Press) => void) | undefined; // a plugin asked for the next key
   isWorking: boolean;
   areRowsShown: boolean; // below the line
@@ -48,11 +48,23 @@ export function openKeys(keyboard: Keyboard): PluginKeys {
       keys.mark = (row) => inverse(`${row} `);
     });
   editor._ttyWrite = (text, key) => pressKey(keys, text, key);
+  keyboard.chooseKeys = () => void chooseKeys(keys, editKey);
   keyboard.onResized = () => {
     // redrawing the line wiped them
     if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen);
   };
   return keys;
+}
+
+/** vi's keys, or again readline's own, as the settings or /vim say. */
+async function chooseKeys(keys: PluginKeys, editKey: PluginKeys["editKey"]): Promise<void> {
+  const { keyboard } = keys;
+  const wantsVi = keyboard.wantsVi ?? (keyboard.zz.config as { keys?: string }).keys === "vi";
+  if (wantsVi === (keys.editKey !== editKey)) return;
+  const search = () => receive(keys, { name: "ctrl+r", text: "" });
+  const { openViKeys } = await import("./vi-keys.ts");
+  keyboard.isInNormalMode = false;
+  keys.editKey = wantsVi ? openViKeys(keyboard, editKey, search) : editKey;
 }
 
 /**
@@ -67,6 +79,8 @@ function followBursts(editor: Editor): PluginKeys["editKey"] {
     const isPrinted =
       !editor.isCompletionEnabled && !key.ctrl && !key.meta && /^\P{Cc}+$/u.test(text ?? "");
     if (!isNoted && !isPrinted) noteRow(editor, 1);
+    // it printed over what follows
+    if (!isNoted && !isPrinted && editor.cursor < editor.line.length) editor._refreshLine();
     write(text, key);
     if (!isNoted && !isPrinted) noteRow(editor, 0);
     isNoted = !isPrinted;

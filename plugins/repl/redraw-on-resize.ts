@@ -31,9 +31,7 @@ export function followSize(keyboard: Keyboard, before: readonly unknown[]): void
     if (keyboard.isClosed) return;
     const { rows } = editor.getCursorPos();
     drawAt(stdout.columns);
-    Object.assign(editor, {
-      prevRows: rewrapsLines(zz.io.variable) ? editor.getCursorPos().rows : rows,
-    });
+    editor.prevRows = rewrapsLines(zz.io.variable) ? editor.getCursorPos().rows : rows;
     editor._refreshLine();
     keyboard.onResized();
     keyboard.question.isResized = true;

@@ -1,4 +1,5 @@
 // Opens the sandbox of a call, by what the rules allow and what must not be read.
+import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Ctx } from "zz";
 import { outsidePaths, type View } from "./copy-on-write.ts";
@@ -42,12 +43,17 @@ export async function openSandboxForCall(
 
 export type CallSandbox = Awaited<ReturnType<typeof openSandboxForCall>>;
 
+const GIT_SETTINGS = /\/(\.gitconfig|git\/config)$/;
+
 /** What commands that were asked for do not see of the home. */
-async function hiddenHome({ permissions, root }: Ctx, closed: string[]) {
+async function hiddenHome({ permissions, root, git }: Ctx, closed: string[]) {
   const allowed = permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && /^(read|write)$/.test(kind) && name ? [permissions.place(name)] : [],
   );
   const { hide, show } = hideHomeExceptNeeded(root, allowed, permissions.secret);
+  // zz gets to know the passwords in git's settings, and replaces them in what is printed
+  if (show.some((file) => GIT_SETTINGS.test(file)))
+    await git.check(root, { command: { HOME: homedir() } }).catch(() => {});
   return { hide: [...closed, ...hide], show };
 }
 

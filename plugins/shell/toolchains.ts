@@ -74,7 +74,7 @@ const INSTALLATIONS = pairs(`
   composer/installed.json: .
   libexec/git-core: bin libexec lib share
   boot/org.scala-lang: bin lib
-  m2.conf: bin boot conf/settings.xml conf/logging lib
+  bin/m2.conf: bin boot conf/logging lib
   lib/gradle-launcher.jar: bin lib
   Homebrew/Library: bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates
   Homebrew: bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates`);
@@ -84,11 +84,22 @@ const INSTALLATIONS = pairs(`
  */
 const AT_HOME = split(`
   .gitconfig .config/git/config .config/git/ignore .config/git/attributes .gitignore
-  .gitignore_global .cache .npm/_cacache .npm/_npx .local/share/pnpm/store .pnpm-store
+  .gitignore_global .npm/_cacache .npm/_npx .local/share/pnpm/store .pnpm-store
   .yarn/berry/cache .bun/install/cache .cargo/registry .cargo/git go/pkg/mod .m2/repository
   .gradle/caches .gradle/wrapper .ivy2/cache .nuget/packages .local/share/gem .gem/ruby
-  .bundle/cache .composer/cache .hex .mix .pub-cache .stack .cabal/packages .local/lib
-  .local/share/uv .platformio .terminfo .config/ripgrep`);
+  .bundle/cache .composer/cache .hex/packages .hex/cache.ets .mix .pub-cache .stack/programs
+  .stack/snapshots .stack/pantry .cabal/packages .local/lib .local/share/uv .platformio/packages
+  .platformio/platforms .platformio/penv .terminfo .config/ripgrep`);
+/**
+ * The same in `.cache`. Beside them lie clipboards, mails, pages, and what servers answered to
+ * those who had logged in.
+ */
+const CACHES = split(`
+  pip pipenv pypoetry uv pdm hatch pre-commit virtualenv ruff mypy black pylint matplotlib numba
+  torch huggingface/hub huggingface/datasets Cypress puppeteer ms-playwright selenium electron
+  electron-builder node node-gyp yarn pnpm deno esbuild typescript turbo prisma go-build goimports
+  golangci-lint staticcheck gopls sccache ccache bazel bazelisk composer coursier kotlin ghcup
+  cabal rebar3 zig zls julia R vcpkg conan trunk cargo rust-analyzer jdtls fontconfig`);
 
 /**
  * The home, for commands that were asked for: hidden but for what is known to be needed, and for
@@ -100,7 +111,8 @@ export function hideHomeExceptNeeded(
   isSecret: (file: string) => boolean,
 ): Shown {
   const hide = real([os.homedir()]).filter((home) => home !== "/" && !isInside(root, home));
-  const needs = hide.flatMap((home) => AT_HOME.map((name) => path.join(home, name)));
+  const needed = [...AT_HOME, ...CACHES.map((name) => `.cache/${name}`)];
+  const needs = hide.flatMap((home) => needed.map((name) => path.join(home, name)));
   const programs = toolchains(root, hide, isSecret);
   const show = real([...needs, ...allowed]).filter(
     (absolutePath) =>

@@ -120,12 +120,15 @@ function headersOf(
   const { auth } = quirksOf(preset, endpoint);
   // local servers need no key, but some refuse a request without one
   const sent = `${key ?? "none"}`;
+  const isBasic = !key && /^https?:\/\/[^/]*@/.test(base); // the user and password go instead
   const extraHeaders = Object.entries(Object(own.headers)).map(([header, value]) => [
     header.toLowerCase(),
     String(value),
   ]);
   return {
-    ...(auth ? { [auth]: sent, authorization: null } : { authorization: `Bearer ${sent}` }),
+    ...(auth
+      ? { [auth]: sent, authorization: null }
+      : { authorization: isBasic ? null : `Bearer ${sent}` }),
     ...Object.fromEntries(extraHeaders),
   };
 }

@@ -153,6 +153,21 @@ describe("models", () => {
     deepEqual(fake.requests.map(({ body }) => body.model), ["n", "m"]); // biome-ignore format: short
   });
 
+  test("/model is for this conversation, and with --keep for those to come", async (t) => {
+    const { it, tells } = await sit(t);
+    const kept = () => it.ctx.settings.list().find(({ name }) => name === "model")?.from;
+    const before = kept();
+    await tells("/model rout", "For this conversation; /model offline/router --keep: from now on.");
+    deepEqual(kept(), before);
+    await tells(
+      "/model offline/router --keep",
+      /Still offline\/router[\s\S]*From now on: it is the setting model\./,
+    );
+    deepEqual(kept(), ["home"]);
+    const file = readFileSync(join(it.ctx.about.home, "zz.config.json"), "utf8");
+    equal(JSON.parse(file).model, "offline/router");
+  });
+
   test("/model takes a part of a name, says which is in force, and refuses a wrong one", async (t) => {
     const { tells } = await sit(t);
     await tells("/model rout", "Now offline/router");

@@ -27,11 +27,12 @@ test("A pipe that stays open does not keep zz with --no-stdin, nor after its ans
   equal((await zz(place(), [...args, "--no-stdin", "hi"], { way: "dist", input: null })).code, 0);
 });
 
-for (const [signal, code, half, format] of [
+for (const [signal, code, half, format, again] of [
   ["SIGINT", 130, [], ["--json-lines"]],
   ["SIGTERM", 143, [delta({ content: "half" })], []],
+  ["SIGINT", 130, [], [], "SIGTERM"],
 ] as const)
-  test(`${signal} ${half.length ? "in mid-answer" : "before the answer"}: the request is closed, the message is saved, exit ${code}`, async () => {
+  test(`${signal}${again ? ` and ${again}` : ""} ${half.length ? "in mid-answer" : "before the answer"}: the request is closed, the message is saved, exit ${code}`, async () => {
     const where = place();
     let strike = () => {};
     const { args, requests } = await server(() => ({
@@ -41,7 +42,7 @@ for (const [signal, code, half, format] of [
     }));
     const ran = await zz(where, [...args, ...format], {
       input: "hi",
-      started: (child) => (strike = () => void child.kill(signal)),
+      started: (child) => (strike = () => void (child.kill(signal) && again && child.kill(again))),
     });
     await requests[0]!.aborted;
     deepEqual([ran.code, requests.length], [code, 1]);
@@ -49,7 +50,7 @@ for (const [signal, code, half, format] of [
       const end = JSON.parse(ran.stdout.trimEnd().split("\n").at(-1)!);
       deepEqual([end.type, end.exit], ["error", code]);
     } else equal(ran.stdout, "");
-    ok(!/^\s+at /m.test(ran.stderr), ran.stderr);
+    ok(!/^\s+at |Something/m.test(ran.stderr), ran.stderr);
     const saved = where.sessions()[0]!.find((entry) => entry.type === "message");
     deepEqual(saved.message, { role: "user", text: "hi" });
   });

@@ -81,6 +81,7 @@ const BROKEN: [string, CallDelta, string, string | RegExp][] = [
   ["arguments that are a number", { name: "f", args: 7 }, "tool_calls", /expected an object, got 7\./],
   ["two values in a row that differ", { name: "f", args: '{"x":1}{"x":2}' }, "tool_calls", UNUSABLE],
   ["a call without a name", { id: "a", args: '{"x":1}' }, "tool_calls", "The call names no tool. Send it again with a name."],
+  ["a call of a name that is too long", { name: "f".repeat(500), args: "{}" }, "tool_calls", /its name has 500 characters, more than the \d+ /],
   ["a call cut in its arguments", { name: "f", args: '{"x":' }, "length", CUT],
   ["a call cut between two values", { name: "f", args: '{"x":1}{"x"' }, "length", CUT],
 ];

@@ -137,7 +137,9 @@ describe("a tool that overrides another", () => {
       t,
     );
     equal((await zz.call("read_file")).text, "mine");
+    zz.core.plugins.find(({ name }) => name === "mine")!.ms = 1.26;
     const mine = zz.ctx.about.plugins.find(({ name }) => name === "mine")!;
+    equal(mine.ms, 1.3);
     deepEqual(mine.adds, [{ kind: "tool", name: "read_file (instead of the one of that name)" }]);
     await zz.ask("hi");
     const told = zz.requests[0]!.tools.map(({ description, schema }) => [
@@ -175,4 +177,11 @@ test("A tool's render() sees the arguments", async (t) => {
   await zz.call("it", { word: "now" });
   const called = zz.events.find(({ type }) => type === "called");
   equal(called?.type === "called" && called.shown, "ran now number");
+});
+
+test("Of a model that its provider does not know, nothing is known", async (t) => {
+  const plugin = (zz: Zz) =>
+    void zz.provider({ name: "bare", models: async () => [], async *chat() {} });
+  const zz = await harness({ plugins: [plugin] }, t);
+  equal(await zz.ctx.about.model("bare/m"), undefined);
 });

@@ -14,6 +14,8 @@ import { type AddressInfo, createServer as createSocket, type Server, type Socke
 import { after, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { sendHttp } from "../../kernel/conversation/http-transport.ts";
+import { fetchForPlugin } from "../../kernel/conversation/server-errors.ts";
+import type { Core } from "../../kernel/instance.ts";
 import { place, zz } from "../support/run.ts";
 import { waitFor } from "../support/wait.ts";
 
@@ -394,7 +396,41 @@ test("https: a certificate nobody signed is refused by name; with NODE_EXTRA_CA_
   equal((await zz(where, asks, { env: { NODE_EXTRA_CA_CERTS: file } })).stdout, "safely\n");
 });
 
-/** For this test alone: "localhost", signed by itself, for a hundred years. */
+test("What keeps a request from a server is a sentence of zz's own, and tried again only if that may help", async () => {
+  const secure = await open(createSecure({ key: KEY, cert: CERT }, (_, answer) => answer.end()));
+  const plain = await open(createServer((_, answer) => answer.end()));
+  const speaks = (words: string) =>
+    open(createSocket((socket) => socket.on("error", () => {}).end(words)));
+  const [ssh, silent] = [await speaks("SSH-2.0-OpenSSH\r\n"), await open(createSocket(() => {}))];
+  const halfway = await open(createServer((_, answer) => answer.writeHead(200).write("{")));
+  const long = await speaks(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}\r\n\r\n`);
+  for (const [url, why, transient] of [
+    [`https://${plain}`, "what answers there speaks no https, or another version of it.", false],
+    [`https://${ssh}`, "what answers there speaks no https, or another version of it.", false],
+    [`http://${ssh}`, "what answers there speaks no HTTP that zz understands.", false],
+    [`http://${long}`, "what answers there speaks no HTTP that zz understands.", false],
+    [`https://${secure}`, "nobody that this machine trusts signed its certificate.", false],
+    ["http://255.255.255.255", "nothing leads there from this machine.", true],
+    [`http://${silent}`, "no answer in time.", true],
+    [`https://${silent}`, "no answer in time.", true],
+    [`http://${halfway}`, "no answer in time.", true],
+  ] as const) {
+    const signal = AbortSignal.timeout(why === "no answer in time." ? 300 : 60_000);
+    const asked = fetchForPlugin({ options: {} } as Core, url, { signal });
+    await rejects(
+      asked.then((answer) => answer.text()),
+      (error: Error & { transient?: boolean }) => {
+        ok(error.message.startsWith(`Cannot reach '${new URL(url).host}': ${why}`), error.message);
+        match(error.message, /^[^\n]+\.$/);
+        equal(error.transient, transient, error.message);
+        return true;
+      },
+      url,
+    );
+  }
+});
+
+/** For these tests alone: "localhost", signed by itself, for a hundred years. */
 const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg9Soo5Xjo1X0Zlrzr
 LJlDs2mIwZtAVPmBUVnsI3d2OoahRANCAATSMtvxFzolDP3/hIGvd2q5mxN19+s7

@@ -1,8 +1,10 @@
 // What somebody waits for, the person or another with a limit of its own, is not their own time.
 import { deepEqual, equal, match } from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { describe, test } from "node:test";
 import type { Ctx, Zz } from "zz";
 import { harness, type Setup, standingClock } from "zz/test";
+import { orAbort } from "../../kernel/text/deadlines.ts";
 
 const LIMIT = 150;
 const LONG = 400; // ms that the other takes
@@ -91,4 +93,11 @@ describe("what is waited for does not count:", () => {
     await passes(LIMIT);
     match((await called).text, /^'it' took longer than 0\.15 s/);
   });
+});
+
+test("What has ended no longer listens for a stop", async () => {
+  const { signal } = new AbortController();
+  await orAbort(signal, Promise.resolve());
+  await new Promise(setImmediate);
+  deepEqual(getEventListeners(signal, "abort"), []);
 });

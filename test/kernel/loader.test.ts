@@ -2,8 +2,10 @@
 // program itself.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
+import module from "node:module";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
+import { readyCompiler } from "../../kernel/plugins/import-plugin.ts";
 import type { Script } from "../support/fake/http.ts";
 import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
@@ -455,4 +457,11 @@ test("a flag that runs instead of a turn refuses --call beside it, and says that
     [listed.code, listed.stderr],
     [0, "--tools is all that zz does in a run: --once was left out.\n"],
   );
+});
+
+test("The compiler is installed once", async (t) => {
+  await readyCompiler();
+  const { mock } = t.mock.method(module, "registerHooks");
+  await readyCompiler();
+  equal(mock.callCount(), 0);
 });

@@ -5,7 +5,8 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { acquireLock } from "../../kernel/system/locks.ts";
+import { acquireLock, withProjectLock } from "../../kernel/system/locks.ts";
+import { CLOCK } from "../../kernel/text/clock.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
 
@@ -13,7 +14,7 @@ const ids = (count: number) => Array.from({ length: count }, (_, i) => `N${i}`);
 
 const locks = join(ROOT, "kernel/system/locks.ts");
 function child(code: string): Promise<number | null> {
-  const source = `import fs from "node:fs"; import { acquireLock, updatePrivateFile } from "${locks}"; ${code}`;
+  const source = `import fs from "node:fs"; import { acquireLock, updatePrivateFile, withProjectLock } from "${locks}"; ${code}`;
   const running = spawn(process.execPath, ["--input-type=module", "-e", source], {
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -44,6 +45,19 @@ test("A process that is killed while it holds the lock holds nobody up, and tear
   deepEqual(await Promise.all(ids(2).map((id) => child(add(id)))), [0, 0]);
   deepEqual(JSON.parse(fs.readFileSync(file, "utf8")).toSorted(), ["N0", "N1", "before"]);
   equal(fs.existsSync(`${file}.lock`), false);
+});
+
+test("Who changes a project next takes away the folders that a killed zz made there", async () => {
+  const { cwd } = place();
+  const made = join(cwd, "made");
+  await child(`withProjectLock("${cwd}", { now: Date.now }, new AbortController().signal, async (begin) => {
+    begin({ folders: [], made: ["${made}"] });
+    fs.mkdirSync("${made}");
+    process.kill(process.pid, "SIGKILL");
+  });`);
+  equal(fs.existsSync(made), true);
+  await withProjectLock(cwd, CLOCK, new AbortController().signal, async () => {});
+  equal(fs.existsSync(made), false);
 });
 
 test("A lock left by a dead process with the same number, as each start has in a container, holds nobody up", () => {

@@ -1,5 +1,6 @@
 // Other programs: found outside of the project alone, and started from one place.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
+import childProcess from "node:child_process";
 import fs from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -146,6 +147,12 @@ describe("programs are found", () => {
       why.message,
       "Cannot start 'own-and-only': it is not installed, or only where the project could have put it. Install it on this machine.",
     );
+  });
+  test("or an error says that more streams than may be open were needed", (t) => {
+    t.mock.method(childProcess, "spawn", () => {
+      throw Object.assign(new Error("spawn EINVAL"), { code: "EINVAL" });
+    });
+    throws(() => programs(root).start("sh", []), /'sh': too many files are open/);
   });
   test("and none of the planted ones ran meanwhile", () => equal(fs.existsSync(mark), false));
 });

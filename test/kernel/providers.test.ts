@@ -18,7 +18,7 @@ const LOG = "ran.log";
 async function asks(
   settings: object,
   args: string[],
-  { env = {}, project, kept, start = zz }: More = {},
+  { env = {}, project, kept, start = zz, user = "" }: More = {},
 ) {
   const fake = await fakeOpenAI([say("Hi")]);
   const where = place();
@@ -27,7 +27,9 @@ async function asks(
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(
       file,
-      JSON.stringify(given).replaceAll("FAKE", fake.url).replaceAll("HERE", where.home),
+      JSON.stringify(given)
+        .replaceAll("FAKE", fake.url.replace("://", `://${user}`))
+        .replaceAll("HERE", where.home),
     );
   };
   put(join(where.home, "zz.config.json"), settings);
@@ -45,6 +47,7 @@ type More = Partial<{
   project: object;
   kept: object;
   start: typeof zz;
+  user: string; // of FAKE
 }>;
 const WORK = { like: "openai", url: "FAKE", key_command_seconds: 150 };
 const work = (more: object) => ({ providers: { work: { ...WORK, ...more } } });
@@ -102,6 +105,15 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
   });
   test("never gets the key of the one that it is like", async () => {
     equal((await asks(work({}), once, { env: { OPENAI_API_KEY: KEY } })).key, "Bearer none");
+  });
+  test("gets the user and the password of its address where it has no key", async () => {
+    const BASIC = `Basic ${Buffer.from("me:open-1").toString("base64")}`;
+    for (const wire of ["chat", "responses"])
+      for (const [more, sent] of [
+        [{}, BASIC],
+        [{ key: KEY }, BEARER],
+      ] as const)
+        equal((await asks(work({ wire, ...more }), once, { user: "me:open-1@" })).key, sent);
   });
   test("is not asked for its key while another is asked", async () => {
     const { work: own } = work({ key_command: counted(`echo ${KEY}`) }).providers;

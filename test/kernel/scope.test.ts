@@ -43,7 +43,7 @@ describe("In a part of a repository", () => {
     match(told, /^Folder: \S+project \(.*\)\nThe person is in: packages\/a$/m);
     const plain = { ...at, home: place().home };
     const { stdout } = await zz(plain, ["-m", "offline", "--once", "/status"]);
-    match(stdout, /^part of +\S+project, which \/config project\.scope/m);
+    match(stdout, /^part of +\S+project, which\s+\/config\s+project\.scope/m);
     const wrong = await zz({ ...at, home: place({}, { project: { scope: "all" } }).home }, [
       "--tools",
     ]);

@@ -209,6 +209,25 @@ describe("a value that is known", () => {
     await zz.ask("go");
     deepEqual([...new Set(told)], ["hm, [key]"]);
   });
+  test("goes from an answer that is told of in pieces", async (t) => {
+    learnSecret("in-pieces-15");
+    async function* chat() {
+      for (const text of ["so in-pie", "ces-15."]) {
+        yield { text };
+        await new Promise(setImmediate); // the piece is told of
+      }
+      yield { finish: "stop" as const };
+    }
+    let told = "";
+    const plugin = (zz: Zz) => {
+      zz.provider({ name: "slow", models: async () => [], chat });
+      zz.on("received", ({ text }) => void (told += text));
+    };
+    const zz = await harness({ plugins: [plugin] }, t);
+    await zz.chat.use("slow/m");
+    await zz.ask("go");
+    equal(told, "so [key].");
+  });
   test("goes from data and from JSON, and what holds none stays the same object", () => {
     learnSecret("in-data-11");
     const data = {

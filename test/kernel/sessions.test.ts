@@ -5,7 +5,7 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Entry, Header } from "../../kernel/contract.ts";
-import { openSession } from "../../kernel/conversation/session-files.ts";
+import { lastSession, listSessions, openSession } from "../../kernel/conversation/session-files.ts";
 import { processStartTime } from "../../kernel/system/temporary-files.ts";
 import { harness } from "../../sdk/testing.ts";
 import { createZz, type Zz } from "../../zz.ts";
@@ -195,6 +195,27 @@ for (const [what, bytes] of UNREADABLE.filter(([what]) => /^full of zeros|later/
     deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
   });
 
+test("The session that was used last is known on a disk that keeps times to two seconds", () => {
+  const { home, cwd } = place();
+  const second = Date.parse(AT) / 1_000;
+  const order = ["b", "d", "a", "c"].map((letter) => `20260101-000000-${letter.repeat(8)}`);
+  for (const [i, id] of order.entries()) {
+    const last = { ...entry(1, null, "hi"), at: new Date(Date.parse(AT) + i * 400).toISOString() };
+    fs.utimesSync(put(home, lines(head(id, cwd), last), id), second, second);
+  }
+  const strange = { ...entry(1, null, "hi"), at: "2222-01-01T00:00:00.000Z" }; // a clock gone wrong
+  const old = "20250101-000000-eeeeeeee";
+  fs.utimesSync(put(home, lines(head(old, cwd), strange), old), second - 9, second - 9);
+  const last = [...order.toReversed(), old];
+  deepEqual(
+    listSessions(home).map(({ id }) => id),
+    last,
+  );
+  const seen: string[] = [];
+  lastSession(home, cwd, silent, (id) => !seen.push(id));
+  deepEqual(seen, last);
+});
+
 const lockOf = (home: string, id = ID): string => join(home, "sessions", `${id}.lock`);
 let ended: number[] = [];
 /** Made by the hundred in a shell, which forks cheaper than this process. */
@@ -228,7 +249,7 @@ test("a lock of a process that was killed but not yet reaped (a container withou
   if (process.platform !== "linux") return t.skip("zombies can be told apart only by /proc");
   const { home } = place();
   put(home, whole);
-  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "kernel/conversation/session-files.ts"))};
+  const code = `import { lastSession, listSessions, openSession } from ${JSON.stringify(join(ROOT, "kernel/conversation/session-files.ts"))};
     openSession(${JSON.stringify(home)}, ${JSON.stringify(ID)}, console.error); process.kill(process.pid, "SIGKILL");`;
   // The shell becomes a sleep, which never waits for its children.
   const script = '"$0" --input-type=module -e "$1" & echo $!; exec sleep 60';
@@ -313,6 +334,21 @@ test("a session that another zz has open is not renamed, and the list keeps its 
   sessions.rename(ID, "another");
   deepEqual(sessions.list()[0]?.title, "another");
   openSession(home, ID, silent).close(); // it was let go
+});
+
+test("a list opens each short session once, and a long one twice", (t) => {
+  const { home } = place();
+  const folder = join(home, "sessions");
+  fs.mkdirSync(folder, { recursive: true });
+  for (let n = 0; n < 500; n++) {
+    const lines = [head(), ...(n % 100 ? [] : [{ text: "long".repeat(5_000) }])];
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    fs.writeFileSync(join(folder, `20260101-${String(n).padStart(6, "0")}-abcdefgh.jsonl`), text);
+  }
+  const opened = t.mock.method(fs, "openSync");
+  equal(listSessions(home).length, 500);
+  const sessions = opened.mock.calls.filter((call) => String(call.arguments[0]).endsWith(".jsonl"));
+  equal(sessions.length, 505);
 });
 
 test("zz -c does not go on with a session of another folder", async () => {

@@ -1,6 +1,6 @@
 // Temporary folders tell whose they are: what a process left that was killed goes, and nothing else
 // does.
-import { deepEqual, match } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,4 +46,20 @@ test("temporaryFolder() removes what killed processes left, and only that", {
   const left = ROWS.flatMap(([name, goes]) => (goes ? [] : name));
   const others = ["file", "link"].map((what) => `zz-${what}.${ended}.${start}.${here}.abcdef`);
   deepEqual(fs.readdirSync(base).sort(), [...left, ...others, basename(made)].sort());
+});
+
+test("Off Linux a process runs if a signal reaches it, or may not", (t) => {
+  const platform = Object.getOwnPropertyDescriptor(process, "platform")!;
+  t.after(() => Object.defineProperty(process, "platform", platform));
+  Object.defineProperty(process, "platform", { value: "darwin" });
+  equal(processStartTime(process.pid), "alive");
+  for (const [code, runs] of [
+    ["EPERM", "alive"],
+    ["ESRCH", ""],
+  ]) {
+    t.mock.method(process, "kill", () => {
+      throw Object.assign(new Error(), { code });
+    });
+    equal(processStartTime(1), runs);
+  }
 });

@@ -1,9 +1,12 @@
 // Small functions for plugins, beside what they stand for.
-import { equal } from "node:assert/strict";
+import { equal, match } from "node:assert/strict";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { fencedBlock } from "../../kernel/conversation/system-prompt.ts";
-import { thousands, wordsOf } from "../../sdk/text.ts";
+import { thousands, whoReads, wordsOf } from "../../sdk/text.ts";
 import { fc } from "../support/property.ts";
+import { place } from "../support/run.ts";
 
 test("thousands() is what toLocaleString() gives for an integer", () =>
   fc.assert(
@@ -26,3 +29,16 @@ for (const [what, text, words] of [
   ["a block without an end", "--- FILE a.ts ---\nhello", "--- FILE a.ts ---\nhello"],
 ] as const)
   test(`wordsOf() ${what}`, () => equal(wordsOf(text), words));
+
+test("whoReads() looks at what the disk made of the permissions", () => {
+  const file = join(place().cwd, "key");
+  writeFileSync(file, "", { mode: 0o600 });
+  for (const [mode, says] of [
+    [0o600, /^which only you can read$/],
+    [0o640, /^which others on this machine can read/],
+    [0o777, /^which others on this machine can read/],
+  ] as const) {
+    chmodSync(file, mode);
+    match(whoReads(file), says);
+  }
+});

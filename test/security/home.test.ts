@@ -16,10 +16,17 @@ const HIDDEN = `.config/Bitwarden CLI/data.json § .cloudflared/cert.pem § .sbt
   .nuget/NuGet/NuGet.Config § .android/adbkey § .aws/credentials § .ssh/id_ed25519 § .npmrc
   .docker/config.json § .bash_history § letters/taxes.txt § .config/a-tool-that-nobody-knows/session
   work/other/.env § work/other/main.ts § .cargo/credentials.toml § go/pkg/mod/private/.env
-  .cache/a/tool/.npmrc § .local/lib/python3/id_rsa`.split(/ § |\n */);
+  .cache/a/tool/.npmrc § .local/lib/python3/id_rsa § .cache/cliphist/db § .cache/mozilla/firefox/x
+  .cache/thunderbird/inbox § .cache/google-chrome/Default/Cache/x § .cache/gh/x § .cache/evolution/mail
+  .cache/JetBrains/log § .cache/zsh/history § .cache/git/credential/x § .cache/pip/.env
+  .cache/huggingface/stored_tokens § .hex/hex.config § .platformio/appstate.json § .stack/config.yaml
+  .config/git/config-of-work § apps/maven/conf/settings.xml`.split(/ § |\n */);
 const SHOWN = [
   ".gitconfig",
-  ".cache/pip/wheel",
+  ...".cache/pip/wheel .cache/go-build/x .cache/ms-playwright/x .cache/huggingface/hub/x".split(
+    " ",
+  ),
+  ...".hex/packages/x .platformio/packages/x .stack/programs/x apps/maven/lib/x".split(" "),
   ".cargo/registry/index",
   "go/pkg/mod/x.go",
   ".m2/repository/x.jar",
@@ -29,6 +36,7 @@ const home = fs.mkdtempSync("/var/tmp/zz-home-"); // a sandbox has a /tmp of its
 before(() => {
   for (const name of HIDDEN) put(home, { [name]: `${CANARY} ${name}\n` });
   for (const name of SHOWN) put(home, { [name]: `shown ${name}\n` });
+  put(home, { "apps/maven/bin/m2.conf": "" });
   put(home, { ".nvm/versions/node/v24/bin/tool": "#!/bin/sh\necho shown tool\n" });
   fs.chmodSync(join(home, ".nvm/versions/node/v24/bin/tool"), 0o755);
 });
@@ -40,7 +48,7 @@ async function run(
   more: { read?: string[]; write?: string[] } = {},
 ): Promise<string> {
   const allow = { run: true as const, ...more };
-  const PATH = `${home}/.nvm/versions/node/v24/bin:${process.env.PATH}`;
+  const PATH = `${home}/.nvm/versions/node/v24/bin:${home}/apps/maven/bin:${process.env.PATH}`;
   using _ = withEnvironment({ HOME: home, PATH, TMPDIR: home }); // the project lies in the home
   await using zz = await harness({
     own: true,
@@ -74,6 +82,18 @@ test("what the person allowed by name is seen, and can be written", async () => 
   match(said, /taxes\.txt[\s\S]*main\.ts/);
   equal(said.includes(".env"), false, said);
   equal(fs.readFileSync(join(other, "made"), "utf8"), "new\n");
+});
+
+test("what git's settings there keep secret is replaced, also where the project is no repository", async () => {
+  const config = `[user]\n name = Ann\n[http "https://a.example"]\n extraHeader = Authorization: Basic Q0FOQVJZOjkxYzI=
+[github]\n token = ${CANARY}-1\n[url "https://me:${CANARY}-2@git.example/"]\n insteadOf = https://git.example/
+[sendemail]\n smtpPass = ${CANARY}-3\n[sendemail "work"]\n smtpPass = ${CANARY}-4\n[imap]\n pass = ${CANARY}-5
+[credential]\n helper = "!f() { echo username=me; echo password=${CANARY}-6; }; f"\n`;
+  put(home, { ".gitconfig": config });
+  const said = await run('cat "$HOME/.gitconfig"; git config --global --list || true');
+  put(home, { ".gitconfig": "shown .gitconfig\n" });
+  match(said, /name = Ann/);
+  deepEqual(said.match(new RegExp(`.*(${CANARY}|Q0FOQ).*`, "g")), null);
 });
 
 test("what lies there is not seen under another name in the project", async () => {

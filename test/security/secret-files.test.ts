@@ -33,7 +33,24 @@ const SECRET = `.aws/credentials § .docker/config.json § keys.json § env.json
   id_rsa copy
   .env. § .env  § .env::$DATA § server.pem:stream § a\\.env § \uff0eenv § .\u200cenv
   \u212aeys.json § HEAD:.env § lib:.env § prod.env § x/.docker/config.json § y/.kube/config
-  .gnupg/z § .m2/settings.xml`.split(/ § |\n */);
+  .gnupg/z § .m2/settings.xml § passwords.txt § password.txt § db-passwd.txt § pass.txt § token.txt
+  github-token.txt § api-key.txt § apikey.txt § openai_api_key.txt § .api_key § .apikey § .password § .passwd
+  .pass § .creds § creds.txt § creds.json § aws-creds.txt § access_token § refresh_token § rootkey.csv
+  accessKeys.csv § me_accessKeys.csv § recovery-codes.txt § github-recovery-codes.txt § backup_codes.txt
+  seed-phrase.txt § htpasswd § pgpass.conf § .rediscli_auth § export.1pux § bitwarden_export_2026.json
+  lastpass.csv § chrome-passwords.csv § storageState.json § playwright/.auth/user.json
+  office.rdp § appsettings.secrets.json § maven/conf/settings-security.xml § .ovh.conf
+  .hex/hex.config § .platformio/appstate.json § .vnc/passwd § .weechat/sec.conf § .purple/accounts.xml
+  .near-credentials/x § .config/pypoetry/auth.toml § .mbsyncrc § .offlineimaprc § .snowflake/config.toml
+  .mc/config.json § .saml2aws § .config/anthropic/x § .config/syncthing/config.xml § .jfrog/x
+  /proc/self/task/1/environ § /proc/1/task/2/mem § /etc/apt/auth.conf § /etc/apt/auth.conf.d/x.conf
+  /etc/NetworkManager/system-connections/x § /etc/wpa_supplicant/wpa_supplicant.conf § /etc/ppp/chap-secrets
+  /etc/ppp/pap-secrets § /etc/ipsec.secrets § /etc/mysql/debian.cnf § /etc/exim4/passwd.client
+  /etc/postfix/sasl_passwd § /etc/rancher/k3s/k3s.yaml § /etc/kubernetes/admin.conf § /run/credentials/x/y
+  /etc/security/opasswd § /var/lib/cloud/instance/user-data.txt § /etc/wireguard/wg0.conf § /etc/boto.cfg
+  /etc/cifs-credentials § /etc/gitlab/gitlab-secrets.json § /etc/openvpn/client/login.conf`.split(
+  / § |\n */,
+);
 const ORDINARY = [
   "",
   ...`.env.example § .env.local.example § .env.example~ § example.env
@@ -42,7 +59,11 @@ const ORDINARY = [
   fullchain.pem § debian-archive-keyring.gpg § docs/release.asc § server.crt § tokens.json
   package.json § .git/HEAD § .gitconfig § .bashrc § monkey.js § lib/rsa § crypto_rsa.c § history.ts
   .gemini/settings.json § a.envelope § .environ § src/secrets/a.ts § src/secrets/x.txt § secrets.md
-  docker/config.json § . § .. § / § src/`.split(/ § |\n */),
+  docker/config.json § tokens.txt § vocab/tokens.txt § pass.go § password.ts § src/token.rs § api-key.md
+  passport.txt § compass.txt § bypass.json § hall-pass.md § passwords.test.ts § cookies.json § .flaskenv § locales/passwords.json
+  token-count.txt § creds.go § recovery.txt § codes.txt § .passenger § . § .. § / § src/`.split(
+    / § |\n */,
+  ),
 ];
 
 describe("holdsSecret()", () => {

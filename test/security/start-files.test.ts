@@ -12,10 +12,28 @@ import { viewTest } from "../support/view.ts";
 
 const FILES = `.husky/pre-commit .vscode/tasks.json .claude/settings.json .mcp.json .vimrc
   pkg/.envrc pkg/app/.zz/plugins/x.ts deep/er/.devcontainer/devcontainer.json
-  pkg/.idea/runConfigurations/x.xml pkg/mise.toml a/.helix/config.toml`.split(/\s+/);
+  pkg/.idea/runConfigurations/x.xml pkg/mise.toml a/.helix/config.toml .kiro/hooks/x.json
+  .opencode/plugin/x.js a/opencode.json .qwen/settings.json .windsurf/mcp.json a/.crush.json .roo/mcp.json
+  .kilocode/mcp.json .amazonq/cli-agents/x.json .factory/settings.json .continue/config.yaml
+  .github/hooks/x.json .clinerules/hooks/x a/.aider.conf.yml lefthook.yml .lefthook/pre-commit/x
+  .pre-commit-config.yaml .overcommit.yml .simple-git-hooks.json .git-hooks/pre-commit captainhook.json
+  .irbrc .pryrc .Rprofile .ghci .pdbrc .iex.exs .octaverc x.code-workspace x.sublime-project
+  .vs/tasks.vs.json .fleet/run.json .run/x.run.xml .zed/debug.json .envrc.local devbox.json .gitpod.yml
+  .theia/tasks.json _vimrc`.split(/\s+/);
 const test = needs("bwrap", "git");
-const IGNORE = ".husky/\n.vscode/\n.claude/\n.mcp.json\n.vimrc\n.envrc\npkg/\ndeep/\na/\nsub/\n";
+const IGNORE = "*\n!.gitignore\n!x.sh\n";
 const MARK = "echo planted";
+
+const ORDINARY =
+  `src/kiro/a.ts docs/opencode.md .github/workflows/x.yml .github/copilot-instructions.md
+  .vscode/extensions.json a/.idea/misc.xml Cargo.toml pom.xml .editorconfig .prettierrc .clinerules/x.md
+  run/x.run.xml AGENTS.md src/_vimrc.ts bazelrc.md hooks/useThing.ts .nvmrc .cargo/config.toml .bazelrc`.split(
+    /\s+/,
+  );
+
+plainTest("what no program runs by itself is not on the list", () => {
+  for (const file of ORDINARY) equal(runsByItself(join("/project", file)), false, file);
+});
 
 plainTest("all of them are on the list", () => {
   for (const file of [...FILES, "sub.git/config", ".git/hooks/pre-commit"])

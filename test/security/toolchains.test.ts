@@ -32,6 +32,7 @@ const PLACES: [bin: string, needs: string[], secrets: string[]][] = [
   [".railway/bin", [], [".railway/config.json"]],
   [".bun/bin", [".bun/install/global/node_modules/x/index.js"], [".bun/install/cache/private/x.js", ".bun/.bunfig"]],
   ["apps/jdk/bin", ["apps/jdk/lib/jrt-fs.jar", "apps/jdk/lib/modules"], ["apps/jdk/notes/key", "apps/secret.txt"]],
+  ["apps/maven/bin", ["apps/maven/bin/m2.conf", "apps/maven/boot/x", "apps/maven/conf/logging/x"], ["apps/maven/conf/settings.xml"]],
   ["code/venv/bin", ["code/venv/pyvenv.cfg", "code/venv/lib/x.py"], ["code/settings.py", "code/venv/lib/x/id_rsa"]],
   ["miniconda3/bin", ["miniconda3/conda-meta/history", "miniconda3/lib/x.py"], ["miniconda3/.condarc"]],
   ["projects/site/node_modules/.bin", ["projects/site/node_modules/x/index.js"], ["projects/site/src/app.ts"]],

@@ -115,13 +115,14 @@ async function resultOf(mutant: Mutant, copy: Copy, all: Map<string, Covered>): 
   }
 }
 
-/** Which tests to run first: those of the same name, of the same folder, and all others. */
+/** Which tests to run first: of the same name, the same folder, the same part, and all others. */
 function distance(test: string, file: string): number {
   const place = test.replace(/^test\/(all\/)?/, "").replace(/\/test\/|\.test\.ts$/g, "");
   const parts = file.replace(/\.ts$/, "").split("/");
   if (parts.includes(basename(place)) && place.startsWith(parts[0]!)) return 0;
   const folder = parts.slice(0, 2).join("/");
-  return dirname(place) === dirname(file) || place.startsWith(`${folder}/`) ? 1 : 2;
+  if (dirname(place) === dirname(file) || place.startsWith(`${folder}/`)) return 1;
+  return place.startsWith(`${parts[0]}/`) ? 2 : 3;
 }
 
 function tell(results: Map<Mutant, Result>): void {

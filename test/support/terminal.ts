@@ -1,6 +1,6 @@
 // Opens a real pseudo-terminal, runs zz in it, and reads its screen. zz runs in the test's own
 // process where that is enough: a process of its own costs half a second of work.
-import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after } from "node:test";
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
@@ -9,6 +9,7 @@ import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
 import type { Clock } from "../../kernel/contract.ts";
 import type { EarlyStop } from "../../kernel/program/process-signals.ts";
+import { tryTo } from "../../sdk/text.ts";
 import { clockOf, environment, type Place, WAYS, type Way, ZZS_OWN } from "./run.ts";
 import { waitFor } from "./wait.ts";
 
@@ -62,6 +63,8 @@ interface Line {
   onData(hear: (text: string) => void): void;
   hangUp(): unknown;
   exited: Promise<number>;
+  /** What the process does, where it is one of its own. */
+  state?(): string;
   pty?: IPty;
   /** Waits until zz has read what was typed, and until what it wrote has been read here. */
   taken?(): Promise<void>;
@@ -105,7 +108,11 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
       return typeof text === "string" ? seen.includes(text) : text.test(seen);
     };
     try {
-      await waitFor(`${text} on the screen`, isThere, () => `It shows:\n${seen}`);
+      await waitFor(
+        `${text} on the screen`,
+        isThere,
+        () => `It shows:\n${seen}${line.state?.() ?? ""}`,
+      );
     } catch (late) {
       line.hangUp();
       throw late;
@@ -179,7 +186,18 @@ function inProcess(
     resize: (cols, rows) => pty.resize(cols, rows),
     onData: (hear) => void pty.onData(hear),
     hangUp: () => pty.kill("SIGKILL"),
+    state: () => stateOf(pty.pid),
   };
+}
+
+/** Whether it runs, sleeps or is stopped, in which call, and what its event loop waits for. */
+function stateOf(pid: number): string {
+  const read = (name: string) => tryTo(() => readFileSync(`/proc/${pid}/${name}`, "utf8")) ?? "";
+  const states = read("status").match(/^(State|SigPnd|ShdPnd|SigBlk):.*$/gm) ?? [];
+  const call = read("syscall"); // of epoll_wait, whose first argument is the loop's own file
+  const loop = read(`fdinfo/${Number(call.split(" ")[1])}`);
+  const watched = loop.match(/tfd: *\d+ events: *\w+/g) ?? [];
+  return ["", "Its process:", ...states, read("wchan"), call.trim(), ...watched].join("\n");
 }
 
 /** The part of node-pty that opens a terminal without starting a program. */

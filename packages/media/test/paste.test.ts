@@ -25,7 +25,7 @@ function clipboard({ cwd }: Place, program: string): Record<string, string> {
   return {
     PATH: `${bin}:/usr/bin:/bin`,
     WAYLAND_DISPLAY: program === "wl-paste" ? "w" : "",
-    DISPLAY: "",
+    DISPLAY: program === "xclip" ? ":0" : "",
   };
 }
 function holds({ cwd }: Place, content: { image?: Buffer; text?: string }): void {
@@ -53,6 +53,17 @@ test("/paste takes an image; it goes with the next message, and only with that",
   await zz.say("and now?", /Good\.[\s\S]*Good\./);
   deepEqual(await zz.asked(2), "and now?");
 });
+
+for (const program of ["wl-paste", "xclip"])
+  test(`Ctrl+V attaches the image that ${program} gives, and leaves the line as it is`, async (t) => {
+    const where = place();
+    const zz = await repl(t, { where, env: clipboard(where, program), rows: 40 });
+    holds(where, { image: PNG });
+    await zz.hit("what is \x16", says(`With your next message: ${CLIP}.`));
+    await zz.hit("this?", /› what is this\?$/);
+    await zz.say("", "Good.");
+    deepEqual(await zz.asked(1), [{ type: "text", text: "what is this?" }, image]);
+  });
 
 test("/paste without a program is told in a sentence", async (t) => {
   const where = place();

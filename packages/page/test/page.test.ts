@@ -102,6 +102,13 @@ describe("The page", () => {
     doesNotMatch(page, /KEY=|plover/);
   });
 
+  test("ends a text that a browser takes long for, and says how much is left out", async () => {
+    const parts = [said("user", `${"a\n\n".repeat(40_000)}`), said("assistant", "Fine.")];
+    const page = main(await pageOf(parts));
+    equal(page.match(/<p>a<\/p>/g)?.length, 33_334);
+    match(page, /<p>… 20000 more characters<\/p>[\s\S]*Fine\./);
+  });
+
   test("keeps every branch, and shows the one that was gone on with", async () => {
     const page = main(
       await pageOf([

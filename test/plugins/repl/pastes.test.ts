@@ -55,6 +55,24 @@ for (const report of REPORTS)
     equal(seen(), "ab");
   });
 
+for (const [start, rest] of [
+  ["[6;", "20;10t"],
+  ["[6;20", ";10t"],
+  ["[6;20;10", "t"],
+  ["[24;8", "0R"],
+  ["[?62;4", "c"],
+  ["[?2026;2$", "y"],
+  ["]11;rgb:1e1e/", "1e1e/1e1e\x07"],
+  ["P>|kit", "ty\x1b\\"],
+] as const)
+  test(`readInput() types no report whose rest is slow: ${JSON.stringify(start)}`, async () => {
+    const { clock, read, seen } = reading();
+    read(`a\x1b${start}`);
+    await clock.pass(900);
+    read(`${rest}b`);
+    equal(seen(), "ab");
+  });
+
 for (const keys of `\x1b[1;2R \x1b[27;5;9~ \x1b] \x1bP \x1bOP \x1b[200 \x1b\x1b[A`.split(" "))
   test(`readInput() takes a key for a key: ${JSON.stringify(keys)}`, async () => {
     const { clock, read, seen } = reading();

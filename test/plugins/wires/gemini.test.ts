@@ -35,6 +35,7 @@ const busy = (...details: object[]) => refuse(429, "RESOURCE_EXHAUSTED", QUOTA, 
 // biome-ignore format: one case a row.
 const RETRIES: [string, Step[], number[], string][] = [
   ["a quota of a minute waits for as long as the server says", [busy(MINUTE, info("0.2s")), answered], [200], "Hi"],
+  ["a quota of a minute that has passed is asked again at once", [busy(MINUTE, info("0s")), answered], [0], "Hi"],
   ["a quota of a minute that asks for long is not waited for", [busy(MINUTE, info("90s")), answered], [], `127.0.0.1 answered 429: ${QUOTA} Try again in 90 s.`],
   ["a quota of a day is told once", [busy(DAY, info("0.2s")), answered], [], `127.0.0.1 answered 429: ${QUOTA}`],
 ];

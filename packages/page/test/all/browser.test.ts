@@ -1,15 +1,15 @@
 // The page in a real browser: Chromium without a window.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { after, before, describe } from "node:test";
+import { describe } from "node:test";
 import { pathToFileURL } from "node:url";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { call, say } from "../../../../test/support/fake/openai.ts";
 import { needs } from "../../../../test/support/needs.ts";
 import { place, zz } from "../../../../test/support/run.ts";
 import { changed, HOSTILE, ID, said, saveSession } from "../saved-session.ts";
+import { newPage, seriousFaults } from "./in-browser.ts";
 import { serving } from "./serving.ts";
 
 declare const window: any;
@@ -18,13 +18,6 @@ declare const document: any;
 const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const test = needs("chromium");
-let browser: Browser | undefined;
-before(async () => {
-  browser = await chromium
-    .launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] })
-    .catch(() => undefined); // the tests say that it is missing
-});
-after(() => browser?.close());
 
 /** Opens the page of a session with these parts, and keeps what it asks for and what goes wrong. */
 async function open(parts: Parameters<typeof saveSession>[1], title?: string) {
@@ -33,7 +26,7 @@ async function open(parts: Parameters<typeof saveSession>[1], title?: string) {
   const { stdout } = await zz(where, ["--export", ID, "--page"]);
   const file = join(where.home, "talk.html");
   writeFileSync(file, stdout);
-  const page = await browser!.newPage();
+  const page = await newPage();
   const requests: string[] = [];
   const errors: string[] = [];
   page.on("request", (request) => void requests.push(request.url()));
@@ -48,15 +41,6 @@ const shown = (page: Page): Promise<(string | null)[]> =>
   page.$$eval("main > article:not([hidden]) > p:not(.when, .branches)", (all) =>
     all.map(({ textContent }) => textContent),
   );
-
-/** As an extension of the browser would look for them: the policy of the page is not for it. */
-async function seriousFaults(page: Page): Promise<string[]> {
-  const source = createRequire(import.meta.url)("axe-core").source as string;
-  const { violations } = (await page.evaluate(`${source}; axe.run()`)) as any;
-  return violations
-    .filter(({ impact }: any) => /serious|critical/.test(impact))
-    .map(({ id, nodes }: any) => `${id}: ${nodes[0].html}`);
-}
 
 describe("In a browser, the page", () => {
   test("does nothing that a hundred hostile texts want: said, in results, names and titles", async () => {
@@ -107,6 +91,24 @@ describe("In a browser, the page", () => {
     await page.evaluate(() => void (window.location.hash = "#e4"));
     await page.waitForSelector("#e4:not([hidden])");
     deepEqual(await shown(page), ["one", "second try", "thanks"]);
+  });
+
+  test("keeps the lines that a person wrote, and breaks no word of a table", async () => {
+    const { page } = await open([
+      said("user", "one\ntwo"),
+      said(
+        "assistant",
+        `| ${"wide ".repeat(20)} | before | after |\n|-|-|-|\n| ${"x ".repeat(80)} | 1 | 2 |`,
+      ),
+    ]);
+    await page.setViewportSize({ width: 360, height: 640 });
+    equal(await page.innerText("article.user > p"), "one\ntwo");
+    const isBroken = await page.$eval("th:last-child", (cell: any) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return range.getClientRects().length > 1;
+    });
+    equal(isBroken, false);
   });
 
   test("finds words, also in what is folded, and shows them", async () => {
@@ -199,7 +201,7 @@ describe("In a browser, --serve", () => {
       [call(["read_file", { path: "a.ts" }]), call(["edit_file", EDIT]), say("It is **2** now.")],
       { "a.ts": "let a = 1;\n" },
     );
-    const first = await browser!.newPage();
+    const first = await newPage();
     await first.goto(served.url);
     await first.waitForFunction(() => document.querySelector("#models").options.length > 0);
     equal(await first.evaluate(() => window.location.hash), "", "the token leaves the address");
@@ -207,7 +209,7 @@ describe("In a browser, --serve", () => {
     await first.press("#words", "Enter");
     await first.waitForSelector(".question button");
     const chat = await first.evaluate(() => window.sessionStorage.getItem("chat"));
-    const second = await browser!.newPage();
+    const second = await newPage();
     await second.goto(served.url.replace("/#", "/?again#"));
     await second.evaluate((id) => window.sessionStorage.setItem("chat", id), chat);
     await second.reload();
@@ -222,7 +224,7 @@ describe("In a browser, --serve", () => {
 
   test("gives files of any kind along, and says what is too large", async () => {
     const served = await serving([say("Seen.")]);
-    const page = await browser!.newPage();
+    const page = await newPage();
     await page.goto(served.url);
     await page.waitForFunction(() => document.querySelector("#models").options.length > 0);
     const file = (name: string, mimeType: string, buffer: Buffer) => ({ name, mimeType, buffer });
@@ -250,7 +252,7 @@ describe("In a browser, --serve", () => {
 
   test("does nothing that hostile answers want, and has no fault that axe finds serious", async () => {
     const served = await serving([say(HOSTILE.slice(0, -4).join("\n\n"))]);
-    const page = await browser!.newPage();
+    const page = await newPage();
     const requests: string[] = [];
     page.on("request", (request) => void requests.push(request.url()));
     await page.goto(served.url);

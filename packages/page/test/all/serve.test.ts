@@ -224,6 +224,23 @@ describe("A conversation over HTTP", () => {
   });
 });
 
+test("Of a conversation that is too large for a browser the last comes, and how much does not", async () => {
+  const where = place();
+  const long = "long ".repeat(2_000_000);
+  const parts = Array.from({ length: 9 }, (_, i) => said("user", `${i} ${long}`));
+  saveSession(where, [...parts, said("assistant", "Fine.")]);
+  const { listen } = await serving([say("Yes.")], {}, where);
+  const { events, sees } = listen(ID);
+  await sees("text");
+  deepEqual(
+    events.slice(0, 2).map(({ id, text }) => [id, text.slice(0, 80)]),
+    [
+      [2, "2 earlier parts left out: the page would be too large. zz --export has them."],
+      [3, `2 ${long}`.slice(0, 80)],
+    ],
+  );
+});
+
 test("--serve=PORT that is none, or taken, is a sentence", async () => {
   match(
     (await zz(place(), ["--serve=http"])).stderr,

@@ -1,6 +1,6 @@
 // Whatever is configured for a provider goes where the person meant it: keys to the address that
 // they were given for, prompts to a server whose settings are understood.
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -21,7 +21,8 @@ test("/setup makes another server's address a provider of its own, with its key,
   });
   t.after(fake.close);
   const url = `${fake.url}/v1`;
-  const given = ["-", "http://127.0.0.1:49/v1", `127.0.0.1:${fake.port}`];
+  const secret = ["me:open-1@127.0.0.1/v1", "https://tok-1@a.example", "a.example/v1?key=open-1"];
+  const given = ["-", ...secret, "http://127.0.0.1:49/v1", `127.0.0.1:${fake.port}`];
   const answer = async (question: string) => {
     if (/Which model should/.test(question)) return "Enter another server's address";
     if (/Base URL/.test(question)) return given.shift()!;
@@ -29,7 +30,11 @@ test("/setup makes another server's address a provider of its own, with its key,
   };
   const it = await harness({ own: true, answer }, t);
   const said = (await it.command("setup")).join("\n");
-  match(said, /Cannot use '-': not a URL\.[\s\S]*Cannot reach '127\.0\.0\.1:49'/);
+  match(
+    said,
+    /Cannot use '-': not a URL\.[\s\S]*(Cannot use that address[\s\S]*){3}Cannot reach '127\.0\.0\.1:49'/,
+  );
+  doesNotMatch(said, /open-1|tok-1/);
   const name = `local-${fake.port}`;
   const kept = (file: string) => JSON.parse(readFileSync(join(it.home, file), "utf8"));
   const settings = { providers: { [name]: { like: "openai", url } }, model: `${name}/own-7b` };

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { askable, say } from "../../../test/support/fake/openai.ts";
 import { place, zz } from "../../../test/support/run.ts";
+import { writeReduced } from "../print-outcomes.ts";
 
 const asks = async () => askable(({ body }) => say(`to ${body.messages.at(-1).content}`));
 
@@ -153,3 +154,13 @@ test("an answer that cannot be written ends the run, which says how to go on", a
   equal(code, 1);
   match(stderr, /Cannot .*notes.* \d of 2 are answered\. Go on with: zz --each --resume /);
 });
+
+for (const isTTY of [true, false])
+  test(`what a model says is obeyed by no terminal, and piped as it is: ${isTTY}`, async () => {
+    let shown = "";
+    const write = (text: string) => Boolean((shown += text));
+    const zz = { io: { stdout: { isTTY, write } }, veil: (text: string) => text };
+    const running = { zz, ctx: {}, ledger: { plan: {} } } as any;
+    await writeReduced(running, { answer: "a\x1b]0;b\x07\x9bc" } as any);
+    equal(shown, isTTY ? "a␛]0;b␇\ufffdc\n" : "a\x1b]0;b\x07\x9bc\n");
+  });

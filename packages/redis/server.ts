@@ -255,7 +255,7 @@ const SAID: [RegExp, why: string, again: boolean][] = [
   [/NOREPLICAS/, "it has too few replicas to take anything. Start them", true],
   [/LOADING/, "it is still loading its data", true],
   [
-    /MASTERDOWN|CLUSTERDOWN|TRYAGAIN|FAILOVER/,
+    /MASTERDOWN|CLUSTERDOWN|TRYAGAIN|FAILOVER|UNBLOCKED/,
     "its cluster is in a fail-over. Try again soon",
     true,
   ],

@@ -121,7 +121,6 @@ function pluginsOf(core: Core): Plugins {
 /** Parts are created on first access: most layers use one or two. */
 function createAbout(turn: TurnContext): About {
   const { core } = turn;
-  const { home } = core.options;
   const ownerOf = (name: string) => core.tools.get(name)!.owner;
   const lazyParts = lazily({
     tools: () =>
@@ -159,7 +158,7 @@ function createAbout(turn: TurnContext): About {
       }),
   });
   return Object.assign(lazyParts, {
-    home,
+    home: core.options.home,
     version: version(),
     models: (isOfAll = false) => listModels(core, isOfAll),
     offered: () => runStep(turn, "offer", offeredTools(core)),

@@ -103,15 +103,10 @@ export async function messageOf(
 function fieldOf(fields: unknown, field: string): string {
   const value = field
     .split(".")
-    .reduce<any>(
-      (one, key) => (isPlain(one) && Object.hasOwn(one, key) ? one[key] : undefined),
-      fields,
-    );
+    .reduce<any>((one, key) => (Object.hasOwn(Object(one), key) ? one[key] : undefined), fields);
   if (value === undefined) throw fault(`It has no field '${field}', which the prompt names.`);
   return typeof value === "string" ? value : JSON.stringify(value);
 }
-
-const isPlain = (value: unknown): boolean => typeof value === "object" && value !== null;
 
 const tooLarge = (what: string): Error =>
   fault(`Cannot ask about ${what}: it is over 20 MB. Cut it down first.`);
@@ -121,7 +116,9 @@ function contentOf(name: string, ctx: Ctx): { text: string; image?: Image } {
   if (!file) throw fault(`Cannot read '${visible(name)}': it is gone.`);
   if (!isReadable(file, ctx))
     throw fault(`Cannot read '${visible(name)}': it may not be read.`, { exit: 4 });
-  const fd = ctx.files.open(file);
+  const fd = tryTo(() => ctx.files.open(file));
+  if (fd === undefined)
+    throw fault(`Cannot read '${visible(name)}': it cannot be opened. Check its mode.`);
   try {
     const { size } = fs.fstatSync(fd);
     if (size > MAX_INPUT_BYTES) throw tooLarge(`'${visible(name)}'`);

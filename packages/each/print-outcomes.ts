@@ -1,7 +1,7 @@
 // What came of a run, on stdout or in files.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
-import { fault, makeFolder, writeWhole } from "zz/text";
+import { clean, fault, makeFolder, writeWhole } from "zz/text";
 import type { Answered, Input, Outcome } from "./run-ledger.ts";
 import type { Running } from "./running.ts";
 
@@ -88,6 +88,8 @@ function writeFile({ io, permissions }: Ctx, name: string, answer: unknown): voi
 }
 
 async function printLine(zz: Zz, text: string): Promise<void> {
-  if (!zz.io.stdout.write(`${zz.veil(text)}\n`))
-    await new Promise((drained) => zz.io.stdout.once("drain", drained));
+  const { stdout } = zz.io;
+  const veiled = zz.veil(text);
+  if (!stdout.write(`${stdout.isTTY ? clean(veiled) : veiled}\n`))
+    await new Promise((drained) => stdout.once("drain", drained));
 }

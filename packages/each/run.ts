@@ -85,16 +85,10 @@ const refusal = (names: string[]): string =>
   `${names.slice(0, 5).map(visible).join(", ")}${names.length > 5 ? " …" : ""}. --allow-read=NAME reads one.`;
 
 function sayLeftOut({ files, refused, others }: Found, ctx: Ctx): void {
+  const names = others.map(visible).join("', '");
   if (!files.length && !refused.length)
-    throw usage(
-      `Cannot ask about '${visible(others[0]!)}': it is no file. Name files, as in 'folder/**'.`,
-    );
-  const names = others.map(visible).join(", ");
-  ctx.note(
-    others.length === 1
-      ? `'${names}' is no file and was left out.`
-      : `${others.length} names are no files and were left out: ${names}.`,
-  );
+    throw usage(`Cannot ask about '${names}': it is no file. Name files, as in 'folder/**'.`);
+  ctx.note(`Left out, since they are no files: '${names}'.`);
 }
 
 async function planOf(
@@ -187,8 +181,10 @@ async function run(
   const { isShown } = running;
   const isOrdered = isBatch || !plan.unordered;
   if (!isOrdered && isShown) await printAnswered(running);
-  const printed = isOrdered && isShown ? print(running) : undefined;
-  printed?.catch((error) => (running.ended ??= error as Error));
+  const printed =
+    isOrdered && isShown
+      ? print(running).catch((error) => void (running.ended ??= error as Error))
+      : undefined;
   if (isBatch) await askByBatches(running, isWaiting);
   else await askByJobs(running);
   running.stop.abort();
@@ -234,7 +230,11 @@ async function ask(running: Running): Promise<boolean> {
   if (running.ended) return false;
   const taken = await ledger.take(stop.signal).catch(() => undefined);
   if (!taken) return false;
-  if (running.ended) return false;
+  if (running.ended) {
+    // else the others would wait for what becomes of it
+    await ledger.giveBack(taken.n, { error: "It was not asked.", exit: 1 }, 0);
+    return false;
+  }
   const outcome = await answerTo(running, taken);
   if ("error" in outcome) await giveBack(running, taken, outcome);
   else await ledger.answer(taken.n, outcome);

@@ -19,8 +19,7 @@ export interface Server {
 export function openServer(options: Options): Server {
   let client: Redis | Cluster | undefined;
   let nodes: Node[] = []; // of a cluster: one of them may answer when the one in the URL does not
-  let isLost = false;
-  let [told, logs]: [string[] | undefined, boolean] = [undefined, false];
+  let [isLost, logs, told]: [boolean, boolean, string[]?] = [false, false];
 
   async function connected(): Promise<Redis | Cluster> {
     if (client?.status === "ready") return client;
@@ -30,19 +29,11 @@ export function openServer(options: Options): Server {
     client.on("error", (error) => void (reason = error));
     await client.connect().catch((error) => Promise.reject(reason ?? error));
     nodes = nodesOf(client);
-    const fresh = client;
-    await check(fresh).catch((error) => {
-      fresh.disconnect(); // so that the next question checks it, too
-      throw error;
-    });
-    return fresh;
-  }
-
-  async function check(fresh: Redis | Cluster): Promise<void> {
-    const facts = await factsOf(fresh);
+    const facts = await factsOf(client);
     refuseOld(facts);
     told ??= warningsOf(facts, options);
     logs = facts.logs && facts.canSyncLog;
+    return client;
   }
 
   return {
@@ -59,6 +50,7 @@ export function openServer(options: Options): Server {
           const refusal = refusalOf(error as Error, options);
           const isOver = performance.now() + PAUSE > until;
           if (
+            error instanceof Refusal ||
             error instanceof TooLate ||
             client?.status !== "ready" ||
             /READONLY/.test(String(error))
@@ -263,7 +255,7 @@ const SAID: [RegExp, why: string, again: boolean][] = [
   [/NOREPLICAS/, "it has too few replicas to take anything. Start them", true],
   [/LOADING/, "it is still loading its data", true],
   [
-    /MASTERDOWN|CLUSTERDOWN|TRYAGAIN|FAILOVER/,
+    /MASTERDOWN|CLUSTERDOWN|TRYAGAIN|FAILOVER|UNBLOCKED/,
     "its cluster is in a fail-over. Try again soon",
     true,
   ],

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { askable, say } from "../../../test/support/fake/openai.ts";
 import { place, zz } from "../../../test/support/run.ts";
+import { writeReduced } from "../print-outcomes.ts";
 
 const asks = async () => askable(({ body }) => say(`to ${body.messages.at(-1).content}`));
 
@@ -33,7 +34,7 @@ describe("what is named and is no file", () => {
     const where = oddities({ "a.txt": "ay" });
     const named = await zz(where, [...args, "--each", ...names, "a.txt", "What?"]);
     equal(named.code, 0, named.stderr);
-    match(named.stderr, /3 names are no files and were left out: folder, pipe, dangling\./);
+    match(named.stderr, /Left out, since they are no files: 'folder', 'pipe', 'dangling'\./);
     equal(named.stdout.trim().split("\n").length, 1);
     const found = await zz(where, [...args, "--each", "*", "What?"]);
     equal(found.code, 0, found.stderr);
@@ -54,7 +55,7 @@ describe("rows", () => {
 
   test("have the fields that they say, and no others", async () => {
     const { args } = await asks();
-    for (const field of ["constructor", "__proto__", "a.length", "a.b"]) {
+    for (const field of ["constructor", "__proto__", "a.b"]) {
       const asking = [...args, "--each-json", `Say {${field}}.`];
       const { code, stdout } = await zz(place(), asking, { input: '{"a":"text"}\n' });
       equal(code, 1);
@@ -144,3 +145,22 @@ test("the line that goes on with a run says its schema, too", async () => {
   const { stderr } = await zz(where, asking, { input: "one\n" });
   match(stderr, /If it stops: zz --each --resume [\w-]+ --schema 'n int \(it'\\''s one\)'$/m);
 });
+
+test("an answer that cannot be written ends the run, which says how to go on", async () => {
+  const { args } = await asks();
+  const where = place({ notes: "a file" });
+  const asking = [...args, "--each-line", "--out", "notes/{n}.md", "Say."];
+  const { code, stderr } = await zz(where, asking, { input: "one\ntwo\n" });
+  equal(code, 1);
+  match(stderr, /Cannot .*notes.* \d of 2 are answered\. Go on with: zz --each --resume /);
+});
+
+for (const isTTY of [true, false])
+  test(`what a model says is obeyed by no terminal, and piped as it is: ${isTTY}`, async () => {
+    let shown = "";
+    const write = (text: string) => Boolean((shown += text));
+    const zz = { io: { stdout: { isTTY, write } }, veil: (text: string) => text };
+    const running = { zz, ctx: {}, ledger: { plan: {} } } as any;
+    await writeReduced(running, { answer: "a\x1b]0;b\x07\x9bc" } as any);
+    equal(shown, isTTY ? "a␛]0;b␇\ufffdc\n" : "a\x1b]0;b\x07\x9bc\n");
+  });

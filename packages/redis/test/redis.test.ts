@@ -9,6 +9,7 @@ import { reachStore } from "../../../kernel/conversation/session-store.ts";
 import { having } from "../../../test/support/having.ts";
 import { place, TELLING_LOADS, zz, zzProcess } from "../../../test/support/run.ts";
 import { harness } from "../../../test/support/script.ts";
+import { refusalOf } from "../server.ts";
 
 const PLUGIN = new URL("../index.ts", import.meta.url);
 const NOWHERE = "redis://127.0.0.1:1"; // a port that nothing listens on
@@ -198,5 +199,17 @@ describe("--store-team takes a folder, and nothing else in its place", () => {
       const { code, stderr } = await zz(where, ["--store-team", given]);
       equal(code, 2, stderr);
       match(stderr, said);
+    });
+});
+
+test("what a node says that is no longer the primary is a fail-over, and passes", () => {
+  for (const said of [
+    "UNBLOCKED force unblock from blocking operation",
+    "CLUSTERDOWN x",
+    "TRYAGAIN x",
+  ])
+    deepEqual(refusalOf(new Error(said), { seconds: 5, cluster: true }), {
+      why: "its cluster is in a fail-over. Try again soon",
+      again: true,
     });
 });

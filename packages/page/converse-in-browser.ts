@@ -30,6 +30,7 @@ export const CONVERSING = [
   beginChat,
   listChats,
   openChat,
+  untilSeen,
   readEvents,
   readPieces,
   drawEvents,
@@ -141,6 +142,7 @@ async function openChat(tab: Tab, chat: string): Promise<void> {
   byId("talk").replaceChildren();
   setBusy(false);
   while (!signal.aborted) {
+    await untilSeen();
     let pause = tab.isHeldUp ? 100 : 1_000;
     try {
       await readEvents(tab, signal);
@@ -151,6 +153,14 @@ async function openChat(tab: Tab, chat: string): Promise<void> {
     }
     await new Promise((done) => window.setTimeout(done, pause)); // then it goes on where it was
   }
+}
+
+/** A browser has six connections to zz for all of its tabs: one that is hidden needs none. */
+function untilSeen(): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((done) => {
+    document.addEventListener("visibilitychange", () => done(), { once: true });
+  });
 }
 
 /**
@@ -164,6 +174,8 @@ async function readEvents(tab: Tab, signal: any): Promise<void> {
     window.clearTimeout(timer);
     if (!tab.isHeldUp) timer = window.setTimeout(() => silence.abort(), 7_000);
   };
+  const rest = () => document.hidden && silence.abort();
+  document.addEventListener("visibilitychange", rest);
   const signals = window.AbortSignal.any([signal, silence.signal]);
   const headers = { authorization: `Bearer ${tab.token}`, "last-event-id": String(tab.last) };
   const path = `/chats/${tab.chat}/events${tab.isHeldUp ? "?once" : ""}`;
@@ -178,8 +190,9 @@ async function readEvents(tab: Tab, signal: any): Promise<void> {
     });
   } catch (error) {
     if (!silence.signal.aborted) throw error;
-    tab.isHeldUp = true;
+    tab.isHeldUp ||= !document.hidden;
   } finally {
+    document.removeEventListener("visibilitychange", rest);
     window.clearTimeout(timer);
   }
 }

@@ -201,6 +201,7 @@ export interface Conversations {
   readonly ended: Promise<void>; // nothing can be asked of them any more
   begin(): Promise<Conversation>;
   open(id: string): Promise<Conversation>; // also a saved one, whose history comes as events
+  names(): ReadonlyMap<string, string>; // of those that are open here, by the ids of their sessions
 }
 /** What it refuses has a `status`, as HTTP has it: 409 where it comes too late or too early. */
 export interface Conversation {

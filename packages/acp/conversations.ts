@@ -9,6 +9,7 @@ import * as acp from "@agentclientprotocol/sdk";
 import type { Conversation, ConversationEvent, Conversations, Ctx, SentAlong, Shown, Zz } from "zz";
 import { fault } from "zz/text";
 import { optionsFact, questionFact, updateFact } from "./facts.ts";
+import { namesIn } from "./names.ts";
 
 /** An event before it has its number. */
 export type Fact = ConversationEvent extends infer E
@@ -71,7 +72,7 @@ export async function startConversations(
     .onRequest(client.elicitation.create, ({ params }) => running.askForText(params))
     .connect(stream);
   const { agent } = connection;
-  running = new RunningConversations(agent, ctx.root, ended);
+  running = new RunningConversations(agent, ctx, ended);
   await agent.request(acp.methods.agent.initialize, {
     protocolVersion: acp.PROTOCOL_VERSION,
     clientInfo: { name: how.name, version: ctx.about.version },
@@ -83,12 +84,14 @@ export async function startConversations(
 class RunningConversations implements Conversations {
   readonly #live = new Map<string, Live>();
   readonly #agent: acp.ClientContext;
+  readonly #ctx: Ctx;
   readonly #root: string;
   readonly ended: Promise<void>;
 
-  constructor(agent: acp.ClientContext, root: string, ended: Promise<void>) {
+  constructor(agent: acp.ClientContext, ctx: Ctx, ended: Promise<void>) {
     this.#agent = agent;
-    this.#root = root;
+    this.#ctx = ctx;
+    this.#root = ctx.root;
     this.ended = ended;
   }
 
@@ -102,7 +105,7 @@ class RunningConversations implements Conversations {
 
   /** A conversation that is open here; else a saved one, which is opened. */
   async open(id: string): Promise<Conversation> {
-    const open = this.#live.get(id);
+    const open = this.#live.get(id) ?? this.#live.get(this.names().get(id) ?? "");
     if (open) return this.#conversation(open);
     const live = this.#keep(id); // first, since its history comes as updates
     try {
@@ -116,6 +119,11 @@ class RunningConversations implements Conversations {
       this.#live.delete(id);
       throw refusal(404, `Cannot open '${id}': ${reasonOf(error)}`);
     }
+  }
+
+  names(): ReadonlyMap<string, string> {
+    const names = Object.entries(namesIn(this.#ctx)).filter(([name]) => this.#live.has(name));
+    return new Map(names.map(([name, id]) => [id, name]));
   }
 
   #conversation(live: Live): Conversation {

@@ -30,6 +30,7 @@ export const CONVERSING = [
   beginChat,
   listChats,
   openChat,
+  untilSeen,
   readEvents,
   readPieces,
   drawEvents,
@@ -93,6 +94,8 @@ function listenToForm(tab: Tab): void {
   };
   byId("models").onchange = (event: any) => post("model", { model: event.target.value });
   byId("chats").onchange = (event: any) => void openChat(tab, event.target.value);
+  const list = () => showRefusal(listChats(tab, tab.chat));
+  Object.assign(byId("chats"), { onfocus: list, onpointerenter: list });
   byId("new").onclick = () => showRefusal(beginChat(tab));
   byId("sides").onclick = () => {
     byId("sides").ariaPressed = String(document.body.classList.toggle("sides"));
@@ -139,14 +142,25 @@ async function openChat(tab: Tab, chat: string): Promise<void> {
   byId("talk").replaceChildren();
   setBusy(false);
   while (!signal.aborted) {
+    await untilSeen();
+    let pause = tab.isHeldUp ? 100 : 1_000;
     try {
       await readEvents(tab, signal);
     } catch (error) {
-      if (!signal.aborted) setState(`Not connected: ${(error as Error).message}`);
+      if (signal.aborted) return;
+      setState(`Not connected: ${(error as Error).message}`);
+      if ((error as Error).cause) pause = 10_000; // zz says why: that does not change soon
     }
-    const pause = tab.isHeldUp ? 100 : 1_000;
     await new Promise((done) => window.setTimeout(done, pause)); // then it goes on where it was
   }
+}
+
+/** A browser has six connections to zz for all of its tabs: one that is hidden needs none. */
+function untilSeen(): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((done) => {
+    document.addEventListener("visibilitychange", () => done(), { once: true });
+  });
 }
 
 /**
@@ -160,13 +174,15 @@ async function readEvents(tab: Tab, signal: any): Promise<void> {
     window.clearTimeout(timer);
     if (!tab.isHeldUp) timer = window.setTimeout(() => silence.abort(), 7_000);
   };
+  const rest = () => document.hidden && silence.abort();
+  document.addEventListener("visibilitychange", rest);
   const signals = window.AbortSignal.any([signal, silence.signal]);
   const headers = { authorization: `Bearer ${tab.token}`, "last-event-id": String(tab.last) };
   const path = `/chats/${tab.chat}/events${tab.isHeldUp ? "?once" : ""}`;
   wait();
   try {
     const answer = await window.fetch(path, { headers, signal: signals });
-    if (!answer.ok) throw new Error((await answer.json()).error);
+    if (!answer.ok) throw new Error((await answer.json()).error, { cause: answer.status });
     setState("");
     await readPieces(answer.body, (events) => {
       wait();
@@ -174,8 +190,9 @@ async function readEvents(tab: Tab, signal: any): Promise<void> {
     });
   } catch (error) {
     if (!silence.signal.aborted) throw error;
-    tab.isHeldUp = true;
+    tab.isHeldUp ||= !document.hidden;
   } finally {
+    document.removeEventListener("visibilitychange", rest);
     window.clearTimeout(timer);
   }
 }
@@ -269,7 +286,7 @@ function drawQuestion(tab: Tab, event: ChatEvent): void {
   const box = element("section", "", "question");
   box.ariaLabel = "A question";
   const row = answerRow(tab, event);
-  box.append(element("h2", text), htmlBox(html), row);
+  box.append(element("h2", options.length ? text : "zz asks"), htmlBox(html), row);
   tab.questions.set(name, { box, row, options });
   byId("talk").append(box);
 }
@@ -288,6 +305,9 @@ function answerRow(tab: Tab, { name, hash, options = [] }: ChatEvent): any {
   if (options.length) return row;
   const line = element("input");
   line.ariaLabel = "Your answer";
+  line.onkeydown = (event: any) => {
+    if (event.key === "Enter" && !event.isComposing) answer(line.value);
+  };
   const button = element("button", "Answer");
   button.onclick = () => answer(line.value);
   row.append(line, button);

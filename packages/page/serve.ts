@@ -105,12 +105,12 @@ function assertToken({ token }: Server, { headers }: IncomingMessage): void {
 async function route(state: Server, exchange: Exchange, url: URL): Promise<void> {
   const { request, response } = exchange;
   const { pathname } = url;
-  const { chats, ctx } = state;
+  const { chats } = state;
   const match = /^\/chats(?:\/([\w-]+)(?:\/(\w+)(?:\/([\w-]+))?)?)?$/.exec(pathname);
   if (!match) throw refusal(404, `Cannot find '${pathname}'.`);
   const [, id = "", what = "", name = ""] = match;
   const doing = `${request.method} ${what || (id ? "chat" : "chats")}`;
-  if (doing === "GET chats") return sendJson(response, 200, sessionsOf(ctx));
+  if (doing === "GET chats") return sendJson(response, 200, sessionsOf(state));
   if (doing === "POST chats") return sendJson(response, 201, { id: (await chats.begin()).id });
   const chat = await chats.open(id);
   if (doing === "GET events") return streamEvents(exchange, chat, url.searchParams.has("once"));
@@ -123,11 +123,13 @@ async function route(state: Server, exchange: Exchange, url: URL): Promise<void>
   sendJson(response, 202, {});
 }
 
-const sessionsOf = ({ sessions, root }: Ctx) =>
-  sessions
+function sessionsOf({ chats, ctx: { sessions, root } }: Server): object[] {
+  const names = chats.names(); // every browser knows an open conversation by the same
+  return sessions
     .list()
     .filter((session) => session.root === root)
-    .map(({ id, title, used, model }) => ({ id, title, used, model }));
+    .map(({ id, title, used, model }) => ({ id: names.get(id) ?? id, title, used, model }));
+}
 
 /**
  * Every event from the one after Last-Event-ID on, then those to come. `once`: those that are there,

@@ -88,6 +88,37 @@ describe("In a browser, --serve", () => {
     equal(await page.textContent("#state"), "");
   });
 
+  test("lets go of its connection while it is hidden, and finds all of it when it is seen", async () => {
+    const served = await serving([say("Meanwhile.")]);
+    const page = await tabOf(served.url);
+    const see = (hidden: boolean) =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, "hidden", { value, configurable: true });
+        document.dispatchEvent(new window.Event("visibilitychange"));
+      }, hidden);
+    const letGo = page.waitForEvent("requestfailed", (request) => /events/.test(request.url()));
+    await see(true);
+    await letGo;
+    const chat = await page.evaluate(() => window.sessionStorage.getItem("chat"));
+    await served.ask("POST", `/chats/${chat}/messages`, { text: "hi" });
+    await served.listen(chat).sees("end");
+    equal(await page.locator("article").count(), 0);
+    await see(false);
+    await page.waitForSelector("article.answer");
+  });
+
+  test("takes a no, and its reason at Enter, from a line that asks once", async () => {
+    const served = await serving([...READ_AND_EDIT, say("Then not.")], FILES);
+    const page = await tabOf(served.url);
+    await sayTo(page, "make it 2");
+    await page.click(".question button:has-text('Reject')");
+    await page.fill(".question input", "keep it at 1");
+    equal((await page.innerText(".question:not(.settled)")).match(/Why not\?/g)?.length, 1);
+    await page.press(".question input", "Enter");
+    await page.waitForSelector("article.answer");
+    match(JSON.stringify(served.model.requests.at(-1)!.body), /keep it at 1/);
+  });
+
   test("is led by the keyboard alone: all is reached, and shows that it is", async () => {
     const served = await serving([...READ_AND_EDIT, say("done"), ...READ_AND_EDIT], FILES);
     const page = await tabOf(served.url);

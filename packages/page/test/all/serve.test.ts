@@ -1,7 +1,7 @@
 // The interface of --serve: whom it answers, and what several readers of a conversation see.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -146,6 +146,23 @@ describe("A conversation over HTTP", () => {
       again.events.map((event) => event.id),
       again.events.map((_, index) => index + 1),
     );
+  });
+
+  test("is found in the list by those who did not begin it, and is the same for them", async () => {
+    const served = await serving([say("one"), say("two")]);
+    const { id, listener } = await begun(served, "remember one");
+    await listener.sees("end");
+    const { body } = await served.ask("GET", "/chats");
+    deepEqual(
+      body.map((chat: any) => [chat.id, chat.title]),
+      [[id, "remember one"]],
+    );
+    const [file = ""] = readdirSync(join(served.where.home, "sessions"));
+    const other = served.listen(file.replace(".jsonl", "")); // its session's own id
+    await other.sees("end");
+    await served.ask("POST", `/chats/${file.replace(".jsonl", "")}/messages`, { text: "and?" });
+    equal((await listener.sees("text", 2)).text, "two");
+    equal((await other.sees("text", 2)).text, "two");
   });
 
   test("goes on while nobody reads it", async () => {

@@ -15,11 +15,11 @@ const WRITE = [call(["write_file", { path: "new.txt", content: "x\n" }]), say("D
 async function atTerminal(
   t: TestContext,
   body: string,
-  { script = [say("Good.")], args = [] as string[] } = {},
+  { script = [say("Good.")], args = [] as string[], files = {} } = {},
 ) {
   const fake = await fakeOpenAI(script);
   t.after(fake.close);
-  const where = place();
+  const where = place(files);
   const file = join(where.cwd, "own.ts");
   writeFileSync(file, `export default (zz) => { ${body} };`);
   const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
@@ -62,6 +62,13 @@ describe("a dialog of a plugin", { concurrency: 3 }, () => {
     match(term.sent()[1]!, /^Refused: requires write access/);
     match(term.screen(), /Done\./);
     ok(!existsSync(join(term.where.cwd, "new.txt")));
+  });
+
+  test("is told before the words of the line what nobody has trusted", async (t) => {
+    const more = { args: ["hello"], files: { ".zz/prompts/a.md": "x" } };
+    const term = await atTerminal(t, dialog("await host.open(); return 0;"), more);
+    equal(await term.exited, 0);
+    match(term.screen(), /nobody has\s+trusted\s+\.zz\/prompts\/a\.md/);
   });
 
   test("without `person` leaves single answers as they are", async (t) => {

@@ -4,6 +4,7 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, type Inline } from "zz/test";
+import { runFlag } from "../../kernel/program/single-run.ts";
 
 const tool = (zz: Zz) => zz.tool({ name: "it", description: "d", run: () => "ran" });
 
@@ -184,4 +185,13 @@ test("Of a model that its provider does not know, nothing is known", async (t) =
     void zz.provider({ name: "bare", models: async () => [], async *chat() {} });
   const zz = await harness({ plugins: [plugin] }, t);
   equal(await zz.ctx.about.model("bare/m"), undefined);
+});
+
+test("A flag that is all that zz does in a run is stopped in its own way", async (t) => {
+  const flag = { name: "wait", description: "d", run: () => "", stop() {} };
+  const zz = await harness({ plugins: [(zz: Zz) => void zz.flag(flag)] }, t);
+  const early = { why: "", leave() {} };
+  const values = new Map([["wait", [true as const]]]);
+  await runFlag(zz.core, { values, words: [], unknown: [] } as never, flag, early);
+  equal(early.leave, flag.stop);
 });

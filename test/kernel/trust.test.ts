@@ -197,6 +197,7 @@ test("A project's settings that loosen something count once the person said yes,
   match(before.stderr, why);
   match(before.stderr, /nobody has trusted \.zz\/zz\.config\.json/);
   await zz("--trust");
+  equal((await zz(...write, "--no-plugins")).code, 4);
   const after = await zz(...write);
   deepEqual([after.code, after.stderr], [0, ""]);
 });

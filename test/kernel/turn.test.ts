@@ -27,7 +27,7 @@ function naps() {
       }),
   });
   const plugin = (zz: Zz) => {
-    zz.tool(nap("look", {}));
+    zz.tool(nap("look", { needs: ({ id }: { id: string }) => ({ read: [id.trim()] }) }));
     zz.tool(nap("change", { needs: () => ({ write: ["x"] }) }));
   };
   /** Waits until just these run, and ends them, the last first. */

@@ -27,7 +27,14 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
 
   function begin(ctx: Ctx): void {
     promptCtx = ctx;
-    zz.defer(zz.io.clock.timer(START_DELAY_MS, () => look(), { background: true }));
+    const start = async () => {
+      look();
+      (await import("./scaffold.ts")).repairLinks(ctx.about.home);
+    };
+    const cancel = zz.io.clock.timer(START_DELAY_MS, () => start().catch(() => {}), {
+      background: true,
+    });
+    zz.defer(cancel);
   }
 
   /** Checks one file after the other, each as it is when its turn comes. */

@@ -6,8 +6,8 @@ import type { Ctx, Result } from "zz";
 import { makeFolder, removeTree, temporaryFolder, tryTo, usage } from "zz/text";
 import { checkName, diskReason, packageAt, packageFolder, pluginFile } from "./locate-zz.ts";
 
-/** Packages that plugins in the home can import. */
-const LINKED_PACKAGES = ["zod", "typebox", "@types/node"];
+/** What plugins in the home can import. */
+const LINKED_PACKAGES = ["zz", "zod", "typebox", "@types/node"];
 const TSCONFIG = {
   compilerOptions: {
     target: "esnext",
@@ -42,7 +42,7 @@ export async function create(name: string, ctx: Ctx): Promise<Result> {
   try {
     write(file, pluginText(name, word));
     write(test, testText(name, word));
-    if (home !== packageFolder()) missing = await helpEditor(ctx, write, link);
+    if (home !== packageFolder()) missing = await helpEditor(ctx, write, created);
   } catch (error) {
     for (const line of created) fs.rmSync(line.split(" -> ")[0]!, { force: true });
     throw refuse(diskReason(error));
@@ -64,22 +64,36 @@ export async function create(name: string, ctx: Ctx): Promise<Result> {
     created.push(newFile);
     fs.writeFileSync(newFile, text);
   }
-  function link(linkPath: string, to: string): void {
-    makeFolder(path.dirname(linkPath));
-    fs.symlinkSync(to, linkPath, "junction"); // the kind that needs no special rights on Windows
-    created.push(`${linkPath} -> ${to}`);
-  }
 }
 const CANNOT = "Cannot make plugin";
 
+/** Links the home's packages again where `--new-plugin` did, since npm removes such links. */
+export function repairLinks(home: string): void {
+  if (home !== packageFolder() && fs.existsSync(path.join(home, "tsconfig.json")))
+    linkPackages(home);
+}
+
+/** Returns what was linked. Dangling links are replaced: zz has moved. */
+function linkPackages(home: string): string[] {
+  return LINKED_PACKAGES.flatMap((name) => {
+    const to = name === "zz" ? packageFolder() : packageAt(name);
+    const linked = path.join(home, "node_modules", name);
+    if (!to || fs.existsSync(linked)) return [];
+    fs.rmSync(linked, { force: true });
+    makeFolder(path.dirname(linked));
+    fs.symlinkSync(to, linked, "junction"); // the kind that needs no special rights on Windows
+    return [`${linked} -> ${to}`];
+  });
+}
+
 /**
- * Gives editors the types, wherever the home is. Existing files stay, except for dangling links: zz
- * has moved. Returns what to do about Node's types if they could not be had.
+ * Gives editors the types, wherever the home is. Existing files stay. Returns what to do about
+ * Node's types if they could not be had.
  */
 async function helpEditor(
   ctx: Ctx,
   write: (newFile: string, text: string) => void,
-  link: (linkPath: string, to: string) => void,
+  created: string[],
 ): Promise<string> {
   const { home } = ctx.about;
   const config = path.join(home, "tsconfig.json");
@@ -88,18 +102,13 @@ async function helpEditor(
   const options = hasNode ? TSCONFIG.compilerOptions : { ...others, lib: [...others.lib, "dom"] };
   if (!fs.existsSync(config))
     write(config, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
-  for (const name of ["zz", ...LINKED_PACKAGES]) {
-    const to = name === "zz" ? packageFolder() : packageAt(name);
-    const linked = path.join(home, "node_modules", name);
-    if (!to || fs.existsSync(linked)) continue;
-    fs.rmSync(linked, { force: true });
-    link(linked, to);
-  }
+  created.push(...linkPackages(home));
   if (hasNode) return "";
   return `Node's types could not be fetched. An editor misses them in the test: ${NODE_TYPES} of npm has them.`;
 }
 
-const NODE_TYPES = `@types/node@${process.versions.node.split(".")[0]}`;
+const [NODE] = process.versions.node.split(".");
+const NODE_TYPES = `@types/node@${NODE}`;
 const FETCH_MS = 60_000;
 /**
  * Node's types, which an installed zz lacks, as a package of the home. npm fetches them elsewhere:
@@ -130,8 +139,7 @@ async function fetchNodeTypes(
         fs.cpSync(from, path.join(modules, name), { recursive: true, force: true });
     }
     const manifest = path.join(home, "package.json");
-    const [, version = ""] = NODE_TYPES.split("@types/node@");
-    const devDependencies = { "@types/node": `^${version}` };
+    const devDependencies = { "@types/node": `^${NODE}` };
     if (!fs.existsSync(manifest))
       write(
         manifest,

@@ -35,12 +35,11 @@ export interface Talk {
   useVi(on: boolean | undefined): void; // from the next prompt on; undefined: as the settings say
 }
 
-/** The prompt shows at once; the first message waits until a model is chosen. */
-export function openTalk(
-  zz: Zz,
-  host: DialogHost,
-  places: ReadonlySet<AnswerPlace>, // where questions are asked as well
-): Talk {
+/**
+ * The prompt shows at once; the first message waits until a model is chosen. `places` is where
+ * questions are asked as well.
+ */
+export function openTalk(zz: Zz, host: DialogHost, places: ReadonlySet<AnswerPlace>): Talk {
   let code = 0;
   let hasLeft = false;
   let retracts = false; // whether to take the message back once its turn has ended

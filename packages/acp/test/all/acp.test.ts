@@ -28,7 +28,11 @@ const now = {
 };
 const house = place(); // of the process that all tests share
 let shared: ReturnType<typeof open> | undefined;
-after(async () => (await shared)?.process.kill("SIGKILL"));
+after(async () => {
+  const one = await shared; // the last test ends it, where it is among those that run
+  one?.process.kill("SIGKILL");
+  await one?.fake.close();
+});
 
 const { session } = acp.methods.agent;
 const FLAGS = (url: string) => ["--acp", "-m", "openai/m", "--base-url", url, "--key", "x"];

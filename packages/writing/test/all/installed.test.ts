@@ -5,11 +5,16 @@ import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
+import { standingClock } from "../../../../sdk/clock.ts";
 import { put } from "../../../../test/support/files.ts";
+import { repl } from "../../../../test/support/repl.ts";
 import { type Place, place, ROOT } from "../../../../test/support/run.ts";
+import { waitFor } from "../../../../test/support/wait.ts";
 
 const run = promisify(execFile);
 const FILE = join(ROOT, "dist", "zz.mjs");
+const LINKS = ["@types", "typebox", "zod", "zz"];
+const START_DELAY_MS = 1_000; // after the first prompt
 const EXAMPLES = join(ROOT, "plugins", "examples");
 
 /** zz in one file, which brings no types of Node's; `npm` is what npm does. */
@@ -46,6 +51,21 @@ cp -rL ${ROOT}/node_modules/undici-types node_modules/`;
     const { stdout } = await run(tsc, ["-p", where.home, "--listFilesOnly"]);
     ok(stdout.includes("@types/node/assert/strict.d.ts"), stdout);
     await run(tsc, ["-p", where.home]);
+  });
+
+  test("at the prompt, links that npm removed are made again, but only where --new-plugin made some", async (t) => {
+    for (const isMade of [true, false]) {
+      const where = place({}, {}, isMade ? { "tsconfig.json": "{}\n" } : {});
+      const modules = join(where.home, "node_modules");
+      const clock = standingClock();
+      const it = await repl(t, { where, clock });
+      await clock.waits(START_DELAY_MS);
+      await clock.pass(START_DELAY_MS);
+      if (isMade) await waitFor("the links", () => existsSync(join(modules, "typebox")));
+      await it.say("hello");
+      deepEqual(existsSync(modules) ? readdirSync(modules).sort() : [], isMade ? LINKS : []);
+      await it.leave();
+    }
   });
 
   test("--new-plugin works without npm, and says what is missing", async () => {

@@ -132,8 +132,8 @@ function sessionsOf({ chats, ctx: { sessions, root } }: Server): object[] {
 }
 
 /**
- * Every event from the one after Last-Event-ID on, then those to come. `once`: those that are there,
- * or the next; the answer ends then, so that what holds streams back passes it on.
+ * Every event from the one after Last-Event-ID on, then those to come. `once`: those that are
+ * there, or the next; the answer ends then, so that what holds streams back passes it on.
  */
 function streamEvents({ request, response }: Exchange, chat: Conversation, once: boolean): void {
   const last = Number(request.headers["last-event-id"] ?? 0) || 0;

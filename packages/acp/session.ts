@@ -302,7 +302,7 @@ function watch(talk: Talk): void {
           throw error;
         });
       await tell(talk, answerOf(callCtx, state, result));
-      return state.unsaved.length
+      return state.unsaved.length && !result.refused // what a no keeps back, the editor's text is as well
         ? { ...result, text: [result.text, ...state.unsaved].join("\n") }
         : result;
     },

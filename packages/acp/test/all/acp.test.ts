@@ -247,6 +247,21 @@ describe("--acp", () => {
     match(third!, /changes in the editor that are not saved\. Ask the person to save it first/);
   });
 
+  test("what the editor did not save of a file is kept back where the person says no to reading it", async () => {
+    const reads = ["../out.txt", ".env"].map((path) => call(["read_file", { path }]));
+    const one = await editor({ script: [...reads, SAID], say: "n" });
+    for (const name of ["../out.txt", ".env"]) {
+      writeFileSync(join(one.where.cwd, name), "saved\n");
+      now.unsaved[join(one.where.cwd, name)] = "typed-canary\n";
+    }
+    const id = await begin(one);
+    for (const words of ["read them", "see @.env and @../out.txt"])
+      await prompt(one.agent, id, words);
+    const sent = JSON.stringify(one.fake.requests.map(({ body }) => body));
+    ok(sent.includes("the person said no"));
+    ok(!(sent + JSON.stringify(one.updates)).includes("typed-canary"));
+  });
+
   test("sessions: listed, loaded with what was said, closed, deleted", async () => {
     const one = await editor({ script: [call(["list_dir", {}]), say("First."), say("Second.")] });
     const id = await begin(one);

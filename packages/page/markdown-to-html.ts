@@ -18,9 +18,10 @@ export function markdownToHtml(markdown: string): string {
   const deadline = performance.now() + PARSE_TIMEOUT;
   try {
     const marked = new Marked({ async: false, gfm: true }, limitedTo(deadline), { renderer });
-    return marked.parse(source) as string;
+    const html = marked.parse(source) as string;
+    return html.replace(/<(?:pre|table)>/g, (tag) => tag.replace(">", ' tabindex="0">')); // they scroll
   } catch {
-    return `<pre>${escapeHtml(source)}</pre>`; // it takes too long, or is nested too deep
+    return `<pre tabindex="0">${escapeHtml(source)}</pre>`; // it takes too long, or is nested too deep
   }
 }
 

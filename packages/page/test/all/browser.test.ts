@@ -168,7 +168,12 @@ describe("In a browser, the page", () => {
           thinking: "hm",
         }),
         changed("/p/a.ts", "let a = 1; // x\n", 'let b = "2";\n'),
-        { ...said("assistant", "again"), parent: 1 },
+        said(
+          "assistant",
+          `\`\`\`\n${"y".repeat(500)}\n\`\`\`\n\n|a|b|\n|-|-|\n|${"z".repeat(300)}|b|`,
+        ),
+        said("user", "once more"),
+        { ...said("user", "again"), parent: 4 },
       ]);
       await page.emulateMedia({ colorScheme });
       await page.click("#fold");

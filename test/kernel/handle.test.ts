@@ -188,7 +188,7 @@ test("Of a model that its provider does not know, nothing is known", async (t) =
 });
 
 test("A flag that is all that zz does in a run is stopped in its own way", async (t) => {
-  const flag = { name: "wait", description: "d", run: () => "", stop() {} };
+  const flag = { name: "wait", description: "d", run: () => ({ text: "" }), stop() {} };
   const zz = await harness({ plugins: [(zz: Zz) => void zz.flag(flag)] }, t);
   const early = { why: "", leave() {} };
   const values = new Map([["wait", [true as const]]]);

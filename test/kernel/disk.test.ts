@@ -1,6 +1,6 @@
 // Several files put into their new states at once: killed at any step, each is either old or new,
 // and what was kept aside meanwhile is swept.
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ import {
   LINK,
   stateInPlace,
 } from "../../kernel/system/file-state.ts";
+import { openReal } from "../../kernel/system/open-real.ts";
 import { errorMessage } from "../../kernel/text/secrets.ts";
 import { isAll } from "../support/runs.ts";
 import { walk } from "../support/walk.ts";
@@ -148,4 +149,14 @@ test("What the disk refuses Node itself is a sentence, with a path and without, 
     equal((await zz.call(name)).text, said);
     deepEqual(await zz.command(`/${name}`).catch((error) => [errorMessage(error)]), [said]);
   }
+});
+
+test("A path that leads elsewhere is tried ten times, and not opened", (t) => {
+  const at = fs.mkdtempSync(join(os.tmpdir(), "zz-test-"));
+  t.after(() => fs.rmSync(at, { recursive: true }));
+  fs.writeFileSync(join(at, "a"), "");
+  fs.symlinkSync(at, join(at, "link"));
+  const { mock } = t.mock.method(fs, "closeSync");
+  throws(() => openReal(join(at, "link", "a")), /swapped for a link/);
+  equal(mock.callCount(), 10);
 });

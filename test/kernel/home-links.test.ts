@@ -69,3 +69,11 @@ describe("zz's own files are never written through a link", () => {
     equal(fs.readFileSync(target, "utf8"), torn);
   });
 });
+
+test("accepted.txt begins again once it has more than 500 lines", async () => {
+  const { home } = victim();
+  const file = join(home, "accepted.txt");
+  fs.writeFileSync(file, "salt\n".repeat(600));
+  await misfitsOf(home, { type: "object" }, {});
+  equal(fs.readFileSync(file, "utf8").split("\n").length, 3);
+});

@@ -1,5 +1,6 @@
 // project.scope: what counts as the project where zz is started in a part of a repository.
 import { deepEqual, equal, match } from "node:assert/strict";
+import fs from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -55,6 +56,18 @@ describe("In a part of a repository", () => {
     const ran = await read(place(FILES), "packages/a", "packages/b/b.txt", "--allow-read=.");
     equal(ran.code, 1, ran.stderr);
   });
+});
+
+test("where a person of this machine has an account, it is a home directory", (t) => {
+  const home = process.env.HOME;
+  t.after(() => Object.assign(process.env, { HOME: home }));
+  process.env.HOME = "/home/me"; // homes are found again
+  t.mock.method(
+    fs,
+    "readFileSync",
+    () => "ann:x:1000:9::/srv/ann:/bin/sh\nlp:x:7:7::/srv/lp:/bin/sh",
+  );
+  deepEqual(["/srv/ann", "/srv/lp"].map(whyNotProject), ["a home directory", undefined]);
 });
 
 test("what is no ordinary project is named by what it is", () =>

@@ -4,6 +4,7 @@ import os from "node:os";
 import type { Programs } from "zz";
 import { findOutside } from "./find-sandbox.ts";
 import { real } from "./resolve-paths.ts";
+import { outsideRules } from "./seatbelt.ts";
 import { seccompFilter } from "./seccomp.ts";
 
 /** What holds the libraries of a system, and where they are listed. */
@@ -22,7 +23,7 @@ export function shutSandbox(
   only: string[],
 ): Shut {
   if (name === "sandbox-exec")
-    return { name, argv: ["/usr/bin/sandbox-exec", "-p", profile(only), ...argv] };
+    return { name, argv: ["/usr/bin/sandbox-exec", "-p", decoderProfile(only), ...argv] };
   const mounts = LIBRARIES.split(" ").flatMap((file) => ["--ro-bind-try", file, file]);
   const calls = seccompFilter({ unix: false });
   const args = [
@@ -53,7 +54,7 @@ export function shutSandbox(
 }
 
 /** Written with care, since no test here can run it. Later rules win. */
-function profile(only: string[]): string {
+export function decoderProfile(only: string[]): string {
   const list = (paths: string[]) =>
     paths.map((file) => `(subpath ${JSON.stringify(file)})`).join(" ");
   const people = real(["/Users", "/Volumes", "/tmp", "/private/var/folders", os.homedir()]);
@@ -61,5 +62,6 @@ function profile(only: string[]): string {
     '(version 1) (allow default) (deny network*) (deny file-write*) (allow file-write* (literal "/dev/null"))',
     `(deny process-fork) (deny file-read-data ${list(people)})`,
     `(allow file-read* ${list(only)})`,
+    ...outsideRules(),
   ].join("\n");
 }

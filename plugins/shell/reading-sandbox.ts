@@ -6,6 +6,7 @@ import { isInside, removeTree, temporaryFolder } from "zz/text";
 import { findOutside } from "./find-sandbox.ts";
 import { callsFile, type Sandbox, withLimits } from "./open-sandbox.ts";
 import { isFolder, real } from "./resolve-paths.ts";
+import { outsideRules } from "./seatbelt.ts";
 import { findUnreadableFiles } from "./unreadable-files.ts";
 
 /** What a program on macOS needs of the system to start at all. */
@@ -68,19 +69,25 @@ function mountArgs(visible: string[], hidden: string[]): string[] {
   ];
 }
 
-/** Written with care, since no test here can run it. Later rules win. */
 function onMac(visible: string[], hidden: string[]): Pick<Sandbox, "wrap" | "close"> {
+  const profile = readingProfile(visible, hidden);
+  return {
+    wrap: (argv) => ({ argv: ["/usr/bin/sandbox-exec", "-p", profile, ...argv], env: {} }),
+    close() {},
+  };
+}
+
+/** Written with care, since no test here can run it. Later rules win. */
+export function readingProfile(visible: string[], hidden: string[]): string {
   const paths = (list: string[]) =>
     list.map((file) => `(subpath ${JSON.stringify(file)})`).join(" ");
   const rules = [
     '(version 1) (allow default) (deny file-write*) (deny network*) (deny file-read-data (subpath "/"))',
     `(allow file-read-data (literal "/") ${paths([...visible, ...MAC_SYSTEM])})`,
     hidden.length ? `(deny file-read* ${paths(hidden)})` : "",
+    ...outsideRules(),
   ];
-  return {
-    wrap: (argv) => ({ argv: ["/usr/bin/sandbox-exec", "-p", rules.join("\n"), ...argv], env: {} }),
-    close() {},
-  };
+  return rules.filter(Boolean).join("\n");
 }
 
 /** Without those that lie in another of them. */

@@ -49,6 +49,7 @@ export const OUTSIDE = [
 
 /** Those of them that this macOS knows, once they were tried. */
 let enforcedRules: readonly string[] = OUTSIDE;
+export const outsideRules = (): readonly string[] => enforcedRules;
 
 /** Whether a profile works here at all, and which of these rules do. */
 export async function tryRules(

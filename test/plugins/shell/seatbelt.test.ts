@@ -3,6 +3,8 @@ import { equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { decoderProfile } from "../../../plugins/shell/decoder-sandbox.ts";
+import { readingProfile } from "../../../plugins/shell/reading-sandbox.ts";
 import { OUTSIDE, seatbeltProfile } from "../../../plugins/shell/seatbelt.ts";
 import { having } from "../../support/having.ts";
 
@@ -25,7 +27,7 @@ function verdict(profile: string, operation: string, file: string): string {
     const names = filters.some(([, kind, text]) => {
       if (kind === "regex") return new RegExp(text!.slice(1, -1)).test(file);
       const at = JSON.parse(text!);
-      return file === at || (kind === "subpath" && file.startsWith(`${at}/`));
+      return file === at || (kind === "subpath" && file.startsWith(at === "/" ? at : `${at}/`));
     });
     if (fits && (names || (!filters.length && !body!.includes("(")))) said = does!;
   }
@@ -124,6 +126,24 @@ for (const [given, operation, file, said] of ROWS)
     const [, profile] = seatbeltProfile(given);
     equal(verdict(profile!, operation, file), said, profile);
   });
+
+const READERS = {
+  "what only reads": readingProfile([root], [join(root, ".git")]),
+  "what decodes": decoderProfile([root]),
+};
+// biome-ignore format: one case a row.
+const READER_ROWS: [operation: string, file: string, said: string][] = [
+  ["file-read-data", join(root, "src/deep/a.ts"), "allow"],
+  ["file-read-data", join(home, "other/a.ts"), "deny"],
+  ["file-write-create", join(root, "src/new.ts"), "deny"],
+  ...["network-outbound", "signal", "lsopen", "appleevent-send", "job-creation", "mach-priv-task-port"].map((what): [string, string, string] => [what, "", "deny"]),
+];
+for (const [who, profile] of Object.entries(READERS))
+  for (const [operation, file, said] of READER_ROWS)
+    test(`on macOS ${who} is ${said === "allow" ? "allowed" : "denied"} ${operation} ${file && `of '${file.replace(home, "~")}'`}`, () =>
+      equal(verdict(profile, operation, file), said, profile));
+test("on macOS what only reads does not see what is hidden in a folder that it sees", () =>
+  equal(verdict(READERS["what only reads"], "file-read-data", join(root, ".git/HEAD")), "deny"));
 
 test("seatbelt() guards the hooks that a worktree shares with its repository", () => {
   const git = join(root, ".git/worktrees/w");

@@ -224,3 +224,11 @@ test("Each fault of the disk has its sentence", () => {
     );
   }
 });
+
+test("A NUL in a name is told in words", () => {
+  const error = new Error("The argument must be a string without null bytes");
+  equal(
+    sentenceOf(error),
+    "Cannot use a name or an argument with a NUL character in it. Leave it out.",
+  );
+});

@@ -50,29 +50,14 @@ test("references go by meaning: an import under another name counts, another thi
   doesNotMatch(text, /other\.ts/);
 });
 
+// biome-ignore format: one case a row.
 for (const [tool, symbol, told] of [
-  [
-    "find_definition",
-    "aliased",
-    "lib/made.ts:1: function original(a: number)  [exported as aliased by lib/made.ts]",
-  ],
-  [
-    "find_definition",
-    "further",
-    "lib/made.ts:1: function original(a: number)  [exported as further by lib/far.ts]",
-  ],
+  ["find_definition", "aliased", "lib/made.ts:1: function original(a: number)  [exported as aliased by lib/made.ts]"],
+  ["find_definition", "further", "lib/made.ts:1: function original(a: number)  [exported as further by lib/far.ts]"],
   ["find_definition", "outside", 'lib/far.ts:2: export { it as outside } from "elsewhere"'],
   ["find_references", "Lampp", "Cannot find a use of 'Lampp': no code names it. Nearest: Lamp ("],
-  [
-    "find_references",
-    "Lamp.dmi",
-    "Cannot look for 'Lamp.dmi': nothing is named like that. Nearest: ",
-  ],
-  [
-    "rename_symbol",
-    "Lampp",
-    "Cannot rename 'Lampp' to 'x': nothing has that name. Nearest: Lamp (",
-  ],
+  ["find_references", "Lamp.dmi", "Cannot look for 'Lamp.dmi': nothing is named like that. Nearest: "],
+  ["rename_symbol", "Lampp", "Cannot rename 'Lampp' to 'x': nothing has that name. Nearest: Lamp ("],
 ] as const)
   test(`${tool} of ${symbol}: what is exported by that name is found, and of a misspelt one what is near`, async () => {
     const { text, failed = false } = await (await warm()).call(tool, {

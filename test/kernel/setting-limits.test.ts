@@ -137,27 +137,13 @@ for (const [name, mine, theirs, counts] of [
 const MINE = { model: "openai/mine", providers: { openai: { url: "http://mine/v1" } } };
 const OUT = { allow: { write: ["out"] } };
 const EVIL = "http://evil/v1";
+// biome-ignore format: one case a row.
 for (const [what, theirs, setting, to] of [
   ["another url", { providers: { openai: { url: EVIL } } }, "providers.openai.url", EVIL],
-  [
-    "a url of a provider that is not set",
-    { providers: { ollama: { url: EVIL } } },
-    "providers.ollama.url",
-    EVIL,
-  ],
-  [
-    "a key",
-    { providers: { openai: { key: "k" } } },
-    "providers.openai.key",
-    "the account of a key that it brings",
-  ],
+  ["a url of a provider that is not set", { providers: { ollama: { url: EVIL } } }, "providers.ollama.url", EVIL],
+  ["a key", { providers: { openai: { key: "k" } } }, "providers.openai.key", "the account of a key that it brings"],
   ["a model of another provider", { model: "ollama/x" }, "model", "ollama/x"],
-  [
-    "a task's model of another provider",
-    { models: { summary: "ollama/x" } },
-    "models.summary",
-    "ollama/x",
-  ],
+  ["a task's model of another provider", { models: { summary: "ollama/x" } }, "models.summary", "ollama/x"],
   ["an option that is an address", { options: { extra: EVIL } }, "options.extra", `"${EVIL}"`],
   ["headers", { options: { headers: { a: "b" } } }, "options.headers", '{"a":"b"}'],
 ] as const)

@@ -150,44 +150,17 @@ function ordinary(t: { after(done: () => void): void }) {
  * What a project holds, what a command does to it as an ordinary user, and what is undone along
  * with it or not at all.
  */
+// biome-ignore format: one case a row.
 const SHUT: [what: string, setup: string, script: string][] = [
   ["a file that nobody may read", "echo a > a; echo b > b", "chmod 000 a; rm b"],
-  [
-    "a folder that nobody may enter",
-    "mkdir d; echo x > d/x; echo q > d/q",
-    "echo y >> d/x; rm d/q; chmod 000 d",
-  ],
-  [
-    "a new tree that nobody may enter",
-    "echo a > a",
-    "mkdir -p n/m; echo x > n/m/x; chmod 000 n/m; chmod 000 n",
-  ],
-  [
-    "a shut folder that a file replaces",
-    "mkdir d; echo x > d/x; chmod 500 d",
-    "chmod 700 d; rm -r d; echo f > d",
-  ],
-  [
-    "an ignored folder that nobody may enter",
-    "echo > build/b",
-    "mkdir build/z; echo 1 > build/z/1; chmod 000 build/z",
-  ],
+  ["a folder that nobody may enter", "mkdir d; echo x > d/x; echo q > d/q", "echo y >> d/x; rm d/q; chmod 000 d"],
+  ["a new tree that nobody may enter", "echo a > a", "mkdir -p n/m; echo x > n/m/x; chmod 000 n/m; chmod 000 n"],
+  ["a shut folder that a file replaces", "mkdir d; echo x > d/x; chmod 500 d", "chmod 700 d; rm -r d; echo f > d"],
+  ["an ignored folder that nobody may enter", "echo > build/b", "mkdir build/z; echo 1 > build/z/1; chmod 000 build/z"],
   ["a file that was shut before", "echo a > a; chmod 000 a", "chmod 644 a"],
-  [
-    "a shut folder with removals",
-    "mkdir d; echo x > d/x; chmod 500 d",
-    "chmod 700 d; rm d/x; mkdir d/e; chmod 500 d",
-  ],
-  [
-    "an ignored folder that is shut after",
-    "mkdir -p build/z; echo 1 > build/z/1",
-    "rm build/z/1; chmod 400 build/z",
-  ],
-  [
-    "an ignored folder that is opened",
-    "mkdir -p build/z; chmod 500 build/z",
-    "chmod 755 build/z; echo 2 > build/z/1",
-  ],
+  ["a shut folder with removals", "mkdir d; echo x > d/x; chmod 500 d", "chmod 700 d; rm d/x; mkdir d/e; chmod 500 d"],
+  ["an ignored folder that is shut after", "mkdir -p build/z; echo 1 > build/z/1", "rm build/z/1; chmod 400 build/z"],
+  ["an ignored folder that is opened", "mkdir -p build/z; chmod 500 build/z", "chmod 755 build/z; echo 2 > build/z/1"],
 ];
 for (const [what, setup, script] of some(SHUT, 4))
   viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, async (t) => {

@@ -62,6 +62,7 @@ const projects: Given = {
 const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
 const { around, ...others } = projects;
 
+// biome-ignore format: one case a row.
 for (const [what, kind, name, verdict, rules = {}, named = others] of [
   ["reading by id", "read", "lib:src/a.ts", "allow"],
   ["a secret", "read", "lib:.env", "ask"],
@@ -75,42 +76,17 @@ for (const [what, kind, name, verdict, rules = {}, named = others] of [
   ["out by a link", "read", "lib:out/secret", "ask"],
   ["a folder that is a link", "read", "alias:a.ts", "allow"],
   ["writing with -A", "write", "lib:src/a.ts", "ask", { allow: ALL }],
-  [
-    "writing where it is allowed",
-    "write",
-    "lib:src/a.ts",
-    "allow",
-    { allow: { write: ["lib:src"] } },
-  ],
+  ["writing where it is allowed", "write", "lib:src/a.ts", "allow", { allow: { write: ["lib:src"] } }],
   ["git's own files there", "write", "lib:.git/config", "ask", { allow: { write: ["lib:"] } }],
   ["writing out by a link", "write", "lib:out/x", "ask", { allow: { write: ["lib:"] } }],
-  [
-    "a rule for a link that leads here",
-    "write",
-    "own/x",
-    "ask",
-    { allow: { write: ["lib:back"] } },
-  ],
-  [
-    "writing here, where there is allowed",
-    "write",
-    "own/a.ts",
-    "ask",
-    { allow: { write: ["lib:"] } },
-  ],
+  ["a rule for a link that leads here", "write", "own/x", "ask", { allow: { write: ["lib:back"] } }],
+  ["writing here, where there is allowed", "write", "own/a.ts", "ask", { allow: { write: ["lib:"] } }],
   ["writing what is to be read", "write", "ro:a.ts", "deny"],
   ["writing it by path", "write", `${there.base}/ro/a.ts`, "deny"],
   ["writing it by way of a link", "write", "alias:a.ts", "deny"],
   ["a project in this one, to be read", "write", "vendor/pinned/x", "deny", { allow: ALL }],
   ["this one by its id", "write", "here:own/a.ts", "allow", { allow: { write: true } }],
-  [
-    "this one, when one around it is to be read",
-    "write",
-    "own/a.ts",
-    "ask",
-    {},
-    { around: around! },
-  ],
+  ["this one, when one around it is to be read", "write", "own/a.ts", "ask", {}, { around: around! }],
   ["beside this one, in one around it", "write", "../far/x", "deny", {}, { around: around! }],
 ] as [string, Kind, string, Verdict, Options?, Given?][])
   test(`judge() ${what}: ${kind} ${name.replace(there.base, "…")}: ${verdict}`, async () => {
@@ -251,22 +227,11 @@ describe("tools", () => {
 });
 
 const LIB = { path: "/srv/lib", rights: "read" };
+// biome-ignore format: one case a row.
 for (const [what, given, says] of [
-  [
-    "a drive",
-    { c: LIB },
-    /^Cannot use project 'c' in the settings: an id is two or more letters, digits/,
-  ],
-  [
-    "a prototype's name",
-    JSON.parse('{"__proto__":{"path":"/x","rights":"read"}}'),
-    /in the settings: an id is/,
-  ],
-  [
-    "no rights",
-    { lib: { path: "/x" } },
-    /^Cannot use project 'lib' in the settings: it must be like \{ "path"/,
-  ],
+  ["a drive", { c: LIB }, /^Cannot use project 'c' in the settings: an id is two or more letters, digits/],
+  ["a prototype's name", JSON.parse('{"__proto__":{"path":"/x","rights":"read"}}'), /in the settings: an id is/],
+  ["no rights", { lib: { path: "/x" } }, /^Cannot use project 'lib' in the settings: it must be like \{ "path"/],
   ["a list", [LIB], /^Cannot use "projects" in the settings: they must be by id/],
 ] as [string, unknown, RegExp][])
   test(`At the start zz refuses ${what}`, async () => {

@@ -21,6 +21,7 @@ const text = (words: string): Buffer => Buffer.from(words, "latin1");
 const begun = (rest: string): Buffer => Buffer.concat([png().subarray(0, 33), text(rest)]);
 const cutOff = (type: string): Media => ({ type, broken: "is cut off" });
 
+// biome-ignore format: one case a row.
 const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
   ["a PNG", png(), { type: "image/png", width: 3, height: 2 }],
   ["a JPEG", JPEG, { type: "image/jpeg", width: 9, height: 7 }],
@@ -31,28 +32,12 @@ const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
   ["an MP3 with a tag", TAGGED, { type: "audio/mpeg" }],
   ["a FLAC", FLAC, { type: "audio/flac" }],
   ["an Ogg", OGG, { type: "audio/ogg" }],
-  [
-    "a PNG and more after it",
-    Buffer.concat([png(), text("PK\x03\x04")]),
-    { type: "image/png", width: 3, height: 2 },
-  ],
+  ["a PNG and more after it", Buffer.concat([png(), text("PK\x03\x04")]), { type: "image/png", width: 3, height: 2 }],
   ["a PNG's first eight bytes", png().subarray(0, 8), cutOff("image/png")],
-  [
-    "a PNG without a picture",
-    begun("\0\0\0\0IEND\0\0\0\0"),
-    { type: "image/png", broken: "holds no picture" },
-  ],
+  ["a PNG without a picture", begun("\0\0\0\0IEND\0\0\0\0"), { type: "image/png", broken: "holds no picture" }],
   ["a PNG whose chunk is longer than all", begun("\xff\xff\xff\xffIDAT"), cutOff("image/png")],
-  [
-    "a JPEG without a frame",
-    text("\xff\xd8\xff\xe0\0\x04abno mo"),
-    { type: "image/jpeg", broken: "holds no picture" },
-  ],
-  [
-    "a PDF of two words",
-    text("%PDF-1.7\n%%EOF\n"),
-    { type: "application/pdf", broken: "holds no document" },
-  ],
+  ["a JPEG without a frame", text("\xff\xd8\xff\xe0\0\x04abno mo"), { type: "image/jpeg", broken: "holds no picture" }],
+  ["a PDF of two words", text("%PDF-1.7\n%%EOF\n"), { type: "application/pdf", broken: "holds no document" }],
   ["half a PDF", PDF.subarray(0, 30), cutOff("application/pdf")],
   [
     "a frame that leads off",

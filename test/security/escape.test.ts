@@ -173,36 +173,14 @@ test("filter() knows no machine but those whose calls it was made for", () => {
 
 // ── sockets and FIFOs ────────────────────────────────────────────────────────────────────────────
 
+// biome-ignore format: one case a row.
 const SOCKETS: [what: string, cwd: string, at: string, found: string, then?: string][] = [
   ["bound by a relative path outside", outside, "one", join(outside, "one")],
   ["bound by a path with dots", root, "../outside/three", join(outside, "three")],
-  [
-    "bound in the project, and moved",
-    root,
-    join(root, "four"),
-    join(root, "five"),
-    "fs.renameSync('four', 'five')",
-  ],
-  [
-    "bound in the project, and linked",
-    root,
-    join(root, "six"),
-    join(root, "seven"),
-    "fs.linkSync('six', 'seven')",
-  ],
-  [
-    "bound by a relative path, by who went elsewhere",
-    outside,
-    "eight",
-    join(outside, "eight"),
-    "process.chdir('/')",
-  ],
-  [
-    "bound in a folder that its program has open",
-    outside,
-    "/proc/self/fd/OPEN/nine",
-    join(outside, "nine"),
-  ],
+  ["bound in the project, and moved", root, join(root, "four"), join(root, "five"), "fs.renameSync('four', 'five')"],
+  ["bound in the project, and linked", root, join(root, "six"), join(root, "seven"), "fs.linkSync('six', 'seven')"],
+  ["bound by a relative path, by who went elsewhere", outside, "eight", join(outside, "eight"), "process.chdir('/')"],
+  ["bound in a folder that its program has open", outside, "/proc/self/fd/OPEN/nine", join(outside, "nine")],
 ];
 /** A program outside that listens at all of them, each by its path as it is given, in a folder. */
 async function listening(): Promise<() => void> {

@@ -220,35 +220,13 @@ const CHECKED = set("[log]\n\tshowSignature = true\n[gpg]\n\tprogram = PROGRAM\n
  * What is planted, the command by which git would run it, what zz says of it. `tools`: zz's own
  * switch it off unasked.
  */
+// biome-ignore format: one case a row.
 const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"][] = [
-  [
-    "a section behind a section",
-    also(evil, set("[core][include]path=../evil\n")),
-    "git status",
-    /include\.path/,
-  ],
-  [
-    "a bare repository beside an empty .git",
-    bare,
-    "git status",
-    /cannot use bare repository/,
-    "off",
-  ],
-  [
-    "a submodule's file watcher",
-    inner(set(WATCHER)),
-    "git status",
-    /core\.fsmonitor of its submodule sub/,
-    "off",
-  ],
+  ["a section behind a section", also(evil, set("[core][include]path=../evil\n")), "git status", /include\.path/],
+  ["a bare repository beside an empty .git", bare, "git status", /cannot use bare repository/, "off"],
+  ["a submodule's file watcher", inner(set(WATCHER)), "git status", /core\.fsmonitor of its submodule sub/, "off"],
   ["a partial clone", partial, "git show HEAD", /extensions\.partialclone/],
-  [
-    "a submodule's external diff",
-    also(inner(EXTERNAL), SHOWN),
-    "git diff",
-    /diff\.submodule/,
-    "off",
-  ],
+  ["a submodule's external diff", also(inner(EXTERNAL), SHOWN), "git diff", /diff\.submodule/, "off"],
   ["a text conversion", CONVERTED, "git diff", /diff\.x\.textconv/],
   ["a hook", hook(".git/hooks"), "git status", /post-index-change/, "off"],
   ["a folder of hooks", FOLDER, "git status", /post-index-change/, "off"],

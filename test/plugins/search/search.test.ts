@@ -115,93 +115,33 @@ before(
 
 /** What must be in the answer; undefined: only that both ways give the same. */
 type Row = [what: string, args: object, expected?: string | RegExp, not?: RegExp];
+// biome-ignore format: one case a row.
 const ROWS: Row[] = [
-  [
-    "a text",
-    { query: "needle" },
-    /^"line\\nbreak\.txt":1: needle$/m,
-    /early|edge|utf16|SECRET|ignored|link|node_m/,
-  ],
-  [
-    "the 8,192nd byte still makes a file binary, the next does not",
-    { query: "needle", path: "." },
-    /^over\.bin:1: /m,
-  ],
-  [
-    "nothing of a binary file",
-    { query: "needle", path: "early.bin" },
-    /^Cannot search 'early\.bin': it is not text\./,
-  ],
+  ["a text", { query: "needle" }, /^"line\\nbreak\.txt":1: needle$/m, /early|edge|utf16|SECRET|ignored|link|node_m/],
+  ["the 8,192nd byte still makes a file binary, the next does not", { query: "needle", path: "." }, /^over\.bin:1: /m],
+  ["nothing of a binary file", { query: "needle", path: "early.bin" }, /^Cannot search 'early\.bin': it is not text\./],
   ["a mark of UTF-16 changes nothing", { query: "under a" }, /^marked\.txt:1: /],
-  [
-    "a BOM is no letter",
-    { query: "^needle first$", regex: true },
-    /^bom\.txt:1: \ufeff?needle first$/,
-  ],
+  ["a BOM is no letter", { query: "^needle first$", regex: true }, /^bom\.txt:1: \ufeff?needle first$/],
   ["a lone CR ends no line", { query: "e\rneedle" }, /^crlf\.txt:3: bare\rneedle$/],
-  [
-    "a wide line is shown where the hit is",
-    { query: "needle", path: "wide.txt" },
-    /^wide\.txt:1: …y{60}needlez{134}$/,
-  ],
+  ["a wide line is shown where the hit is", { query: "needle", path: "wide.txt" }, /^wide\.txt:1: …y{60}needlez{134}$/],
   ["a file behind a link", { query: "two", path: "link.txt" }, "plain.txt:2: two"],
   ["a nested .gitignore", { query: "needle", path: "sub" }, "sub/a.log:1: needle back in"],
   ["letters younger than a ripgrep may be, in any case", { query: "\ua7cd", ignore_case: true }],
   ["half a letter", { query: "\ud83d" }],
   ["what stands for broken bytes", { query: "caf\ufffd" }, /^latin1\.txt:1: /],
-  [
-    "lines around that meet",
-    { query: "needle", path: "plain.txt", before: 5 },
-    /^.*:1: .*\n.*-2- two\n.*:3: .*$/,
-  ],
-  [
-    "lines around that are apart",
-    { query: "axb|^.a", regex: true, path: "regex.txt", after: 1 },
-    APART,
-  ],
-  [
-    "too many lines around",
-    { query: "two", after: 99 },
-    /^Cannot show 0 lines before and 99 after each hit: /,
-  ],
+  ["lines around that meet", { query: "needle", path: "plain.txt", before: 5 }, /^.*:1: .*\n.*-2- two\n.*:3: .*$/],
+  ["lines around that are apart", { query: "axb|^.a", regex: true, path: "regex.txt", after: 1 }, APART],
+  ["too many lines around", { query: "two", after: 99 }, /^Cannot show 0 lines before and 99 after each hit: /],
   ["only files", { query: "needle", output: "files", path: "nested" }, "nested/a.txt"],
   ["k is not the Kelvin sign", { query: "kelvin", ignore_case: true }, /^Nothing holds/],
-  [
-    "(?i), as elsewhere",
-    { query: "(?i)NEEDLE$", regex: true, path: "case.txt" },
-    /^case\.txt:1[\s\S]*:2/,
-  ],
+  ["(?i), as elsewhere", { query: "(?i)NEEDLE$", regex: true, path: "case.txt" }, /^case\.txt:1[\s\S]*:2/],
   ["a regex: looking ahead", { query: "price(?=: x)", regex: true }, "regex.txt:6: price: x"],
-  [
-    "a regex: empty lines",
-    { query: "^$", regex: true, path: "." },
-    /^hollow\.txt:1: \nhollow\.txt:2: $/,
-  ],
-  [
-    "a regex that is none",
-    { query: "a(", regex: true },
-    /^Cannot search for 'a\(': .*Unterminated group\. Correct it/,
-  ],
-  [
-    "a query of two lines",
-    { query: "one\ntwo" },
-    /^Cannot search for more than one line: only single lines/,
-  ],
-  [
-    "a regex of two lines",
-    { query: "needle\\ntwo", regex: true },
-    /Only single lines are searched\.$/,
-  ],
-  [
-    "a regex that was meant to be one",
-    { query: "need.*three" },
-    /with regex it is a regular expression\.$/,
-  ],
-  [
-    "a glob of two",
-    { query: "needle", glob: "{-,[[]slug[]]}*" },
-    /^-:1: needle\n-dash\.txt:1: .*\n\[slug\]\.txt:1/,
-  ],
+  ["a regex: empty lines", { query: "^$", regex: true, path: "." }, /^hollow\.txt:1: \nhollow\.txt:2: $/],
+  ["a regex that is none", { query: "a(", regex: true }, /^Cannot search for 'a\(': .*Unterminated group\. Correct it/],
+  ["a query of two lines", { query: "one\ntwo" }, /^Cannot search for more than one line: only single lines/],
+  ["a regex of two lines", { query: "needle\\ntwo", regex: true }, /Only single lines are searched\.$/],
+  ["a regex that was meant to be one", { query: "need.*three" }, /with regex it is a regular expression\.$/],
+  ["a glob of two", { query: "needle", glob: "{-,[[]slug[]]}*" }, /^-:1: needle\n-dash\.txt:1: .*\n\[slug\]\.txt:1/],
   ["a secret that nobody allowed", { query: "SECRET" }, "Nothing holds 'SECRET'."],
 ];
 
@@ -519,35 +459,16 @@ const named_ = project({
   ...Object.fromEntries(NAMED.split(" ").map((name) => [name, ""])),
   ".gitignore": "*.log\n",
 });
+// biome-ignore format: one case a row.
 const GLOBS: [what: string, args: object, expected: string | RegExp][] = [
-  [
-    "** is any folders, none too",
-    { pattern: "**/*.ts" },
-    "a.ts\nsrc/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts",
-  ],
-  [
-    "brackets that are a name",
-    { pattern: "app/[...rest]/*.tsx" },
-    "app/[...rest]/page.tsx\napp/s/page.tsx",
-  ],
+  ["** is any folders, none too", { pattern: "**/*.ts" }, "a.ts\nsrc/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],
+  ["brackets that are a name", { pattern: "app/[...rest]/*.tsx" }, "app/[...rest]/page.tsx\napp/s/page.tsx"],
   ["from a folder on, at any depth", { pattern: "**/b.ts", path: "src" }, "src/deep/b.ts"],
   ["? and what is not in a class", { pattern: "[!b].?s" }, "a.ts\nc.js"],
   ["what is ignored is left out", { pattern: "**/*.log" }, "No file matches '**/*.log'."],
-  [
-    "nothing, but deeper down",
-    { pattern: "page.tsx" },
-    "No file matches 'page.tsx'. '**/page.tsx' would match 4.",
-  ],
-  [
-    "a folder that is missing",
-    { pattern: "*", path: "gone" },
-    /^Cannot list 'gone': no such folder/,
-  ],
-  [
-    "braces without end",
-    { pattern: "{a,b}".repeat(20) },
-    /^Cannot use that pattern: its braces have too many /,
-  ],
+  ["nothing, but deeper down", { pattern: "page.tsx" }, "No file matches 'page.tsx'. '**/page.tsx' would match 4."],
+  ["a folder that is missing", { pattern: "*", path: "gone" }, /^Cannot list 'gone': no such folder/],
+  ["braces without end", { pattern: "{a,b}".repeat(20) }, /^Cannot use that pattern: its braces have too many /],
 ];
 const globs = GLOBS.map(([, args]) => args);
 const nthGlob = together(named_, "glob", globs);

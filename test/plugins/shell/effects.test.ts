@@ -255,27 +255,12 @@ viewTest(
 /** Each goes as `tracked` in its own folder. */
 const TRACKED = "echo tracked > x; git add x; echo x > .gitignore";
 const LINK = "ln -s tracked node_modules; git add -f node_modules";
+// biome-ignore format: one case a row.
 const REPLACED = [
-  [
-    "a file by an ignored folder",
-    "echo tracked > x; echo x/ > .gitignore",
-    "rm x; mkdir x; echo 1 > x/1; echo 2 > x/2",
-  ],
-  [
-    "a file that git tracks by a folder of an ignored name",
-    TRACKED,
-    "rm x; mkdir -p x/in; echo 1 > x/in/1",
-  ],
-  [
-    "a link by node_modules",
-    LINK,
-    "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
-  ],
-  [
-    "a folder by an ignored file",
-    "mkdir x; echo tracked > x/t; git add x; echo x > .gitignore",
-    "rm -r x; echo 1 > x",
-  ],
+  ["a file by an ignored folder", "echo tracked > x; echo x/ > .gitignore", "rm x; mkdir x; echo 1 > x/1; echo 2 > x/2"],
+  ["a file that git tracks by a folder of an ignored name", TRACKED, "rm x; mkdir -p x/in; echo 1 > x/in/1"],
+  ["a link by node_modules", LINK, "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js"],
+  ["a folder by an ignored file", "mkdir x; echo tracked > x/t; git add x; echo x > .gitignore", "rm -r x; echo 1 > x"],
 ] as const;
 viewTest(
   "a command that replaces a file, a link or a folder by something ignored: what goes is shown",

@@ -412,28 +412,14 @@ sandboxTest(
 
 const NOT_LET = /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /;
 const NOT_AMONG = /not among the allowed hosts\. .* with --allow-net=127\.0\.0\.1\n/;
+// biome-ignore format: one case a row.
 const PROXIED: [what: string, net: string[], command: (port: number) => string, says: RegExp][] = [
   ["is told of another port", ["127.0.0.1:1"], get(), NOT_AMONG],
   ["is told of another host", ["example.com"], get(" proxy=always"), NOT_LET],
-  [
-    "is told of another host behind a tunnel",
-    ["example.com"],
-    get(" proxy=always tunnel"),
-    NOT_LET,
-  ],
+  ["is told of another host behind a tunnel", ["example.com"], get(" proxy=always tunnel"), NOT_LET],
   ["gains nothing by a header", ["example.com"], get(" proxy=always host=example.com"), NOT_LET],
-  [
-    "ends by its own signal",
-    ["127.0.0.1"],
-    () => "kill -SEGV $$",
-    /^\[exit code 139, as after SIGSEGV /,
-  ],
-  [
-    "inherits no socket",
-    ["127.0.0.1"],
-    () => "cat; ls -l /proc/self/fd | grep -c socket:",
-    /^0\n\[exit code 1 /,
-  ],
+  ["ends by its own signal", ["127.0.0.1"], () => "kill -SEGV $$", /^\[exit code 139, as after SIGSEGV /],
+  ["inherits no socket", ["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", /^0\n\[exit code 1 /],
 ];
 for (const [what, net, command, says] of PROXIED)
   sandboxTest(`a sandboxed command with some hosts ${what}`, async () => {

@@ -147,3 +147,9 @@ export const HOSTILE = [
   `${"*a ".repeat(5_000)}`,
   `${"`".repeat(3_000)}x`,
 ];
+
+/** A conversation of 5,000 messages. */
+export const ENDLESS: Part[] = Array.from({ length: 2_500 }, (_, i) => [
+  said("user", `question ${i}`),
+  said("assistant", `answer ${i}\n\n\`\`\`ts\nconst a = ${i};\n\`\`\``),
+]).flat();

@@ -65,3 +65,13 @@ export async function tabStops(page: Page): Promise<string[]> {
     stops.push(stop);
   }
 }
+
+/** Of all the messages on a page, those that the browser has laid out. */
+export const laidOut = (page: Page): Promise<number> =>
+  page.$$eval(
+    "main > article",
+    (all) =>
+      all.filter((article: any) =>
+        article.firstElementChild.checkVisibility({ contentVisibilityAuto: true }),
+      ).length,
+  );

@@ -6,8 +6,8 @@ import { after, describe } from "node:test";
 import { call, say } from "../../../../test/support/fake/openai.ts";
 import { needs } from "../../../../test/support/needs.ts";
 import { place } from "../../../../test/support/run.ts";
-import { ID, said, saveSession } from "../saved-session.ts";
-import { say as sayTo, seriousFaults, tabOf, tabStops } from "./in-browser.ts";
+import { ENDLESS, ID, saveSession } from "../saved-session.ts";
+import { laidOut, say as sayTo, seriousFaults, tabOf, tabStops } from "./in-browser.ts";
 import { serving } from "./serving.ts";
 
 declare const window: any;
@@ -23,11 +23,7 @@ const FILES = { "a.ts": "let a = 1;\n" };
 describe("In a browser, --serve", () => {
   test("shows the end of a conversation of 5,000 messages, laid out where it is seen", async () => {
     const where = place();
-    const parts = Array.from({ length: 2_500 }, (_, i) => [
-      said("user", `question ${i}`),
-      said("assistant", `answer ${i}\n\n\`\`\`ts\nconst a = ${i};\n\`\`\``),
-    ]).flat();
-    saveSession(where, parts);
+    saveSession(where, ENDLESS);
     const served = await serving([say("Yes.")], {}, where);
     const page = await tabOf(served.url, ID);
     await page.waitForFunction(() => {
@@ -35,14 +31,8 @@ describe("In a browser, --serve", () => {
       return height > 0 && bottom > 0 && bottom <= window.innerHeight;
     });
     equal(await page.$$eval("main > article", (all) => all.length), 5_000);
-    const laidOut = await page.$$eval(
-      "main > article",
-      (all) =>
-        all.filter((article: any) =>
-          article.firstElementChild.checkVisibility({ contentVisibilityAuto: true }),
-        ).length,
-    );
-    ok(laidOut < 200, `${laidOut} are laid out`);
+    const count = await laidOut(page);
+    ok(count < 200, `${count} are laid out`);
     equal(await page.isEnabled("#send"), true, "nothing is under way");
     await sayTo(page, "still there?");
     await page.waitForFunction(

@@ -61,6 +61,7 @@ export default (zz: Zz<typeof defaults>) => {
     name: "vim",
     usage: "[off]",
     description: "edit the line with vi's keys, in this conversation",
+    examples: { "/vim off": "the keys of Emacs and bash again" },
     group: "settings",
     run(argument, ctx) {
       const isOn = argument !== "off";

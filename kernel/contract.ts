@@ -374,7 +374,7 @@ export interface Events {
   changed: { tool: string; paths: string[]; shown?: string };
   configured: { names: string[] }; // the settings that changed, by their first word
   reloaded: { plugins: Reloaded[] }; // those whose files changed, came or went
-  // shown: as rendered; inner: not by the model
+  // shown: as rendered, "" if another call's row says it all; inner: not by the model
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true };
   progressed: { text: string };
   typed: { text: string }; // by the person during a turn; it waits for the next prompt

@@ -8,6 +8,7 @@ import {
   type Call,
   type ChatRequest,
   type Ctx,
+  type Events,
   KINDS,
   type Kind,
   type Needs,
@@ -87,7 +88,8 @@ export async function runBatch(turn: TurnContext, batch: Call[]): Promise<Result
   if (!result.failed || result.refused || turn.ctx.signal.aborted) {
     const others = result.failed ? result : { text: JOINED };
     const results = batch.map((_, i) => (i ? others : result));
-    for (const [i, each] of batch.entries()) await tellCalled(turn, each, results[i]!, i ? 0 : ms);
+    for (const [i, each] of batch.entries())
+      await tellCalled(turn, each, results[i]!, i ? { ms: 0, shown: "" } : { ms });
     return results;
   }
   const results: Result[] = [];
@@ -120,7 +122,7 @@ export function recordOfCall(
 /** Runs a call: through its wrappers, validation and the gate. Whatever goes wrong is a result. */
 export async function runCall(turn: TurnContext, call: Call, inner = false): Promise<Result> {
   const { result, ms } = await resultOf(turn, call);
-  await tellCalled(turn, call, result, ms, inner);
+  await tellCalled(turn, call, result, { ms, ...(inner && { inner }) });
   return result;
 }
 
@@ -138,19 +140,24 @@ async function resultOf(turn: TurnContext, call: Call): Promise<{ result: Result
   return { result: withoutSecrets(result), ms: Math.round(workingTime() - started) };
 }
 
+/** `shown: ""`: another call's row says it all. */
 async function tellCalled(
   { core }: TurnContext,
   call: Call,
   result: Result,
-  ms: number,
-  inner = false,
+  about: Pick<Events["called"], "ms" | "shown" | "inner">,
 ): Promise<void> {
   const tool = findTool(core, call.name);
   const width = core.io.stderr.columns ?? 80;
   const isShown = !result.failed || (!result.refused && result.data !== undefined);
-  const shown = isShown ? tryTo(() => tool?.render?.(result, width, call.args)) : undefined;
-  const more = { ...(shown && { shown }), ...(inner && { inner }) };
-  await emit(core, "called", { call, result, ms, ...more });
+  const shown =
+    about.shown ?? (isShown ? tryTo(() => tool?.render?.(result, width, call.args)) : undefined);
+  await emit(core, "called", {
+    ...about,
+    call,
+    result,
+    ...((shown || about.shown !== undefined) && { shown: shown! }),
+  });
 }
 
 /** A call in the words of its tool; undefined if the tool has none. */

@@ -174,9 +174,9 @@ async function run(
     started: zz.io.clock.now(),
   };
   zz.wrap("fetch", paceOf(zz.io.clock), { limit: DAY_MS });
-  ctx.note(
-    `${plural(counts.inputs - counts.answered, "input")} to ask. If it stops: ${resuming(ledger, ctx)}`,
-  );
+  const left = plural(counts.inputs - counts.answered, "input");
+  if (counts.inputs > counts.answered)
+    ctx.note(`${left} to ask. If it stops: ${resuming(ledger, ctx)}`);
   await ctx.service("queue")?.report({ run: ledger.id, ...counts, prompt: plan.prompt });
   const { isShown } = running;
   const isOrdered = isBatch || !plan.unordered;

@@ -1,5 +1,6 @@
 // Sessions by the beginning or the tail of their ids.
 import type { Ctx, Header, Listed } from "zz";
+import { usage } from "zz/text";
 
 /** The shortest unique part of each id's tail: short enough to type. */
 export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, string> {
@@ -25,9 +26,10 @@ export function idOf(prefix: string, headers: readonly Header[]): string | undef
   const [header, ...others] = sessionsLike(prefix, headers);
   return others.length ? undefined : header?.id;
 }
-export function sessionNamed(prefix: string, { sessions }: Ctx): Listed {
+export function sessionNamed(prefix: string, { sessions, terminal }: Ctx): Listed {
   const [header, ...others] = sessionsLike(prefix, sessions.list());
   if (header && !others.length) return header;
   const reason = header ? `${others.length + 1} ids begin like that` : "no id begins like that";
-  throw new Error(`Cannot find the session '${prefix}': ${reason}. /sessions all lists them.`);
+  const lister = terminal ? "/sessions all" : "zz --sessions";
+  throw usage(`Cannot find the session '${prefix}': ${reason}. ${lister} lists them.`);
 }

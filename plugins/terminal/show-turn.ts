@@ -125,9 +125,10 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
       const announced = screen.calls.find(
         ({ id, result }) => id === call.id && result === undefined,
       );
-      const row = isShown(screen, fact.result)
-        ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args))
-        : "";
+      const row =
+        fact.shown !== "" && isShown(screen, fact.result)
+          ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args))
+          : "";
       const text = [row, await drawnOf(screen, fact, ctx)].filter(Boolean).join("\n");
       if (!announced) return text ? printAbove(screen, text) : undefined;
       announced.result = text;

@@ -15,6 +15,25 @@ const EDIT = call(["edit_file", { path: "src/a.ts", old_string: "a - b", new_str
 const BEFORE = "export function add(a: number, b: number) {\n  return a - b;\n}\n";
 const AFTER = BEFORE.replace("a - b", "a + b");
 
+test("Several edits of one file are one question and one row", async (t) => {
+  const args = [
+    ["a - b", "a + b"],
+    ["add", "sum"],
+    ["number", "bigint"],
+  ].map(([old_string, new_string]) => ({
+    path: "src/a.ts",
+    old_string,
+    new_string,
+    replace_all: true,
+  }));
+  const edits = call(...args.map((each): [string, object] => ["edit_file", each]));
+  const script = [READ, edits, say("Mended.")];
+  const term = await repl(t, { where: place({ "src/a.ts": BEFORE }), script });
+  await term.say("mend it", "Allow? [y/n/e/A/?]");
+  const screen = await term.hit("y", "Mended.");
+  equal(screen.match(/[✓✗■] edit_file/g)?.length, 1, screen);
+});
+
 test("At 40 columns an edit is proposed, shown, confirmed, written, undone, redone", async (t) => {
   const where = place({ "src/a.ts": BEFORE });
   const script = [READ, EDIT, say("Mended."), say("I see.")];

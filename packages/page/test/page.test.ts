@@ -36,8 +36,8 @@ describe("--export", () => {
 
   test("of a session that is not there is a sentence", async () => {
     const ran = await zz(place(), ["--export", "nope", "--page"]);
-    deepEqual([ran.code, ran.stdout], [1, ""]);
-    match(ran.stderr, /Cannot find the session 'nope'/);
+    deepEqual([ran.code, ran.stdout], [2, ""]);
+    match(ran.stderr, /Cannot find the session 'nope': .*\. zz --sessions lists them\./);
   });
 
   test("without the plugin says which it is", async () => {

@@ -22,6 +22,7 @@ const SUBCOMMANDS: Record<string, Subcommand> = {
   },
 };
 const MAX_ROWS = 20; // of a list
+const ROWS_AROUND = 4; // its heading, what is left out, an empty row and the prompt
 
 export default (zz: Zz) => {
   zz.flag({
@@ -140,7 +141,8 @@ function list({ sessions, chat, io, root, note }: Ctx, everywhere = false): void
   const away = headers.filter((header) => header.root !== root);
   const short = shortIds(headers);
   const columns = terminalColumns(io) - 1;
-  const lines = (everywhere ? inFolder : inFolder.slice(0, MAX_ROWS)).map((header) =>
+  const most = Math.min(MAX_ROWS, Math.max(4, (io.stderr.rows ?? Infinity) - ROWS_AROUND));
+  const lines = (everywhere ? inFolder : inFolder.slice(0, most)).map((header) =>
     lineOf(header, short, chat.id, columns),
   );
   if (lines.length) lines.unshift(`${root}:`);
@@ -150,7 +152,7 @@ function list({ sessions, chat, io, root, note }: Ctx, everywhere = false): void
         `${folder}:`,
         ...folderSessions.map((header) => lineOf(header, short, chat.id, columns)),
       );
-  const older = everywhere ? 0 : Math.max(0, inFolder.length - MAX_ROWS);
+  const older = everywhere ? 0 : Math.max(0, inFolder.length - most);
   const omitted = [
     older && `${older} older`,
     !everywhere && away.length && `${away.length} in other folders`,

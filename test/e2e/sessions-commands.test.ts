@@ -123,6 +123,8 @@ describe("/sessions", () => {
       stored(it.home, it.root, i + 1, `s${String(i).padStart(7, "0")}`, `number ${i}`);
     const listed = await tells("/sessions", /^5 older: \/sessions all$/m);
     ok(listed.includes("number 19") && !listed.includes("number 20"), listed);
+    Object.assign(it.core.io.stderr, { rows: 15 }); // as many as a lower window has room for
+    match(await tells("/sessions", /^14 older: \/sessions all$/m), /number 10 .*\n14 older/);
     await tells("/sessions search needle", /#41 the needle/);
   });
 

@@ -26,6 +26,7 @@ export interface Shown {
   text: string; // or the caption, without marks
   texts: string[]; // all that it has been
   buttons: Button[];
+  gone: Button[]; // that it had: a finger may be on its way to one
   document?: { name: string; bytes: Buffer };
   markdown?: string;
 }
@@ -101,7 +102,7 @@ export class FakeBotApi {
   }
 
   press(shown: Shown, text: string, from: Person = ALICE): string {
-    const button = shown.buttons.find((one) => one.text === text);
+    const button = [...shown.buttons, ...shown.gone].find((one) => one.text === text);
     if (!button) throw new Error(`No button '${text}': ${JSON.stringify(shown.buttons)}`);
     return this.pressData(shown, button.callback_data, from);
   }
@@ -268,6 +269,7 @@ export class FakeBotApi {
       text,
       texts: [text],
       buttons: buttonsIn(payload),
+      gone: [],
       ...(document && { document }),
       ...(payload.parse_mode && { markdown: payload.text }),
     };
@@ -292,6 +294,7 @@ export class FakeBotApi {
         400,
         "Bad Request: message is not modified: specified new message content and reply markup are exactly the same",
       );
+    shown.gone.unshift(...shown.buttons);
     Object.assign(shown, { text, buttons }, document && { document });
     if (payload.parse_mode) shown.markdown = payload.text;
     shown.texts.push(text);

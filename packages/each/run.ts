@@ -87,7 +87,7 @@ const refusal = (names: string[]): string =>
 function sayLeftOut({ files, refused, others }: Found, ctx: Ctx): void {
   const names = others.map(visible).join("', '");
   if (!files.length && !refused.length)
-    throw usage(`Cannot ask about '${names}': it is no file. Name files, as in 'folder/**'.`);
+    throw usage(`Cannot ask about '${names}': it is not a file. Name files, as in 'folder/**'.`);
   ctx.note(`Left out, since they are no files: '${names}'.`);
 }
 

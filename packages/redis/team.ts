@@ -33,7 +33,7 @@ export function readTeam(folder: string): TeamFiles {
   return files;
 }
 
-/** Makes the home's copy what the store has. What is no file of a team is left out. */
+/** Makes the home's copy what the store has. Files that a team does not share are left out. */
 export function receiveTeam(home: string, given: TeamFiles): string[] {
   const folder = path.join(home, "team", ".zz");
   const files = Object.entries(given)

@@ -13,7 +13,7 @@ type Sent = { path: string } | { file: InputFile; name: string };
 /** Throws a sentence if Telegram would not take the file. */
 export function assertFits(file: string): void {
   const stats = statSync(file, { throwIfNoEntry: false });
-  if (!stats?.isFile()) throw fault(`Cannot send '${file}': it is no file. Check the path.`);
+  if (!stats?.isFile()) throw fault(`Cannot send '${file}': it is not a file. Check the path.`);
   if (stats.size === 0) throw fault(`Cannot send '${file}': it is empty.`);
   if (stats.size > MAX_UPLOAD_BYTES)
     throw fault(

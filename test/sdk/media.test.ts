@@ -91,7 +91,7 @@ test("readMedia() goes by what is in a file, whatever its name", () => {
   equal(read(put("x.png", text("no picture")))?.type, undefined);
 });
 
-test("readMedia() refuses what is no file, and a PDF that is none", () => {
+test("readMedia() refuses what is not a file, and a PDF that is none", () => {
   throws(
     () => read(put("none.pdf", text("%PDF-1.7\nhello\n"))),
     /^Error: it begins as application\/pdf, but holds no document\./,

@@ -11,7 +11,7 @@ import { writeReduced } from "../print-outcomes.ts";
 
 const asks = async () => askable(({ body }) => say(`to ${body.messages.at(-1).content}`));
 
-describe("what is named and is no file", () => {
+describe("what is named and is not a file", () => {
   const oddities = (files = {}) => {
     const where = place(files);
     mkdirSync(join(where.cwd, "folder"));
@@ -26,7 +26,7 @@ describe("what is named and is no file", () => {
       const { args } = await asks();
       const { code, stderr } = await zz(oddities(), [...args, "--each", name, "What?"]);
       equal(code, 2);
-      match(stderr, new RegExp(`Cannot ask about '${name}': it is no file\\.`));
+      match(stderr, new RegExp(`Cannot ask about '${name}': it is not a file\\.`));
     });
 
   test("beside a file: said, and the file is asked about; what only a glob finds is not", async () => {
@@ -44,7 +44,7 @@ describe("what is named and is no file", () => {
 
 describe("rows", () => {
   for (const row of ["null", "[1,2]", '"text"', "5", "{"])
-    test(`${row} is no JSON object`, async () => {
+    test(`${row} is not a JSON object`, async () => {
       const { args, requests } = await asks();
       const input = `{"a":1}\n${row}\n`;
       const { code, stderr } = await zz(place(), [...args, "--each-json", "Say."], { input });

@@ -96,7 +96,7 @@ describe("/env", () => {
       ok(!existsSync(join(where.home, "env.json")));
     });
 
-  test("a file that is no JSON is named and left alone, and nothing of it is shown", async () => {
+  test("a file that is not JSON is named and left alone, and nothing of it is shown", async () => {
     const where = having({ "~/env.json": `{ "A": ${VALUE} }` });
     const words =
       /Cannot use '.*env\.json': it is not readable as JSON\. Fix it, or move it away\./;

@@ -134,7 +134,7 @@ test("Ctrl+C while a question is about to show stops the turn, and nothing is as
 const hasEnded = (pid: number): boolean => processStartTime(pid) === "";
 for (const [what, keys, sees] of [
   ["at a question", `go${KEY.enter}`, "Allow?"],
-  ["while a command of the person's runs", `!echo ready; sleep 60${KEY.enter}`, /^ready/m],
+  ["while a command of the person's runs", `!echo ready; exec sleep 60${KEY.enter}`, /^ready/m],
 ] as const)
   test(`A window that is closed ${what} ends zz`, async (t) => {
     const term = await repl(t, { script: asks(), process: true });

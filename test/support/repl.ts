@@ -93,7 +93,7 @@ export async function sharedRepl({
     const term = terminal(
       where,
       ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args],
-      how,
+      { ...how, isShared: true },
     );
     [isFresh, isGone] = [true, false];
     term.exited.then(() => (isGone = true));

@@ -45,6 +45,8 @@ process.setMaxListeners(0); // each zz in this process waits for its end
 export const KEY = { enter: "\r", ctrlC: "\x03", ctrlD: "\x04" };
 
 export interface TerminalOptions {
+  /** It outlives the test that opens it, whose end would hang it up. */
+  isShared?: boolean;
   env?: Record<string, string> | undefined;
   cols?: number;
   rows?: number;
@@ -86,7 +88,7 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
     if (!blind) view.write(data);
   });
   let alive = true;
-  after(() => alive && line.hangUp());
+  if (!how.isShared) after(() => alive && line.hangUp());
   const exited = line.exited.then(async (code) => {
     alive = false;
     await shown();
@@ -115,6 +117,7 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
       );
     } catch (late) {
       line.hangUp();
+      await Promise.race([exited, sleep(2_000, undefined, { ref: false })]);
       throw late;
     }
     return seen;

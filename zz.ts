@@ -142,9 +142,9 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
 }
 
 /** How a line is obeyed. `expand` gives the message for what was typed. */
-type TurnOptions = { images?: Image[]; show?: Show; expand?(text: string): string };
+type TurnOptions = { images?: Image[]; show?: Show; expand?(typedText: string): string };
 /** Shows an answer: once, whole, and only in the phase for it. */
-type Show = ((text: string) => unknown) | undefined;
+type Show = ((answerText: string) => unknown) | undefined;
 
 /** Obeys a line, wherever it was typed: as a command, or as the next message in a turn. */
 export async function obey(
@@ -390,7 +390,7 @@ const WITHHELD = "The provider's content filter withheld the answer. Put the que
 async function rendered(
   turn: Turn,
   text: string,
-  failed: (error: unknown) => void = () => {},
+  failed: (renderError: unknown) => void = () => {},
 ): Promise<string> {
   if (turn.core.options.raw) return text;
   return runStep(turn, "render", text).catch((error) => {
@@ -423,8 +423,10 @@ async function keepUnfinished(
   addMessage(core, chat, { role: "assistant", text, ...thought, cut: true, model });
   if (!show || !core.io.stdout.isTTY) return;
   enterPhase(core, chat, "responding");
-  const shown = await rendered(turn, clean(text));
-  await (async () => show(`${shown.trimEnd()}\n[unfinished: /continue goes on]`))().catch(() => {});
+  const shownText = await rendered(turn, clean(text));
+  await (async () => show(`${shownText.trimEnd()}\n[unfinished: /continue goes on]`))().catch(
+    () => {},
+  );
 }
 
 /** After any turn: saves what plugins keep and makes room for the next one. */

@@ -12,31 +12,31 @@ import { errorMessage, veilData } from "./text/secrets.ts";
 export const HOOK_LIMIT_MS = 5_000;
 export const withinHookLimit = <T>({ io }: Core, promise: Promise<T>): Promise<T> =>
   withTimeout(clockOf(io), promise, HOOK_LIMIT_MS, tooLongSentence(HOOK_LIMIT_MS));
-const tooLongSentence = (limit: number): string => `it took longer than ${limit / 1000} s`;
+const tooLongSentence = (limitMs: number): string => `it took longer than ${limitMs / 1000} s`;
 
 /** Tells all observers. One that throws or hangs is named, and the turn continues. */
 export async function emit<K extends keyof Events>(
   core: Core,
-  event: K,
-  fact: Events[K],
+  eventName: K,
+  eventFact: Events[K],
 ): Promise<void> {
-  if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
+  if (VEILED_EVENTS.includes(eventName)) eventFact = veilData(eventFact);
   for (const { owner, value } of core.observers) {
-    if (value.event !== event) continue;
-    const limit = deadline(clockOf(core.io), value.limit, () =>
+    if (value.event !== eventName) continue;
+    const timeLimit = deadline(clockOf(core.io), value.limit, () =>
       fault(`${tooLongSentence(value.limit)}. Its own limit can be raised.`),
     );
     try {
       const observation = value.see(
-        fact,
-        owner ? pauseLimitWhileWaiting(core.ctx(), limit) : (undefined as never),
+        eventFact,
+        owner ? pauseLimitWhileWaiting(core.ctx(), timeLimit) : (undefined as never),
       );
-      if (observation instanceof Promise) await orAbort(limit.signal, observation);
-    } catch (error) {
-      if (event !== "noted")
-        emitNote(core, `Plugin '${owner}' failed on '${event}': ${errorMessage(error)}`);
+      if (observation instanceof Promise) await orAbort(timeLimit.signal, observation);
+    } catch (pluginError) {
+      if (eventName !== "noted")
+        emitNote(core, `Plugin '${owner}' failed on '${eventName}': ${errorMessage(pluginError)}`);
     } finally {
-      limit.lift();
+      timeLimit.lift();
     }
   }
 }
@@ -53,34 +53,38 @@ export const emitNote = (core: Core, text: string): void => void emit(core, "not
  */
 export function runStep<K extends keyof Steps>(
   { core, ctx }: Omit<TurnContext, "chat"> & { chat?: LiveChat },
-  step: K,
-  input: Steps[K][0],
-  inner: (input: Steps[K][0]) => Promise<Steps[K][1]> = async (passedInput) =>
+  stepName: K,
+  firstInput: Steps[K][0],
+  innerStep: (innerInput: Steps[K][0]) => Promise<Steps[K][1]> = async (passedInput) =>
     passedInput as Steps[K][1],
 ): Promise<Steps[K][1]> {
-  const wraps = core.wraps.filter(({ value }) => value.step === step);
+  const stepWrappers = core.wraps.filter(({ value }) => value.step === stepName);
   const clock = clockOf(core.io);
-  return pass(0, input);
+  return runFrom(0, firstInput);
 
-  async function pass(index: number, stepInput: Steps[K][0]): Promise<Steps[K][1]> {
-    const wrap = wraps[index];
-    if (!wrap) return inner(stepInput);
-    const { owner, value } = wrap;
-    const late = `Plugin '${owner}' was cut off in '${step}': ${tooLongSentence(value.limit)}. Its own limit can be raised.`;
-    const limit = deadline(clock, value.limit, () => fault(late));
-    const next = (passed: Steps[K][0]) => limit.wait(pass(index + 1, passed));
-    const ran = orAbort(
-      limit.signal,
-      (async () => value.around(stepInput, next, pauseLimitWhileWaiting(ctx, limit)))(),
-    ).finally(limit.lift);
+  async function runFrom(wrapIndex: number, stepInput: Steps[K][0]): Promise<Steps[K][1]> {
+    const stepWrapper = stepWrappers[wrapIndex];
+    if (!stepWrapper) return innerStep(stepInput);
+    const { owner, value } = stepWrapper;
+    const lateMessage = `Plugin '${owner}' was cut off in '${stepName}': ${tooLongSentence(value.limit)}. Its own limit can be raised.`;
+    const timeLimit = deadline(clock, value.limit, () => fault(lateMessage));
+    const runNext = (passedInput: Steps[K][0]) =>
+      timeLimit.wait(runFrom(wrapIndex + 1, passedInput));
+    const wrapperRun = orAbort(
+      timeLimit.signal,
+      (async () => value.around(stepInput, runNext, pauseLimitWhileWaiting(ctx, timeLimit)))(),
+    ).finally(timeLimit.lift);
     const leftBehind = () =>
-      fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`);
-    const output = await orAbort(ctx.signal, ran, { clock, left: leftBehind }).catch((error) =>
-      Promise.reject(asFault(error, `Plugin '${owner}' threw in '${step}', and did not say what.`)),
+      fault(`Plugin '${owner}' did not stop in '${stepName}', and was left behind.`);
+    const stepOutput = await orAbort(ctx.signal, wrapperRun, { clock, left: leftBehind }).catch(
+      (wrapperError) =>
+        Promise.reject(
+          asFault(wrapperError, `Plugin '${owner}' threw in '${stepName}', and did not say what.`),
+        ),
     );
-    if (output !== undefined && output !== null) return output;
+    if (stepOutput !== undefined && stepOutput !== null) return stepOutput;
     throw fault(
-      `Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`,
+      `Plugin '${owner}' gave nothing back in '${stepName}'. Its wrapper must return what next() gave.`,
     );
   }
 }
@@ -90,38 +94,48 @@ const WAITING_METHODS = words<"ask">("ask pick edit terminal call command reques
  * limit of its own, does not count.
  */
 export function pauseLimitWhileWaiting(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
-  const waits = WAITING_METHODS.flatMap((name) => {
-    const { [name]: act } = ctx as Required<contract.Ctx>;
-    return act
-      ? [[name, { value: (...parameters: Parameters<typeof act>) => wait(act(...parameters)) }]]
+  const waitingMethods = WAITING_METHODS.flatMap((methodName) => {
+    const { [methodName]: runMethod } = ctx as Required<contract.Ctx>;
+    return runMethod
+      ? [
+          [
+            methodName,
+            {
+              value: (...parameters: Parameters<typeof runMethod>) =>
+                wait(runMethod(...parameters)),
+            },
+          ],
+        ]
       : [];
   });
-  return Object.create(ctx, Object.fromEntries(waits));
+  return Object.create(ctx, Object.fromEntries(waitingMethods));
 }
 
-export function assertPhaseChange(from: Phase, to: Phase): void {
-  const next: readonly Phase[] = [...PHASES[from], "error", "aborted"];
-  if (!next.includes(to))
-    throw fault(`Cannot go from '${from}' to '${to}': no step leads there. This is a bug in zz.`);
-}
-
-/** What may be shown or run only in that phase. */
-export function assertPhase({ phase }: LiveChat, ...only: Phase[]): void {
-  if (!only.includes(phase))
+export function assertPhaseChange(fromPhase: Phase, toPhase: Phase): void {
+  const allowedPhases: readonly Phase[] = [...PHASES[fromPhase], "error", "aborted"];
+  if (!allowedPhases.includes(toPhase))
     throw fault(
-      `Cannot do this while '${phase}', only while '${only.join("' or '")}'. This is a bug in zz.`,
+      `Cannot go from '${fromPhase}' to '${toPhase}': no step leads there. This is a bug in zz.`,
     );
 }
 
-export function enterPhase(core: Core, chat: LiveChat, to: Phase): void {
-  const from = chat.phase;
+/** What may be shown or run only in that phase. */
+export function assertPhase({ phase }: LiveChat, ...allowedPhases: Phase[]): void {
+  if (!allowedPhases.includes(phase))
+    throw fault(
+      `Cannot do this while '${phase}', only while '${allowedPhases.join("' or '")}'. This is a bug in zz.`,
+    );
+}
+
+export function enterPhase(core: Core, liveChat: LiveChat, to: Phase): void {
+  const from = liveChat.phase;
   assertPhaseChange(from, to);
-  chat.phase = to;
+  liveChat.phase = to;
   void emit(core, "phase", { from, to });
 }
 
 export const observeEvent = <K extends keyof Events>(
   core: Core,
   event: K,
-  see: (fact: Events[K]) => void,
+  see: (eventFact: Events[K]) => void,
 ) => void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT_MS } });

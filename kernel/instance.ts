@@ -61,7 +61,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   configs: Owned<Config>[]; // the plugins' settings
   observers: Owned<{
     event: keyof Events;
-    see: (fact: any, ctx: contract.Ctx) => Awaitable<void>;
+    see: (eventFact: any, ctx: contract.Ctx) => Awaitable<void>;
     limit: number;
   }>[];
   wraps: Owned<{
@@ -76,8 +76,8 @@ export interface Core extends Omit<contract.Person, "note"> {
   apart(core: Core, question: contract.Question): Promise<contract.ApartAnswer>;
   ctx(): contract.Ctx; // of the conversation opened last
   chat?: LiveChat; // the conversation opened last
-  showNote?: (text: string) => void; // shows a note while a line is being typed
-  showCommandNote?: (text: string) => void; // what a command says, where that is the answer
+  showNote?: (noteText: string) => void; // shows a note while a line is being typed
+  showCommandNote?: (noteText: string) => void; // what a command says, where that is the answer
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
   mostAsked?: number | undefined; // characters of the longest question that the person can be shown
@@ -90,11 +90,11 @@ export interface Core extends Omit<contract.Person, "note"> {
 export const emptyInstance = (
   io: contract.Io,
   options: Core["options"],
-  ways: Pick<Core, "apart" | "ctx">,
+  instanceMethods: Pick<Core, "apart" | "ctx">,
 ): Core => ({
   io,
   options,
-  ...ways,
+  ...instanceMethods,
   plugins: [],
   prompts: { stamps: "", layers: [] },
   tools: new Map(),
@@ -120,15 +120,15 @@ export type Owned<T> = { owner: string; value: T };
 export const registeredValues = <T>(registry: Map<string, Owned<T>>): T[] =>
   [...registry.values()].map(({ value }) => value);
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-export function assertKnown(noun: string, word: string, names: readonly string[]): void {
-  if (!names.includes(word)) throw fault(unknown(noun, String(word), names));
+export function assertKnown(noun: string, wantedName: string, knownNames: readonly string[]): void {
+  if (!knownNames.includes(wantedName)) throw fault(unknown(noun, String(wantedName), knownNames));
 }
-export function commandNamed(core: Core, name: string): contract.Command {
-  const command = core.commands.get(name)?.value;
-  const names = () => [...core.commands.keys()].map((commandName) => `/${commandName}`);
+export function commandNamed(core: Core, typedName: string): contract.Command {
+  const command = core.commands.get(typedName)?.value;
+  const listNames = () => [...core.commands.keys()].map((commandName) => `/${commandName}`);
   if (!command)
     throw usage(
-      `Cannot run '/${name}': ${unknown("command", `/${name}`, names(), "/help lists them.")}`,
+      `Cannot run '/${typedName}': ${unknown("command", `/${typedName}`, listNames(), "/help lists them.")}`,
     );
   return command;
 }
@@ -161,7 +161,8 @@ export const MAX_SAME_CALLS = 3; // rounds in a row in which a call gives the sa
 export const NO_MODEL_ID = "none/none"; // --call, without a model
 export const ZZ = "zz"; // the actor when neither a tool nor a command acts
 // a command is named as it is typed
-export const isTool = (actor: string): boolean => actor !== ZZ && !actor.startsWith("/");
+export const isTool = (actorName: string): boolean =>
+  actorName !== ZZ && !actorName.startsWith("/");
 
 export interface ProjectExtras extends contract.Trust {
   hashes: Hashes;
@@ -170,10 +171,10 @@ export interface ProjectExtras extends contract.Trust {
 }
 
 /** Whether a plugin's flag with that trait was given, on the command line or by its variable. */
-export const isFlagGiven = ({ flags, options, io }: Core, trait: "alone" | "traces"): boolean =>
+export const isFlagGiven = ({ flags, options, io }: Core, flagTrait: "alone" | "traces"): boolean =>
   registeredValues(flags).some(
     (flag) =>
-      flag[trait] &&
+      flag[flagTrait] &&
       (options.given?.includes(`--${flag.name}`) ||
         !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
   );
@@ -220,8 +221,8 @@ export interface Project {
 
 export interface Session extends contract.Saved {
   append(
-    type: contract.Entry["type"],
-    fields: Record<string, unknown>,
+    entryType: contract.Entry["type"],
+    entryFields: Record<string, unknown>,
     parent?: number | null,
   ): void; // on the disk when append() returns
   sync(): Promise<void>; // safe from a power cut, too

@@ -19,8 +19,8 @@ export default (zz: Zz) => {
       "/copy code 2": "copy the second block",
     },
     group,
-    complete: (typed) => ["code"].filter((word) => word.startsWith(typed)),
-    run: copy,
+    complete: (typedText) => ["code"].filter((candidate) => candidate.startsWith(typedText)),
+    run: copyAnswer,
   });
   zz.command({
     name: "save",
@@ -30,10 +30,10 @@ export default (zz: Zz) => {
       "/save notes.md": "write the last answer to a file",
       "/save talk.md all": "write the whole conversation",
     },
-    complete: (typed) =>
-      /^\S+\s/.test(typed) ? [`${typed.trimEnd().replace(/\s+a?l?$/, "")} all`] : [],
+    complete: (typedText) =>
+      /^\S+\s/.test(typedText) ? [`${typedText.trimEnd().replace(/\s+a?l?$/, "")} all`] : [],
     group,
-    run: (argument, ctx) => save(zz, argument, ctx),
+    run: (argument, ctx) => saveToFile(zz, argument, ctx),
   });
   zz.command({
     name: "edit",
@@ -44,7 +44,7 @@ export default (zz: Zz) => {
       "/edit Rewrite this:": "begin with these words",
     },
     group,
-    run: edit,
+    run: editMessage,
   });
 };
 
@@ -55,108 +55,119 @@ const answersOf = (messages: readonly Message[]): string[] =>
 
 /** The text between fences, without them. */
 export function codeBlocks(markdown: string): string[] {
-  const blocks: string[] = [];
-  let open: { fence: string; indent: number; lines: string[] } | undefined;
-  for (const line of markdown.split("\n")) {
-    const [, indent = "", fence = ""] = /^( *)(`{3,}|~{3,})/.exec(line) ?? [];
-    if (!open && fence) open = { fence, indent: indent.length, lines: [] };
-    else if (open && fence.startsWith(open.fence) && line.trim() === fence) {
-      blocks.push(open.lines.join("\n"));
-      open = undefined;
+  const codeTexts: string[] = [];
+  let openBlock: { fence: string; indent: number; lines: string[] } | undefined;
+  for (const sourceLine of markdown.split("\n")) {
+    const [, fenceIndent = "", fence = ""] = /^( *)(`{3,}|~{3,})/.exec(sourceLine) ?? [];
+    if (!openBlock && fence) openBlock = { fence, indent: fenceIndent.length, lines: [] };
+    else if (openBlock && fence.startsWith(openBlock.fence) && sourceLine.trim() === fence) {
+      codeTexts.push(openBlock.lines.join("\n"));
+      openBlock = undefined;
     } else
-      open?.lines.push(line.slice(Math.min(open.indent, line.length - line.trimStart().length)));
+      openBlock?.lines.push(
+        sourceLine.slice(
+          Math.min(openBlock.indent, sourceLine.length - sourceLine.trimStart().length),
+        ),
+      );
   }
-  return open ? [...blocks, open.lines.join("\n")] : blocks;
+  return openBlock ? [...codeTexts, openBlock.lines.join("\n")] : codeTexts;
 }
 
 // /copy
 
-async function copy(argument: string, ctx: Ctx): Promise<void> {
+async function copyAnswer(argument: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
-  const [, code, digits = "1"] = /^(code)?\s*([1-9]\d*)?$/.exec(argument) ?? [
+  const [, codeWord, typedNumber = "1"] = /^(code)?\s*([1-9]\d*)?$/.exec(argument) ?? [
     undefined,
     undefined,
     "",
   ];
-  if (!digits)
+  if (!typedNumber)
     throw new Error(`Cannot copy '${argument}': use /copy, /copy N, /copy code or /copy code N.`);
   const answers = answersOf(chat.messages);
   if (!answers.length) throw new Error("Cannot copy: there is no answer yet.");
-  const from = code ? codeBlocks(answers.at(-1)!) : answers.toReversed();
-  const text = from[Number(digits) - 1];
-  if (text === undefined)
+  const copyable = codeWord ? codeBlocks(answers.at(-1)!) : answers.toReversed();
+  const copiedText = copyable[Number(typedNumber) - 1];
+  if (copiedText === undefined)
     throw new Error(
-      `Cannot copy ${argument}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`,
+      `Cannot copy ${argument}: there ${copyable.length === 1 ? "is" : "are"} ${copyable.length || "none"}.`,
     );
-  const means = [
-    ...(toTerminal(text, ctx) ? ["the terminal"] : []),
-    ...(await toPrograms(text, ctx)),
+  const usedMeans = [
+    ...(toTerminal(copiedText, ctx) ? ["the terminal"] : []),
+    ...(await toPrograms(copiedText, ctx)),
   ];
-  if (!means.length)
+  if (!usedMeans.length)
     throw new Error(
       "Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.",
     );
-  note(`Copied ${plural(text.length, "character")} (through ${means.join(" and ")}).`);
+  note(`Copied ${plural(copiedText.length, "character")} (through ${usedMeans.join(" and ")}).`);
 }
 
 /**
  * OSC 52 also reaches the clipboard of another machine. There is no way to know whether the
  * terminal supports it.
  */
-function toTerminal(text: string, { io }: Ctx): boolean {
-  const bytes = Buffer.from(text);
+function toTerminal(copiedText: string, { io }: Ctx): boolean {
+  const copiedBytes = Buffer.from(copiedText);
   const screen = [io.stdout, io.stderr].find((stream) => stream.isTTY);
-  if (!screen || io.variable("TERM") === "dumb" || bytes.length > MAX_OSC_BYTES) return false;
-  screen.write(`\x1b]52;c;${bytes.toString("base64")}\x07`);
+  if (!screen || io.variable("TERM") === "dumb" || copiedBytes.length > MAX_OSC_BYTES) return false;
+  screen.write(`\x1b]52;c;${copiedBytes.toString("base64")}\x07`);
   return true;
 }
 
 /** Gives the text to the first program that exists and accepts it. */
-async function toPrograms(text: string, { programs }: Ctx): Promise<string[]> {
+async function toPrograms(copiedText: string, { programs }: Ctx): Promise<string[]> {
   const { env, platform } = process;
-  const means: [name: string, args: string[], fits: unknown][] = [
+  const copyPrograms: [name: string, args: string[], fits: unknown][] = [
     ["pbcopy", [], platform === "darwin"],
     ["clip.exe", [], platform === "win32" || env.WSL_DISTRO_NAME],
     ["wl-copy", [], env.WAYLAND_DISPLAY],
     ["xclip", ["-selection", "clipboard"], env.DISPLAY],
   ];
-  for (const [name, args, fits] of means)
-    if (fits && programs.find(name) && (await piped(programs, name, args, text))) return [name];
+  for (const [programName, programArguments, isUsable] of copyPrograms)
+    if (
+      isUsable &&
+      programs.find(programName) &&
+      (await pipeInto(programs, programName, programArguments, copiedText))
+    )
+      return [programName];
   return [];
 }
 
-async function piped(
+async function pipeInto(
   programs: Programs,
-  name: string,
-  args: string[],
-  text: string,
+  programName: string,
+  programArguments: string[],
+  pipedText: string,
 ): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = programs.start(name, args, {
+    const copyProcess = programs.start(programName, programArguments, {
       stdio: ["pipe", "ignore", "ignore"],
       timeout: 2_000,
     });
-    child.on("error", () => resolve(false)).on("exit", (code) => resolve(code === 0));
-    child.stdin!.on("error", () => {}).end(text);
+    copyProcess.on("error", () => resolve(false)).on("exit", (code) => resolve(code === 0));
+    copyProcess.stdin!.on("error", () => {}).end(pipedText);
   });
 }
 
 // /save
 
-async function save(zz: Zz, argument: string, ctx: Ctx): Promise<void> {
+async function saveToFile(zz: Zz, argument: string, ctx: Ctx): Promise<void> {
   const { chat, root, note } = ctx;
   const [, fileName = "", allWord] = /^(.*?)(\s+all)?$/s.exec(argument) ?? [];
   if (!fileName) throw new Error("Cannot save: give a file, /save FILE or /save FILE all.");
   const answers = answersOf(chat.messages);
   if (!answers.length) throw new Error(`Cannot save '${fileName}': there is no answer yet.`);
-  const text = zz.veil(allWord ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`);
-  const file = path.resolve(root, fileName.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
-  const wrote = (await isInside(file, ctx))
-    ? await writeInside(file, text, ctx)
-    : await writeOutside(file, text, ctx);
-  if (wrote)
+  const savedText = zz.veil(
+    allWord ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`,
+  );
+  const savedFile = path.resolve(root, fileName.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
+  const writtenPlace = (await isInside(savedFile, ctx))
+    ? await writeInside(savedFile, savedText, ctx)
+    : await writeOutside(savedFile, savedText, ctx);
+  if (writtenPlace)
     note(
-      `Wrote ${visible(fileName)} (${plural(text.length, "character")}).${wrote === "inside" ? " /undo takes it back." : ""}`,
+      `Wrote ${visible(fileName)} (${plural(savedText.length, "character")}).${writtenPlace === "inside" ? " /undo takes it back." : ""}`,
     );
 }
 
@@ -165,19 +176,21 @@ const conversation = (messages: readonly Message[]): string =>
     .flatMap((message) => {
       if (message.role === "tool" || (message.role === "user" && message.aside) || !message.text)
         return [];
-      const mark = message.role === "assistant" && message.cut ? "\n\n*(unfinished)*" : "";
-      return [`## ${message.role === "user" ? "You" : "zz"}\n\n${message.text.trimEnd()}${mark}\n`];
+      const cutMark = message.role === "assistant" && message.cut ? "\n\n*(unfinished)*" : "";
+      return [
+        `## ${message.role === "user" ? "You" : "zz"}\n\n${message.text.trimEnd()}${cutMark}\n`,
+      ];
     })
     .join("\n");
 
-async function isInside(file: string, { root, files }: Ctx): Promise<boolean> {
+async function isInside(savedFile: string, { root, files }: Ctx): Promise<boolean> {
   try {
-    const there = path.relative(root, files.path(file));
+    const relativePath = path.relative(root, files.path(savedFile));
     return (
-      there !== "" &&
-      there !== ".." &&
-      !there.startsWith(`..${path.sep}`) &&
-      !path.isAbsolute(there)
+      relativePath !== "" &&
+      relativePath !== ".." &&
+      !relativePath.startsWith(`..${path.sep}`) &&
+      !path.isAbsolute(relativePath)
     );
   } catch {
     return false;
@@ -189,53 +202,56 @@ async function isInside(file: string, { root, files }: Ctx): Promise<boolean> {
  * about.
  */
 async function writeInside(
-  file: string,
-  text: string,
+  savedFile: string,
+  savedText: string,
   { files, permissions }: Ctx,
 ): Promise<"inside"> {
-  const rule = {
+  const writeRule = {
     verdict: "allow",
     kind: "write",
-    name: file,
+    name: savedFile,
     exact: true,
     from: "answer",
   } as const;
-  const isNew = !fs.existsSync(file);
-  if (isNew) permissions.add(rule);
+  const isNewFile = !fs.existsSync(savedFile);
+  if (isNewFile) permissions.add(writeRule);
   try {
-    await files.write(file, text);
+    await files.write(savedFile, savedText);
   } finally {
-    if (isNew) permissions.drop(rule);
+    if (isNewFile) permissions.drop(writeRule);
   }
   return "inside";
 }
 
 async function writeOutside(
-  file: string,
-  text: string,
+  savedFile: string,
+  savedText: string,
   { ask, note }: Ctx,
 ): Promise<"outside" | undefined> {
-  if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
-    throw new Error(`Cannot write '${file}': it is a folder. Name a file in it.`);
-  if (!fs.existsSync(path.dirname(file)))
-    throw new Error(`Cannot write '${file}': its folder does not exist. Make it first.`);
-  if (fs.existsSync(file)) {
-    if (!ask) throw new Error(`Cannot write '${file}': it already exists. Choose another name.`);
-    if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
+  if (fs.statSync(savedFile, { throwIfNoEntry: false })?.isDirectory())
+    throw new Error(`Cannot write '${savedFile}': it is a folder. Name a file in it.`);
+  if (!fs.existsSync(path.dirname(savedFile)))
+    throw new Error(`Cannot write '${savedFile}': its folder does not exist. Make it first.`);
+  if (fs.existsSync(savedFile)) {
+    if (!ask)
+      throw new Error(`Cannot write '${savedFile}': it already exists. Choose another name.`);
+    if ((await ask(`${savedFile} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
       return void note("Nothing was written.");
   }
-  writeWhole(file, text);
+  writeWhole(savedFile, savedText);
   return "outside";
 }
 
 // /edit
 
-async function edit(argument: string, ctx: Ctx): Promise<void> {
+async function editMessage(argument: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
   if (!ctx.edit)
     throw new Error("Cannot open an editor: there is no terminal here. Type the message instead.");
-  const last = chat.messages.findLast((message) => message.role === "user" && !message.aside);
-  const saved = await ctx.edit(argument || last?.text || "", "message.md");
-  if (!saved?.trim()) return note("Nothing was sent.");
-  chat.send(saved.trim());
+  const lastMessage = chat.messages.findLast(
+    (message) => message.role === "user" && !message.aside,
+  );
+  const editedText = await ctx.edit(argument || lastMessage?.text || "", "message.md");
+  if (!editedText?.trim()) return note("Nothing was sent.");
+  chat.send(editedText.trim());
 }

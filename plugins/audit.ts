@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Zz } from "zz";
 import { codeOf, errnoSentence, usage } from "zz/text";
 
-const WHY: Record<string, string> = {
+const REASON_BY_CODE: Record<string, string> = {
   ENOENT: "no such file or folder. Name a file in a folder that is there.",
   ENOTDIR: "a part of the path is not a folder. Name a file in a folder that is there.",
   EISDIR: "it is a folder. Name a file.",
@@ -14,25 +14,28 @@ const WHY: Record<string, string> = {
 };
 
 export default (zz: Zz) => {
-  let file = "";
+  let auditFile = "";
   zz.flag({
     name: "audit",
     value: "FILE",
     group: "what tools may do",
     description: "append a line of JSON to it for every permission decision",
-    set: (value) => {
-      file = value === "" ? "" : path.resolve(zz.io.cwd(), String(value));
+    set: (flagValue) => {
+      auditFile = flagValue === "" ? "" : path.resolve(zz.io.cwd(), String(flagValue));
       try {
-        appendFileSync(file, "", { mode: 0o600 });
+        appendFileSync(auditFile, "", { mode: 0o600 });
       } catch (error) {
         const reason =
-          WHY[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`);
-        throw usage(`Cannot write the audit to '${value}': ${reason}`);
+          REASON_BY_CODE[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`);
+        throw usage(`Cannot write the audit to '${flagValue}': ${reason}`);
       }
     },
   });
   zz.on("decided", (decision) => {
-    if (file)
-      appendFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), ...decision })}\n`);
+    if (auditFile)
+      appendFileSync(
+        auditFile,
+        `${JSON.stringify({ at: new Date().toISOString(), ...decision })}\n`,
+      );
   });
 };

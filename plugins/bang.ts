@@ -24,53 +24,53 @@ const FULL_SCREEN = new Set(
 type Output = { words: string; text: string };
 
 export default (zz: Zz) => {
-  let last: Output | undefined;
-  zz.service("ownOutput", { give: (ctx) => give(ctx) });
+  let lastOutput: Output | undefined;
+  zz.service("ownOutput", { give: (ctx) => giveOutput(ctx) });
   zz.wrap(
     "line",
-    async (line, next, ctx) => {
-      const covered = /^!\+\s*([^!\s].*)$/.exec(line.trim())?.[1];
+    async (typedLine, nextLine, ctx) => {
+      const covered = /^!\+\s*([^!\s].*)$/.exec(typedLine.trim())?.[1];
       if (covered && ctx.ask) {
         await runCovered(covered, ctx);
         return "";
       }
-      if (line.trim() === "!!") {
-        if (!give(ctx)) ctx.note("There is no output to give: run a command with ! first.");
+      if (typedLine.trim() === "!!") {
+        if (!giveOutput(ctx)) ctx.note("There is no output to give: run a command with ! first.");
         return "";
       }
-      const command = covered ? undefined : commandOf(line);
+      const command = covered ? undefined : commandOf(typedLine);
       if (command && ctx.terminal) {
-        await runOwn(command, ctx);
+        await runOwnCommand(command, ctx);
         return "";
       }
-      if (command || covered) throw refusal(line);
-      return next(line.startsWith("\\!") ? line.slice(1) : line);
+      if (command || covered) throw refusal(typedLine);
+      return nextLine(typedLine.startsWith("\\!") ? typedLine.slice(1) : typedLine);
     },
     { order: "first", limit: NO_TIMEOUT }, // no other plugin needs to see it
   );
 
-  async function runOwn({ words, wholeTerminal }: Command, ctx: Ctx): Promise<void> {
-    const kept = keptVariables(ctx.about.home);
-    last = undefined;
-    const ran = await ctx.terminal!(() => run(words, wholeTerminal, ctx, kept));
-    keep(words, withoutValues(ran, kept));
+  async function runOwnCommand({ words, wholeTerminal }: Command, ctx: Ctx): Promise<void> {
+    const variables = keptVariables(ctx.about.home);
+    lastOutput = undefined;
+    const ownOutput = await ctx.terminal!(() => runInShell(words, wholeTerminal, ctx, variables));
+    keepOutput(words, withoutValues(ownOutput, variables));
   }
 
-  async function runCovered(words: string, ctx: Ctx): Promise<void> {
-    const { text, refused } = await ctx.call("run_command", { command: words });
-    keep(words, refused ? "" : text);
-    ctx.note(last ? `${text}\n${HOW_TO_GIVE}.` : text);
+  async function runCovered(commandWords: string, ctx: Ctx): Promise<void> {
+    const { text, refused } = await ctx.call("run_command", { command: commandWords });
+    keepOutput(commandWords, refused ? "" : text);
+    ctx.note(lastOutput ? `${text}\n${HOW_TO_GIVE}.` : text);
   }
 
-  function keep(words: string, text: string): void {
-    last = text ? { words, text } : undefined;
+  function keepOutput(words: string, text: string): void {
+    lastOutput = text ? { words, text } : undefined;
   }
 
   /** Gives the last output to the next message, once; false if there is none. */
-  function give({ chat, note }: Ctx): boolean {
-    if (!last) return false;
-    const { words, text } = last;
-    last = undefined;
+  function giveOutput({ chat, note }: Ctx): boolean {
+    if (!lastOutput) return false;
+    const { words, text } = lastOutput;
+    lastOutput = undefined;
     chat.attach(
       `--- OUTPUT OF ${words} ---\n${shorten(text, MAX_OUTPUT_CHARS)}\n--- END OUTPUT OF ${words} ---`,
     );
@@ -85,19 +85,19 @@ interface Command {
 }
 
 /** Several lines are a message, and so is a picture in Markdown: ![words](file). */
-function commandOf(line: string): Command | undefined {
-  const [, second, words = ""] = /^!(!?)\s*([^!\s].*)$/.exec(line.trim()) ?? [];
-  if (!words || (!second && /^\[\S/.test(words))) return undefined;
+function commandOf(typedLine: string): Command | undefined {
+  const [, secondBang, words = ""] = /^!(!?)\s*([^!\s].*)$/.exec(typedLine.trim()) ?? [];
+  if (!words || (!secondBang && /^\[\S/.test(words))) return undefined;
   const [, program = ""] =
     /^(?:\w+=\S*\s+|(?:sudo|env|command|exec)\s+)*(?:\S*\/)?([^\s/]+)/.exec(words) ?? [];
   return {
     words,
-    wholeTerminal: Boolean(second) || (FULL_SCREEN.has(program) && !/[|>&;]/.test(words)),
+    wholeTerminal: Boolean(secondBang) || (FULL_SCREEN.has(program) && !/[|>&;]/.test(words)),
   };
 }
 
-function refusal(line: string): Error {
-  const message = `Cannot run '${line.split("\n")[0]}': your own commands run only in a conversation at a terminal. Run it in the shell, and pipe its output in: … | zz "words".`;
+function refusal(typedLine: string): Error {
+  const message = `Cannot run '${typedLine.split("\n")[0]}': your own commands run only in a conversation at a terminal. Run it in the shell, and pipe its output in: … | zz "words".`;
   return usage(message);
 }
 
@@ -105,100 +105,107 @@ function refusal(line: string): Error {
  * Runs a command and returns its output; empty if nothing was kept. Ctrl+C goes to the command: the
  * terminal sends it, and zz ignores it meanwhile.
  */
-async function run(
-  words: string,
+async function runInShell(
+  commandWords: string,
   wholeTerminal: boolean,
   { root, io, signal, programs }: Ctx,
-  kept: Variables,
+  variables: Variables,
 ): Promise<string> {
   const started = io.clock.now();
-  const child = programs.start(...shellFor(words), {
+  const shellProcess = programs.start(...shellFor(commandWords), {
     cwd: root,
-    env: { ...process.env, ...kept },
+    env: { ...process.env, ...variables },
     ownPath: true,
     stdio: wholeTerminal
-      ? [fdOf(io.stdin), fdOf(io.stdout), fdOf(io.stderr)]
-      : [fdOf(io.stdin), "pipe", "pipe"],
+      ? [descriptorOf(io.stdin), descriptorOf(io.stdout), descriptorOf(io.stderr)]
+      : [descriptorOf(io.stdin), "pipe", "pipe"],
     windowsVerbatimArguments: true,
   });
-  const output = bothEnds();
-  let last = 10; // the last byte that was shown
-  for (const [from, to] of [
-    [child.stdout, io.stdout],
-    [child.stderr, io.stderr],
+  const outputEnds = bothEnds();
+  let lastByte = 10; // the last byte that was shown
+  for (const [sourceStream, targetStream] of [
+    [shellProcess.stdout, io.stdout],
+    [shellProcess.stderr, io.stderr],
   ] as const)
-    from?.on("data", (bytes: Buffer) => {
-      to.write(bytes);
-      output.add(bytes);
-      last = bytes.at(-1) ?? last;
+    sourceStream?.on("data", (outputChunk: Buffer) => {
+      targetStream.write(outputChunk);
+      outputEnds.add(outputChunk);
+      lastByte = outputChunk.at(-1) ?? lastByte;
     });
-  const stop = () => void child.kill();
-  const ignore = () => {}; // Ctrl+\ goes to the command too
-  signal.addEventListener("abort", stop);
-  process.on("SIGQUIT", ignore);
+  const stopProcess = () => void shellProcess.kill();
+  const ignoreSignal = () => {}; // Ctrl+\ goes to the command too
+  signal.addEventListener("abort", stopProcess);
+  process.on("SIGQUIT", ignoreSignal);
   try {
     const outcome = await new Promise<string>((resolve) => {
-      child.on("error", (error) => resolve(`Cannot run it: ${error.message}. Check SHELL`));
-      child.on("exit", (code, killed) =>
-        resolve(killed ? `stopped by ${killed}` : `exit code ${code}`),
+      shellProcess.on("error", (error) => resolve(`Cannot run it: ${error.message}. Check SHELL`));
+      shellProcess.on("exit", (code, exitSignal) =>
+        resolve(exitSignal ? `stopped by ${exitSignal}` : `exit code ${code}`),
       );
     });
-    await Promise.race([ended(child.stdout, child.stderr), io.clock.sleep(EXIT_GRACE_MS)]);
-    child.stdout?.destroy();
-    child.stderr?.destroy();
+    await Promise.race([
+      untilClosed(shellProcess.stdout, shellProcess.stderr),
+      io.clock.sleep(EXIT_GRACE_MS),
+    ]);
+    shellProcess.stdout?.destroy();
+    shellProcess.stderr?.destroy();
     const seconds = ((io.clock.now() - started) / 1000).toFixed(1);
-    const text = plain(output.text());
-    const row = [outcome, `${seconds} s`, ...(text ? [HOW_TO_GIVE] : [])].join(" · ");
-    io.stderr.write(`${last === 10 ? "" : "\n"}${reset(io)}${await dim(io, row)}\n`);
-    return text;
+    const plainOutput = toPlainText(outputEnds.text());
+    const outcomeRow = [outcome, `${seconds} s`, ...(plainOutput ? [HOW_TO_GIVE] : [])].join(" · ");
+    io.stderr.write(
+      `${lastByte === 10 ? "" : "\n"}${resetSequence(io)}${await dimText(io, outcomeRow)}\n`,
+    );
+    return plainOutput;
   } finally {
-    signal.removeEventListener("abort", stop);
-    process.off("SIGQUIT", ignore);
+    signal.removeEventListener("abort", stopProcess);
+    process.off("SIGQUIT", ignoreSignal);
   }
 }
 
 /**
  * The shell is never one of the project's; the command finds its programs on the person's own PATH.
  */
-function shellFor(words: string): [program: string, args: string[]] {
-  if (process.platform !== "win32") return [process.env.SHELL || "sh", ["-c", words]];
-  return [process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${words}"`]];
+function shellFor(commandWords: string): [program: string, args: string[]] {
+  if (process.platform !== "win32") return [process.env.SHELL || "sh", ["-c", commandWords]];
+  return [process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${commandWords}"`]];
 }
 
 type Variables = Record<string, string>;
 
-const ended = (...streams: (NodeJS.ReadableStream | null)[]): Promise<unknown> =>
+const untilClosed = (...streams: (NodeJS.ReadableStream | null)[]): Promise<unknown> =>
   Promise.all(
     streams.map((stream) => stream && new Promise((resolve) => stream.on("close", resolve))),
   );
 
 /** A program that was killed may have left the cursor hidden and colours on. */
-const reset = ({ variable }: Ctx["io"]): string =>
+const resetSequence = ({ variable }: Ctx["io"]): string =>
   variable("TERM") === "dumb" ? "" : "\x1b[0m\x1b[?25h";
-async function dim({ variable }: Ctx["io"], text: string): Promise<string> {
+async function dimText({ variable }: Ctx["io"], text: string): Promise<string> {
   if (variable("NO_COLOR") || variable("TERM") === "dumb") return text;
   const { Chalk } = await import("chalk");
   return new Chalk({ level: 1 }).dim(text);
 }
 /** The command gets the very terminal that zz has. */
-const fdOf = (stream: object): number | "inherit" => (stream as { fd?: number }).fd ?? "inherit";
+const descriptorOf = (stream: object): number | "inherit" =>
+  (stream as { fd?: number }).fd ?? "inherit";
 
 /** Keeps both ends of an output, so that a flood does not fill the memory. */
 function bothEnds() {
-  let [head, tail, lost] = [Buffer.alloc(0), Buffer.alloc(0), 0];
+  let [headBytes, tailBytes, lostBytes] = [Buffer.alloc(0), Buffer.alloc(0), 0];
   return {
-    add(bytes: Buffer): void {
-      const room = MAX_KEPT_BYTES - head.length;
-      if (room > 0) head = Buffer.concat([head, bytes.subarray(0, room)]);
-      if (bytes.length > room) tail = Buffer.concat([tail, bytes.subarray(Math.max(0, room))]);
-      if (tail.length <= 2 * MAX_KEPT_BYTES) return;
-      lost += tail.length - MAX_KEPT_BYTES;
-      tail = Buffer.from(tail.subarray(-MAX_KEPT_BYTES));
+    add(addedBytes: Buffer): void {
+      const headRoom = MAX_KEPT_BYTES - headBytes.length;
+      if (headRoom > 0) headBytes = Buffer.concat([headBytes, addedBytes.subarray(0, headRoom)]);
+      if (addedBytes.length > headRoom)
+        tailBytes = Buffer.concat([tailBytes, addedBytes.subarray(Math.max(0, headRoom))]);
+      if (tailBytes.length <= 2 * MAX_KEPT_BYTES) return;
+      lostBytes += tailBytes.length - MAX_KEPT_BYTES;
+      tailBytes = Buffer.from(tailBytes.subarray(-MAX_KEPT_BYTES));
     },
     text: (): string =>
-      lost
-        ? `${head}\n[… ${lost} bytes left out …]\n${tail}`
-        : Buffer.concat([head, tail]).toString("utf8"),
+      lostBytes
+        ? `${headBytes}\n[… ${lostBytes} bytes left out …]\n${tailBytes}`
+        : Buffer.concat([headBytes, tailBytes]).toString("utf8"),
   };
 }
 
@@ -206,12 +213,12 @@ function bothEnds() {
  * The final state of the screen: without colours, and without text that was overwritten in its
  * line.
  */
-function plain(text: string): string {
-  return stripVTControlCharacters(text)
+function toPlainText(rawOutput: string): string {
+  return stripVTControlCharacters(rawOutput)
     .replace(/[^\n]\x08/g, "")
     .split("\n")
-    .map((line) => line.replace(/\r+$/, ""))
-    .map((line) => line.slice(line.lastIndexOf("\r") + 1))
+    .map((outputLine) => outputLine.replace(/\r+$/, ""))
+    .map((outputLine) => outputLine.slice(outputLine.lastIndexOf("\r") + 1))
     .join("\n")
     .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "")
     .replace(/^\n+|\s+$/g, "");

@@ -28,34 +28,35 @@ export default (zz: Zz<typeof defaults>) => {
   zz.key({
     name: "typing",
     description: "a menu opens while a /command or an @file is typed; Tab goes through it",
-    press: (line, ctx) => (zz.config.menu ? suggest(line, ctx) : undefined),
+    press: (editedLine, ctx) => (zz.config.menu ? suggest(editedLine, ctx) : undefined),
   });
   zz.key({
     name: "down",
     description: "go into the menu that is open; else to later lines",
-    async press(line, ctx) {
-      const completion = isOpen(line) && zz.config.menu && (await find(line.text, ctx));
-      const choices = completion ? await best(completion.typed, completion.choices) : [];
+    async press(editedLine, ctx) {
+      const completion =
+        isMenuOpen(editedLine) && zz.config.menu && (await findCompletion(editedLine.text, ctx));
+      const choices = completion ? await findBest(completion.typed, completion.choices) : [];
       if (!completion || !choices.length) return false;
-      await choose(line, { ...completion, choices }, 0);
+      await chooseFrom(editedLine, { ...completion, choices }, 0);
     },
   });
   zz.key({
     name: "tab",
     description:
       "complete a command, its value, an @file, a path or a #symbol; on an empty line: give the output of your last !command to the model",
-    async press(line, ctx) {
-      if (!line.text && ctx.service("ownOutput")?.give(ctx)) return;
-      const completion = await find(line.text.slice(0, line.cursor), ctx);
+    async press(editedLine, ctx) {
+      if (!editedLine.text && ctx.service("ownOutput")?.give(ctx)) return;
+      const completion = await findCompletion(editedLine.text.slice(0, editedLine.cursor), ctx);
       if (!completion) return;
-      const choices = await best(completion.typed, completion.choices);
-      if (!choices.length) return line.below("Nothing fits.");
-      await choose(line, { ...completion, choices });
+      const choices = await findBest(completion.typed, completion.choices);
+      if (!choices.length) return editedLine.below("Nothing fits.");
+      await chooseFrom(editedLine, { ...completion, choices });
     },
   });
 };
 
-const isCommand = (text: string): boolean => /^\/[\w-]*$/.test(text);
+const isCommand = (typedText: string): boolean => /^\/[\w-]*$/.test(typedText);
 /** Whether the menu opens by itself for what is typed. */
 const opensMenu = ({ text, cursor }: Line): boolean =>
   cursor === text.length && (isCommand(text) || /(?:^|\s)@[^\s"]*$/.test(text));
@@ -63,101 +64,116 @@ const opensMenu = ({ text, cursor }: Line): boolean =>
  * Whether Down goes into the menu. On a line from the history it does not, so that it goes on to
  * later lines.
  */
-const isOpen = (line: Line): boolean => opensMenu(line) && !line.history.includes(line.text);
+const isMenuOpen = (editedLine: Line): boolean =>
+  opensMenu(editedLine) && !editedLine.history.includes(editedLine.text);
 
 /** Shows the choices without changing the line. */
-async function suggest(line: Line, ctx: Ctx): Promise<void> {
-  const { text } = line;
-  if (!opensMenu(line)) return;
+async function suggest(editedLine: Line, ctx: Ctx): Promise<void> {
+  const { text } = editedLine;
+  if (!opensMenu(editedLine)) return;
   if (!isCommand(text)) await ctx.io.clock.sleep(PAUSE_MS);
-  if (line.text !== text) return;
-  const completion = await find(text, ctx);
-  const choices = completion ? await best(completion.typed, completion.choices) : [];
-  if (choices.length) line.below(menu(choices, 0));
+  if (editedLine.text !== text) return;
+  const completion = await findCompletion(text, ctx);
+  const choices = completion ? await findBest(completion.typed, completion.choices) : [];
+  if (choices.length) editedLine.below(drawMenu(choices, 0));
 }
 
 /**
  * A single choice is inserted at once; Tab goes through several, from the one at `at` if it is
  * given.
  */
-async function choose(
-  line: Line,
+async function chooseFrom(
+  editedLine: Line,
   { start, typed, choices }: Completion,
   selected = -1,
 ): Promise<void> {
-  const { text, cursor } = line;
-  const put = (name: string) =>
-    line.set(text.slice(0, start) + name + text.slice(cursor), start + name.length);
-  if (choices.length === 1) return put(choices[0]!.name);
-  const common = commonStart(choices.map(({ name }) => name));
-  if (selected >= 0) put(choices[selected]!.name);
-  else if (common.length > typed.length && common.startsWith(typed)) put(common);
+  const { text, cursor } = editedLine;
+  const putName = (chosenName: string) =>
+    editedLine.set(
+      text.slice(0, start) + chosenName + text.slice(cursor),
+      start + chosenName.length,
+    );
+  if (choices.length === 1) return putName(choices[0]!.name);
+  const sharedStart = commonStart(choices.map(({ name }) => name));
+  if (selected >= 0) putName(choices[selected]!.name);
+  else if (sharedStart.length > typed.length && sharedStart.startsWith(typed)) putName(sharedStart);
   for (;;) {
-    const first = Math.max(0, Math.min(selected - MENU_ROWS + 2, choices.length - MENU_ROWS));
-    line.below(menu(choices, first), selected - first);
-    const key = await line.next();
-    if (key.name === "tab" || key.name === "down") selected = (selected + 1) % choices.length;
-    else if (key.name === "shift+tab" || key.name === "up")
+    const firstShown = Math.max(0, Math.min(selected - MENU_ROWS + 2, choices.length - MENU_ROWS));
+    editedLine.below(drawMenu(choices, firstShown), selected - firstShown);
+    const pressedKey = await editedLine.next();
+    if (pressedKey.name === "tab" || pressedKey.name === "down")
+      selected = (selected + 1) % choices.length;
+    else if (pressedKey.name === "shift+tab" || pressedKey.name === "up")
       selected = (selected <= 0 ? choices.length : selected) - 1;
-    else if (key.name === "escape") return line.set(text, cursor);
-    else return selected >= 0 && key.name === "return" ? undefined : line.press(key);
-    put(choices[selected]!.name);
+    else if (pressedKey.name === "escape") return editedLine.set(text, cursor);
+    else
+      return selected >= 0 && pressedKey.name === "return"
+        ? undefined
+        : editedLine.press(pressedKey);
+    putName(choices[selected]!.name);
   }
 }
 
-async function find(before: string, ctx: Ctx): Promise<Completion | undefined> {
-  const [, mention] = /(?:^|\s)@("[^"]*|(?:[^\s"]|\\ )*)$/.exec(before) ?? [];
+async function findCompletion(textBefore: string, ctx: Ctx): Promise<Completion | undefined> {
+  const [, mention] = /(?:^|\s)@("[^"]*|(?:[^\s"]|\\ )*)$/.exec(textBefore) ?? [];
   if (mention !== undefined)
-    return { start: before.length - mention.length, ...(await files(mention, ctx)) };
-  const [, symbol] = /(?:^|\s)#([\w$.]+)$/.exec(before) ?? [];
-  if (symbol)
+    return { start: textBefore.length - mention.length, ...(await listPaths(mention, ctx)) };
+  const [, symbolQuery] = /(?:^|\s)#([\w$.]+)$/.exec(textBefore) ?? [];
+  if (symbolQuery)
     return {
-      start: before.length - symbol.length - 1,
-      typed: symbol,
-      choices: await symbols(symbol, ctx),
+      start: textBefore.length - symbolQuery.length - 1,
+      typed: symbolQuery,
+      choices: await symbols(symbolQuery, ctx),
     };
-  const [, name, argument] = /^\/([\w-]*)(?:\s+(.*))?$/s.exec(before) ?? [];
-  if (name === undefined) return paths(before, ctx);
-  if (argument === undefined && !/\s$/.test(before)) {
+  const [, commandName, argument] = /^\/([\w-]*)(?:\s+(.*))?$/s.exec(textBefore) ?? [];
+  if (commandName === undefined) return completePath(textBefore, ctx);
+  if (argument === undefined && !/\s$/.test(textBefore)) {
     const choices = ctx.about.commands.map(({ name, description }) => ({
       name: `/${name} `,
       description,
     }));
-    return { start: 0, typed: before, choices };
+    return { start: 0, typed: textBefore, choices };
   }
   const typed = argument ?? "";
-  const offered = await ctx.about.complete(name, typed);
-  const choices = offered.length ? offered : await ctx.about.complete(name, "");
+  const offered = await ctx.about.complete(commandName, typed);
+  const choices = offered.length ? offered : await ctx.about.complete(commandName, "");
   return choices.length
-    ? { start: before.length - typed.length, typed, choices }
-    : paths(before, ctx);
+    ? { start: textBefore.length - typed.length, typed, choices }
+    : completePath(textBefore, ctx);
 }
 
 /**
  * A path without an @, as in a shell command. Only exact beginnings count, since most words are not
  * paths.
  */
-async function paths(before: string, ctx: Ctx): Promise<Completion | undefined> {
-  const [word = ""] = /[^\s"'`(]+$/.exec(before) ?? [];
-  const bare = word.replace(/^\.\//, "");
-  if (!bare) return undefined;
-  const { choices } = await files(bare, ctx);
-  const fits = choices.filter(({ name }) => name.replace(/^"/, "").startsWith(bare));
-  return fits.length
-    ? { start: before.length - bare.length, typed: bare, choices: fits }
+async function completePath(textBefore: string, ctx: Ctx): Promise<Completion | undefined> {
+  const [lastWord = ""] = /[^\s"'`(]+$/.exec(textBefore) ?? [];
+  const barePath = lastWord.replace(/^\.\//, "");
+  if (!barePath) return undefined;
+  const { choices } = await listPaths(barePath, ctx);
+  const matchingChoices = choices.filter(({ name }) => name.replace(/^"/, "").startsWith(barePath));
+  return matchingChoices.length
+    ? { start: textBefore.length - barePath.length, typed: barePath, choices: matchingChoices }
     : undefined;
 }
 
 /** Files, and the folders that contain them. A name with a space is quoted. */
-async function files(mention: string, ctx: Ctx): Promise<Omit<Completion, "start">> {
+async function listPaths(mention: string, ctx: Ctx): Promise<Omit<Completion, "start">> {
   const typed = mention.replace(/^"/, "").replaceAll("\\ ", " ");
-  const listed = await ctx.files.list();
+  const listedFiles = await ctx.files.list();
   const folders = new Set<string>();
-  for (const file of listed)
-    for (let index = file.indexOf("/"); index >= 0; index = file.indexOf("/", index + 1))
-      folders.add(file.slice(0, index + 1));
-  const quoted = (name: string) => (/\s/.test(name) ? `"${name}"` : name);
-  return { typed, choices: [...folders, ...listed].map((name) => ({ name: quoted(name) })) };
+  for (const listedFile of listedFiles)
+    for (
+      let slashIndex = listedFile.indexOf("/");
+      slashIndex >= 0;
+      slashIndex = listedFile.indexOf("/", slashIndex + 1)
+    )
+      folders.add(listedFile.slice(0, slashIndex + 1));
+  const quoteName = (pathName: string) => (/\s/.test(pathName) ? `"${pathName}"` : pathName);
+  return {
+    typed,
+    choices: [...folders, ...listedFiles].map((pathName) => ({ name: quoteName(pathName) })),
+  };
 }
 
 async function symbols(typed: string, ctx: Ctx): Promise<Choice[]> {
@@ -169,41 +185,45 @@ async function symbols(typed: string, ctx: Ctx): Promise<Choice[]> {
     line: number;
   }[];
   const descriptions = new Map(
-    matches.map((symbol) => [symbol.name, `${symbol.kind}  ${symbol.path}:${symbol.line}`]),
+    matches.map((foundSymbol) => [
+      foundSymbol.name,
+      `${foundSymbol.kind}  ${foundSymbol.path}:${foundSymbol.line}`,
+    ]),
   );
   return [...descriptions].map(([name, description]) => ({ name, description }));
 }
 
 /** Choices that begin with what was typed; similar ones only if there are none. */
-async function best(typed: string, choices: Choice[]): Promise<Choice[]> {
-  const small = typed.toLowerCase();
-  const begins = choices.filter(({ name }) =>
-    name.toLowerCase().replace(/^"/, "").startsWith(small),
+async function findBest(typedText: string, choices: Choice[]): Promise<Choice[]> {
+  const lowerTyped = typedText.toLowerCase();
+  const prefixMatches = choices.filter(({ name }) =>
+    name.toLowerCase().replace(/^"/, "").startsWith(lowerTyped),
   );
-  if (begins.length || !typed) return begins.slice(0, MAX_CHOICES);
+  if (prefixMatches.length || !typedText) return prefixMatches.slice(0, MAX_CHOICES);
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(choices, { keys: ["name"], threshold: 0.4, ignoreLocation: true });
-  return fuse.search(typed.replace(/^\//, ""), { limit: MAX_CHOICES }).map(({ item }) => item);
+  return fuse.search(typedText.replace(/^\//, ""), { limit: MAX_CHOICES }).map(({ item }) => item);
 }
 
-function commonStart(names: string[]): string {
-  let common = names[0]!;
-  for (const name of names) while (!name.startsWith(common)) common = common.slice(0, -1);
-  return common;
+function commonStart(choiceNames: string[]): string {
+  let sharedStart = choiceNames[0]!;
+  for (const choiceName of choiceNames)
+    while (!choiceName.startsWith(sharedStart)) sharedStart = sharedStart.slice(0, -1);
+  return sharedStart;
 }
 
-/** The rows of the menu from `first` on, as many as it shows. */
-function menu(choices: Choice[], first: number): string {
-  const shown = choices.slice(first, first + MENU_ROWS);
-  const columns = Math.min(32, Math.max(...shown.map(({ name }) => width(name))));
-  const rows = shown.map(({ name, description = "" }) =>
+/** The rows of the menu from `firstShown` on, as many as it shows. */
+function drawMenu(choices: Choice[], firstShown: number): string {
+  const shownChoices = choices.slice(firstShown, firstShown + MENU_ROWS);
+  const columns = Math.min(32, Math.max(...shownChoices.map(({ name }) => width(name))));
+  const menuRows = shownChoices.map(({ name, description = "" }) =>
     `  ${name}${" ".repeat(Math.max(0, columns - width(name)))}  ${description}`
       .trimEnd()
       .replaceAll("\n", "␊"),
   );
-  const remainingCount = choices.length - shown.length;
+  const remainingCount = choices.length - shownChoices.length;
   return [
-    ...rows,
+    ...menuRows,
     ...(remainingCount > 0 ? [`  … ${remainingCount} more; Tab goes through them`] : []),
   ].join("\n");
 }

@@ -5,8 +5,8 @@ import path from "node:path";
 import type { Choice, Ctx, Setting, Zz } from "zz";
 import { clip, jsonOrText, terminalColumns, width, wrap } from "zz/text";
 
-const FILE = "zz.config.json";
-const SCHEMA = "./zz.config.schema.json"; // the kernel writes it next to settings that name it
+const SETTINGS_FILE = "zz.config.json";
+const SCHEMA_FILE = "./zz.config.schema.json"; // the kernel writes it next to settings that name it
 
 export default (zz: Zz) => {
   zz.flag({
@@ -32,23 +32,29 @@ export default (zz: Zz) => {
     group: "settings",
     complete,
     async run(argument, ctx) {
-      const [, name = "", value = ""] = /^(\S*)\s*(.*)$/s.exec(argument) ?? [];
-      if (!name) return ctx.note(table(ctx.settings.list(), terminalColumns(ctx.io) - 1));
-      if (name === "schema" && !value) return schema(ctx);
-      if (name === "unset") return set(ctx, value.trim(), undefined);
-      if (value === "--reset") return set(ctx, name, undefined);
-      if (value) return set(ctx, name, parseValue(value, find(ctx, name)));
-      ctx.note(describeSetting(ctx, name));
+      const [, settingName = "", typedValue = ""] = /^(\S*)\s*(.*)$/s.exec(argument) ?? [];
+      if (!settingName)
+        return ctx.note(formatTable(ctx.settings.list(), terminalColumns(ctx.io) - 1));
+      if (settingName === "schema" && !typedValue) return schema(ctx);
+      if (settingName === "unset") return changeSetting(ctx, typedValue.trim(), undefined);
+      if (typedValue === "--reset") return changeSetting(ctx, settingName, undefined);
+      if (typedValue)
+        return changeSetting(
+          ctx,
+          settingName,
+          parseValue(typedValue, findSetting(ctx, settingName)),
+        );
+      ctx.note(describeSetting(ctx, settingName));
     },
   });
 };
 
-const isChanged = ({ value, default: before }: Setting): boolean =>
-  value !== undefined && JSON.stringify(value) !== (JSON.stringify(before) ?? "{}");
-const oneOf = (values: unknown[]): string =>
-  values.map((value) => JSON.stringify(value)).join(", ");
-const find = ({ settings }: Ctx, name: string) =>
-  settings.list().find((setting) => setting.name === name);
+const isChanged = ({ value, default: defaultValue }: Setting): boolean =>
+  value !== undefined && JSON.stringify(value) !== (JSON.stringify(defaultValue) ?? "{}");
+const listValues = (allowedValues: unknown[]): string =>
+  allowedValues.map((allowedValue) => JSON.stringify(allowedValue)).join(", ");
+const findSetting = ({ settings }: Ctx, settingName: string) =>
+  settings.list().find((setting) => setting.name === settingName);
 
 /** A secret value is an object whose JSON does not contain it. */
 export const shown = (value: unknown): string =>
@@ -59,89 +65,107 @@ const inForce = ({ value, default: otherwise }: Setting): string =>
   value === undefined && otherwise !== undefined ? `not set (${shown(otherwise)})` : shown(value);
 
 /** Each setting with its value, who set it, and under it the whole sentence of what it is. */
-function table(settings: Setting[], room: number): string {
-  const names = new Set(settings.map(({ name }) => name));
+function formatTable(settings: Setting[], tableWidth: number): string {
+  const settingNames = new Set(settings.map(({ name }) => name));
   // its section has a row
-  const isPart = ({ name }: Setting) => name.includes(".") && names.has(name.split(".")[0]!);
-  const rows = settings
-    .filter((setting) => !isPart(setting))
+  const isSectionPart = ({ name }: Setting) =>
+    name.includes(".") && settingNames.has(name.split(".")[0]!);
+  const settingRows = settings
+    .filter((setting) => !isSectionPart(setting))
     .flatMap((setting) => {
       const { name, about = "" } = setting;
-      const head = `${name} = ${inForce(setting)}`;
-      const end = ` (${whoSet(setting)})`;
-      const first = `${clip(head, Math.max(room - end.length, width(name) + 6))}${end}`;
-      return [first, ...wrap(sentence(about), Math.max(room - 4, 10)).map((line) => `    ${line}`)];
+      const assignment = `${name} = ${inForce(setting)}`;
+      const originNote = ` (${describeOrigin(setting)})`;
+      const firstRow = `${clip(assignment, Math.max(tableWidth - originNote.length, width(name) + 6))}${originNote}`;
+      return [
+        firstRow,
+        ...wrap(sentence(about), Math.max(tableWidth - 4, 10)).map(
+          (aboutLine) => `    ${aboutLine}`,
+        ),
+      ];
     });
-  const legend = "/config NAME shows one, /config NAME VALUE sets it, /config WORD finds some.";
-  return [...rows, ...wrap(legend, room)].join("\n");
+  const legendText = "/config NAME shows one, /config NAME VALUE sets it, /config WORD finds some.";
+  return [...settingRows, ...wrap(legendText, tableWidth)].join("\n");
 }
 
-const sentence = (about: string): string =>
-  about && `${about.charAt(0).toUpperCase()}${about.slice(1)}${/[.?!]$/.test(about) ? "" : "."}`;
-const whoSet = ({ from, ...setting }: Setting): string => {
-  if (from) return `set in ${from.map((whose) => FROM[whose]).join(" and ")}`;
+const sentence = (aboutText: string): string =>
+  aboutText &&
+  `${aboutText.charAt(0).toUpperCase()}${aboutText.slice(1)}${/[.?!]$/.test(aboutText) ? "" : "."}`;
+const describeOrigin = ({ from, ...setting }: Setting): string => {
+  if (from)
+    return `set in ${from.map((settingSource) => SOURCE_WORDS[settingSource]).join(" and ")}`;
   return isChanged(setting) ? "set by a flag or the environment" : "by default";
 };
 
 /** One setting, or a part of one: providers.openai.url. */
-function describeSetting(ctx: Ctx, name: string): string {
-  const setting = find(ctx, name);
+function describeSetting(ctx: Ctx, settingName: string): string {
+  const setting = findSetting(ctx, settingName);
   if (setting) {
     const { about, owner, values, from } = setting;
-    const among = values ? `\none of: ${oneOf(values)}` : "";
-    const before = setting.default === undefined ? "" : `\ndefault: ${shown(setting.default)}`;
-    const by = from ? `; set in ${from.map((whose) => FROM[whose]).join(" and ")}` : "";
-    return `${name} = ${inForce(setting)}${about ? `\n${about}` : ""}${among}${before}\n${owner === "zz" ? "a setting of zz itself" : `plugin: ${owner}`}${by}`;
+    const allowedWords = values ? `\none of: ${listValues(values)}` : "";
+    const defaultWords =
+      setting.default === undefined ? "" : `\ndefault: ${shown(setting.default)}`;
+    const originWords = from
+      ? `; set in ${from.map((settingSource) => SOURCE_WORDS[settingSource]).join(" and ")}`
+      : "";
+    return `${settingName} = ${inForce(setting)}${about ? `\n${about}` : ""}${allowedWords}${defaultWords}\n${owner === "zz" ? "a setting of zz itself" : `plugin: ${owner}`}${originWords}`;
   }
-  const inner = within(ctx, name);
-  if (inner !== undefined) return `${name} = ${shown(inner)}`;
-  const names = ctx.settings.list().map((setting) => setting.name);
-  const near = names.filter((candidate) => candidate.includes(name) || name.includes(candidate));
-  const words = name.toLowerCase();
-  const about = ctx.settings
+  const inner = findWithin(ctx, settingName);
+  if (inner !== undefined) return `${settingName} = ${shown(inner)}`;
+  const settingNames = ctx.settings.list().map((setting) => setting.name);
+  const nearNames = settingNames.filter(
+    (candidate) => candidate.includes(settingName) || settingName.includes(candidate),
+  );
+  const searchWords = settingName.toLowerCase();
+  const matchingSettings = ctx.settings
     .list()
-    .filter((setting) => `${setting.name} ${setting.about}`.toLowerCase().includes(words));
-  if (about.length) return table(about, terminalColumns(ctx.io) - 1);
+    .filter((setting) => `${setting.name} ${setting.about}`.toLowerCase().includes(searchWords));
+  if (matchingSettings.length) return formatTable(matchingSettings, terminalColumns(ctx.io) - 1);
   throw new Error(
-    `Cannot show '${name}': no such setting. ${near.length ? `There are: ${near.join(", ")}.` : "/config lists them."}`,
+    `Cannot show '${settingName}': no such setting. ${nearNames.length ? `There are: ${nearNames.join(", ")}.` : "/config lists them."}`,
   );
 }
 
-function within(ctx: Ctx, name: string): unknown {
-  const [section = "", ...keys] = name.split(".");
-  return keys.length
-    ? keys.reduce((value: any, key) => value?.[key], find(ctx, section)?.value)
+function findWithin(ctx: Ctx, settingPath: string): unknown {
+  const [section = "", ...innerKeys] = settingPath.split(".");
+  return innerKeys.length
+    ? innerKeys.reduce(
+        (outerValue: any, innerKey) => outerValue?.[innerKey],
+        findSetting(ctx, section)?.value,
+      )
     : undefined;
 }
 
-const FROM = {
+const SOURCE_WORDS = {
   team: "your team's, in the store",
   home: "your own settings",
-  project: `the project's .zz/${FILE}`,
+  project: `the project's .zz/${SETTINGS_FILE}`,
 };
 
 /** Parsed as JSON if possible, unless the setting is a text. */
-function parseValue(text: string, setting: Setting | undefined): unknown {
-  const isText =
+function parseValue(typedText: string, setting: Setting | undefined): unknown {
+  const isTextSetting =
     typeof (setting?.default ?? setting?.value) === "string" || setting?.name === "model";
-  return isText && !text.startsWith('"') ? text : jsonOrText(text);
+  return isTextSetting && !typedText.startsWith('"') ? typedText : jsonOrText(typedText);
 }
 
-async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
-  if (!name) throw new Error("Cannot reset nothing: give a name, /config NAME --reset.");
-  const before = find(ctx, name);
-  const file = path.join(ctx.about.home, FILE);
-  const isFirst = !fs.existsSync(file);
-  await ctx.settings.set(name, value);
-  if (isFirst && fs.existsSync(file)) await ctx.settings.set("$schema", SCHEMA);
-  const current = find(ctx, name)?.value ?? within(ctx, name);
-  if (before?.from?.includes("project"))
+async function changeSetting(ctx: Ctx, settingName: string, newValue: unknown): Promise<void> {
+  if (!settingName) throw new Error("Cannot reset nothing: give a name, /config NAME --reset.");
+  const previousSetting = findSetting(ctx, settingName);
+  const settingsFile = path.join(ctx.about.home, SETTINGS_FILE);
+  const isFirst = !fs.existsSync(settingsFile);
+  await ctx.settings.set(settingName, newValue);
+  if (isFirst && fs.existsSync(settingsFile)) await ctx.settings.set("$schema", SCHEMA_FILE);
+  const current = findSetting(ctx, settingName)?.value ?? findWithin(ctx, settingName);
+  if (previousSetting?.from?.includes("project"))
     return ctx.note(
-      `Saved in your own settings: ${name} is ${shown(isSecret(current) ? current : value)}.`,
+      `Saved in your own settings: ${settingName} is ${shown(isSecret(current) ? current : newValue)}.`,
     ); // the new one may be a secret too
-  const was =
-    before && shown(before.value) !== shown(current) ? ` (was ${shown(before.value)})` : "";
-  ctx.note(`${name} is ${shown(current)} now${was}.`);
+  const previousWords =
+    previousSetting && shown(previousSetting.value) !== shown(current)
+      ? ` (was ${shown(previousSetting.value)})`
+      : "";
+  ctx.note(`${settingName} is ${shown(current)} now${previousWords}.`);
 }
 
 /** A secret value's JSON is not its value. */
@@ -149,32 +173,32 @@ const isSecret = (value: unknown): boolean =>
   Object(value) === value && typeof Object(value).toJSON === "function";
 
 async function schema(ctx: Ctx): Promise<void> {
-  await ctx.settings.set("$schema", SCHEMA);
+  await ctx.settings.set("$schema", SCHEMA_FILE);
   ctx.note(
-    `Wrote ${path.basename(SCHEMA)} beside your settings, which name it: editors complete settings from it.`,
+    `Wrote ${path.basename(SCHEMA_FILE)} beside your settings, which name it: editors complete settings from it.`,
   );
 }
 
-function complete(typed: string, ctx: Ctx): Choice[] {
-  const [, name = "", typedValue] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+function complete(typedText: string, ctx: Ctx): Choice[] {
+  const [, settingName = "", typedValue] = /^(\S*)(?:\s+(.*))?$/s.exec(typedText) ?? [];
   if (typedValue === undefined)
     return ctx.settings
       .list()
-      .filter((setting) => setting.name.toLowerCase().includes(name.toLowerCase()))
+      .filter((setting) => setting.name.toLowerCase().includes(settingName.toLowerCase()))
       .map((setting) => ({
         name: setting.name,
         description: setting.about ?? shown(setting.value),
       }));
-  const setting = find(ctx, name);
-  const values = setting ? valuesFor(setting) : [];
-  return values
-    .filter((value) => value.startsWith(typedValue))
-    .map((value) => ({ name: `${name} ${value}` }));
+  const setting = findSetting(ctx, settingName);
+  const possibleValues = setting ? valuesFor(setting) : [];
+  return possibleValues
+    .filter((possibleValue) => possibleValue.startsWith(typedValue))
+    .map((possibleValue) => ({ name: `${settingName} ${possibleValue}` }));
 }
 
 function valuesFor(setting: Setting): string[] {
-  const { value, default: before } = setting;
-  const isSwitch = typeof (before ?? value) === "boolean";
-  const values = (setting.values ?? (isSwitch ? [true, false] : [])).map(String);
-  return isChanged(setting) ? [...values, "--reset"] : values;
+  const { value, default: defaultValue } = setting;
+  const isSwitch = typeof (defaultValue ?? value) === "boolean";
+  const possibleValues = (setting.values ?? (isSwitch ? [true, false] : [])).map(String);
+  return isChanged(setting) ? [...possibleValues, "--reset"] : possibleValues;
 }

@@ -8,19 +8,19 @@ export default (zz: Zz) => {
     name: "clear",
     description: "forget this conversation and start over; /undo still works",
     group,
-    run: clear,
+    run: clearChat,
   });
   zz.command({
     name: "new",
     description: "start a new conversation; this one stays saved",
     group,
-    run: begin,
+    run: beginChat,
   });
   zz.command({
     name: "fork",
     description: "go on in a copy of this conversation",
     group,
-    run: fork,
+    run: forkChat,
   });
   zz.command({
     name: "back",
@@ -36,28 +36,31 @@ export default (zz: Zz) => {
       chat
         .tree()
         .entries.filter(isUserEntry)
-        .map(({ id, message }) => ({ name: `#${id}`, description: clip(shown(message.text), 60) }))
+        .map(({ id, message }) => ({
+          name: `#${id}`,
+          description: clip(beginningOf(message.text), 60),
+        }))
         .filter(({ name }) => name.startsWith(typed))
         .reverse(),
-    run: back,
+    run: goBack,
   });
   zz.command({
     name: "retry",
     description: "take back your last message and send it again",
     group,
-    run: retry,
+    run: retryMessage,
   });
   zz.command({
     name: "continue",
     description: "go on with an answer that was stopped or cut off",
     group,
-    run: goOn,
+    run: continueAnswer,
   });
   zz.command({
     name: "tree",
     description: "list everything you said, including what was taken back",
     group,
-    run: tree,
+    run: showTree,
   });
 };
 
@@ -67,86 +70,91 @@ const isUserEntry = (sessionEntry: Entry): sessionEntry is UserEntry =>
   sessionEntry.message?.role === "user" &&
   !sessionEntry.message.aside;
 
-const quoted = ({ message: { text } }: UserEntry): string => `“${clip(shown(text), 40)}”`;
+const quoteMessage = ({ message: { text } }: UserEntry): string =>
+  `“${clip(beginningOf(text), 40)}”`;
 /** As much of a message as one line can show: measuring all of a long one takes time. */
-const shown = (text: string): string => oneLine(wordsOf(text).slice(0, 2_000));
+const beginningOf = (messageText: string): string => oneLine(wordsOf(messageText).slice(0, 2_000));
 
-function clear(_: string, { chat, note }: Ctx): void {
-  const had = chat.messages.length;
-  if (had) chat.back(null, true); // pinned files stay
+function clearChat(_: string, { chat, note }: Ctx): void {
+  const messageCount = chat.messages.length;
+  if (messageCount) chat.back(null, true); // pinned files stay
   note(
-    had
+    messageCount
       ? "The conversation starts over. What was said is kept (/tree shows it), and /undo still works."
       : "There is nothing to clear.",
   );
 }
 
-function begin(_: string, { chat, sessions, note }: Ctx): void {
+function beginChat(_: string, { chat, sessions, note }: Ctx): void {
   const { id } = chat;
   sessions.open();
   note(`A new conversation.${id ? ` The other is kept: /sessions load ${id}` : ""}`);
 }
 
-function fork(_: string, { chat, sessions, note }: Ctx): void {
+function forkChat(_: string, { chat, sessions, note }: Ctx): void {
   const { id } = chat;
   if (!chat.messages.length)
     throw new Error("Cannot copy this conversation: nothing was said in it yet.");
   if (!id)
     throw new Error("Cannot copy this conversation: it is not saved. Start without --no-session.");
   sessions.open(id, true);
-  const copy = chat.id
+  const copyWords = chat.id
     ? `You are in a copy now: ${chat.id}.`
     : "You are in a copy now, which cannot be saved.";
-  note(`${copy} To undo what the original changed in files, go back to it: /sessions load ${id}`);
+  note(
+    `${copyWords} To undo what the original changed in files, go back to it: /sessions load ${id}`,
+  );
 }
 
-function back(argument: string, { chat, files, note }: Ctx): void {
+function goBack(argument: string, { chat, files, note }: Ctx): void {
   const { entries, branch } = chat.tree();
-  const [, sign, digits] = /^(#?)(\d+)$/.exec(argument || "1") ?? [];
-  if (!digits)
+  const [, numberSign, typedDigits] = /^(#?)(\d+)$/.exec(argument || "1") ?? [];
+  if (!typedDigits)
     throw new Error(
       `Cannot go back '${argument}': give how many messages, or #ID as /tree shows it.`,
     );
-  if (sign) {
-    jump(Number(digits));
+  if (numberSign) {
+    jumpToEntry(Number(typedDigits));
     return;
   }
   const userEntries = branch.filter(isUserEntry);
-  const first = userEntries.at(-Number(digits));
+  const firstTakenBack = userEntries.at(-Number(typedDigits));
   if (!userEntries.length)
     throw new Error("Cannot go back: nothing was said yet. /tree shows what was taken back.");
-  if (Number(digits) < 1 || Number(digits) > userEntries.length)
+  if (Number(typedDigits) < 1 || Number(typedDigits) > userEntries.length)
     throw new Error(
-      `Cannot go back ${digits}: ${plural(userEntries.length, "message")} of yours can be taken back.`,
+      `Cannot go back ${typedDigits}: ${plural(userEntries.length, "message")} of yours can be taken back.`,
     );
-  chat.back(first!.parent);
+  chat.back(firstTakenBack!.parent);
   const takenBack =
-    Number(digits) > 1
-      ? `${plural(Number(digits), "message")}, from ${quoted(first!)} on`
-      : quoted(first!);
+    Number(typedDigits) > 1
+      ? `${plural(Number(typedDigits), "message")}, from ${quoteMessage(firstTakenBack!)} on`
+      : quoteMessage(firstTakenBack!);
   note(
-    `Took back ${takenBack}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, first!, files)}`,
+    `Took back ${takenBack}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, firstTakenBack!, files)}`,
   );
 
-  function jump(id: number): void {
-    const target = entries.find((sessionEntry) => sessionEntry.id === id);
-    if (!target)
+  function jumpToEntry(id: number): void {
+    const targetEntry = entries.find((sessionEntry) => sessionEntry.id === id);
+    if (!targetEntry)
       throw new Error(`Cannot go to #${id}: there is no entry with that number. /tree lists them.`);
-    chat.back(endOfTurn(entries, target).id);
+    chat.back(endOfTurn(entries, targetEntry).id);
     note(
-      isUserEntry(target)
-        ? `Back at #${id}, ${quoted(target)}, after its answer.`
+      isUserEntry(targetEntry)
+        ? `Back at #${id}, ${quoteMessage(targetEntry)}, after its answer.`
         : `Back at #${id}.`,
     );
   }
 }
 
 /** Says how many changes to files stay, since taking back messages does not undo them. */
-function stillChanged(branch: readonly Entry[], from: Entry, files: Ctx["files"]): string {
-  const changeIds = new Set(branch.slice(branch.indexOf(from)).map(({ change }) => change));
-  const count = files.changes().filter(({ id, undone }) => !undone && changeIds.has(id)).length;
-  return count
-    ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.`
+function stillChanged(branch: readonly Entry[], firstEntry: Entry, files: Ctx["files"]): string {
+  const changeIds = new Set(branch.slice(branch.indexOf(firstEntry)).map(({ change }) => change));
+  const changeCount = files
+    .changes()
+    .filter(({ id, undone }) => !undone && changeIds.has(id)).length;
+  return changeCount
+    ? ` ${plural(changeCount, "change")} to files stay${changeCount === 1 ? "s" : ""}: /undo takes back the last.`
     : "";
 }
 
@@ -154,72 +162,72 @@ function stillChanged(branch: readonly Entry[], from: Entry, files: Ctx["files"]
  * Where going back to the person's message leads: to the end of its turn, with the asides in the
  * middle of it.
  */
-function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
-  if (!isUserEntry(from)) return from;
-  let end: Entry = from;
-  let last: Entry = from;
+function endOfTurn(entries: readonly Entry[], userEntry: Entry): Entry {
+  if (!isUserEntry(userEntry)) return userEntry;
+  let turnEnd: Entry = userEntry;
+  let lastEntry: Entry = userEntry;
   for (const sessionEntry of entries) {
     if (
-      sessionEntry.parent !== last.id ||
+      sessionEntry.parent !== lastEntry.id ||
       sessionEntry.type === "back" ||
-      sessionEntry.id <= last.id ||
+      sessionEntry.id <= lastEntry.id ||
       isUserEntry(sessionEntry)
     )
       continue;
-    const goesOn = last === end || sessionEntry.message?.role === "assistant";
-    last = sessionEntry;
-    if (goesOn && !isAside(sessionEntry)) end = sessionEntry;
+    const continuesTurn = lastEntry === turnEnd || sessionEntry.message?.role === "assistant";
+    lastEntry = sessionEntry;
+    if (continuesTurn && !isAside(sessionEntry)) turnEnd = sessionEntry;
   }
-  return end;
+  return turnEnd;
 }
 const isAside = ({ message }: Entry): boolean => message?.role === "user" && message.aside === true;
 
-function retry(_: string, { chat, files, note }: Ctx): void {
+function retryMessage(_: string, { chat, files, note }: Ctx): void {
   const { branch } = chat.tree();
-  const last = branch.findLast(isUserEntry);
-  if (!last) throw new Error("Cannot try again: nothing was said yet.");
-  const { text, images = [] } = last.message;
-  chat.back(last.parent);
+  const lastMessage = branch.findLast(isUserEntry);
+  if (!lastMessage) throw new Error("Cannot try again: nothing was said yet.");
+  const { text, images = [] } = lastMessage.message;
+  chat.back(lastMessage.parent);
   images.forEach(chat.attach);
   chat.send(text);
-  note(`Again: ${quoted(last)}.${stillChanged(branch, last, files)}`);
+  note(`Again: ${quoteMessage(lastMessage)}.${stillChanged(branch, lastMessage, files)}`);
 }
 
 const REST_OF_ANSWER =
   "Your last answer was cut off. Continue exactly where it stopped; repeat nothing.";
 const REST_OF_WORK = "You were interrupted. Go on with what you were doing.";
-function goOn(_: string, { chat }: Ctx): void {
-  const last = chat.messages.at(-1);
-  if (!last) throw new Error("Cannot continue: nothing was said yet.");
-  const isAnswer = last.role === "assistant";
-  if (isAnswer && !last.cut)
+function continueAnswer(_: string, { chat }: Ctx): void {
+  const lastMessage = chat.messages.at(-1);
+  if (!lastMessage) throw new Error("Cannot continue: nothing was said yet.");
+  const isAnswer = lastMessage.role === "assistant";
+  if (isAnswer && !lastMessage.cut)
     throw new Error("Cannot continue: the last answer is whole. Say what you want next.");
   chat.send(isAnswer ? REST_OF_ANSWER : REST_OF_WORK);
 }
 
-function tree(_: string, { chat, io, note, settings }: Ctx): void {
+function showTree(_: string, { chat, io, note, settings }: Ctx): void {
   const { entries, branch } = chat.tree();
-  const marks = wantsWords(io, { settings }) ? WORDS : SIGNS;
-  const lines = drawTree(entries, branch, terminalColumns(io), marks);
+  const marks = wantsWords(io, { settings }) ? WORD_MARKS : SIGN_MARKS;
+  const treeLines = drawTree(entries, branch, terminalColumns(io), marks);
   const branchNote = branch.some(isUserEntry) ? `${marks.here} this branch` : "No branch is in use";
   note(
-    lines.length
-      ? [...lines, `${branchNote}; /back #ID goes there.`].join("\n")
+    treeLines.length
+      ? [...treeLines, `${branchNote}; /back #ID goes there.`].join("\n")
       : "Nothing was said yet.",
   );
 }
 
 /** What the model said in an entry. Older versions of zz kept an unfinished answer as a draft. */
 function answerIn({ type, message, text }: Entry): string {
-  if (type === "draft" && text) return `(unfinished) ${shown(String(text))}`;
+  if (type === "draft" && text) return `(unfinished) ${beginningOf(String(text))}`;
   if (message?.role !== "assistant" || !message.text) return "";
-  return `${message.cut ? "(unfinished) " : ""}${shown(message.text)}`;
+  return `${message.cut ? "(unfinished) " : ""}${beginningOf(message.text)}`;
 }
 
 const MAX_INDENTS = 6;
 
-const SIGNS = { here: "●", elsewhere: "○", to: " → " };
-const WORDS: typeof SIGNS = { here: "here:", elsewhere: "other:", to: ": " };
+const SIGN_MARKS = { here: "●", elsewhere: "○", to: " → " };
+const WORD_MARKS: typeof SIGN_MARKS = { here: "here:", elsewhere: "other:", to: ": " };
 
 /**
  * One line for each of the person's messages, and one for the asides after it. A message without
@@ -230,22 +238,22 @@ export function drawTree(
   entries: readonly Entry[],
   branch: readonly Entry[],
   columns: number,
-  marks = SIGNS,
+  marks = SIGN_MARKS,
 ): string[] {
   const inForce = new Set(branch.map(({ id }) => id));
   // by entry, the person's message that it belongs to; 0: none
-  const owners = new Map<number, number>();
+  const ownerIds = new Map<number, number>();
   const next = new Map<number, UserEntry[]>();
   const answers = new Map<number, string>();
   const asides = new Map<number, string[]>();
   let before = 0;
   for (const sessionEntry of entries) {
-    const above = sessionEntry.parent === null ? 0 : (owners.get(sessionEntry.parent) ?? before);
+    const above = sessionEntry.parent === null ? 0 : (ownerIds.get(sessionEntry.parent) ?? before);
     before = isUserEntry(sessionEntry) ? sessionEntry.id : above;
-    owners.set(sessionEntry.id, before);
+    ownerIds.set(sessionEntry.id, before);
     if (isUserEntry(sessionEntry)) next.set(above, [...(next.get(above) ?? []), sessionEntry]);
     else if (isAside(sessionEntry))
-      asides.set(above, [...(asides.get(above) ?? []), shown(sessionEntry.message!.text)]);
+      asides.set(above, [...(asides.get(above) ?? []), beginningOf(sessionEntry.message!.text)]);
     else answers.set(above, answerIn(sessionEntry) || (answers.get(above) ?? ""));
   }
   const lines: string[] = [];
@@ -277,7 +285,7 @@ export function drawTree(
     const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}${inForce.has(id) ? marks.here : marks.elsewhere} #${id} `;
     const answer = answers.get(id) ?? "";
     const room = Math.max(8, columns - 1 - head.length);
-    const text = shown(message.text) || "(an image)";
+    const text = beginningOf(message.text) || "(an image)";
     const questionRoom = answer ? Math.max(Math.floor(room * 0.6), room - 3 - width(answer)) : room;
     const question = clip(text, questionRoom);
     const answerRoom = room - width(question) - 3;

@@ -8,7 +8,7 @@ import { sumUsage } from "zz/text";
  * the others.
  */
 type Prices = Record<string, Usage>;
-const price = { type: "number", minimum: 0 };
+const priceSchema = { type: "number", minimum: 0 };
 export const settings = {
   name: "prices",
   schema: {
@@ -17,7 +17,12 @@ export const settings = {
       "prices of models in dollars per million tokens: { model: { input, output, cached, written } }",
     additionalProperties: {
       type: "object",
-      properties: { input: price, output: price, cached: price, written: price },
+      properties: {
+        input: priceSchema,
+        output: priceSchema,
+        cached: priceSchema,
+        written: priceSchema,
+      },
       required: ["input", "output"],
       additionalProperties: false,
     },
@@ -29,7 +34,7 @@ export default (zz: Zz<Prices>) => {
   // budgets allowed, by conversation; /back keeps them
   const granted = new Map<string | null, number>();
   const fromProviders: Prices = {};
-  const asked = new Set<string>(); // models whose prices were looked for
+  const askedModels = new Set<string>(); // models whose prices were looked for
   const unpriced = new Set<string>(); // models for which the person was told that no price is known
 
   zz.command({
@@ -40,7 +45,7 @@ export default (zz: Zz<Prices>) => {
       const { chat, note } = ctx;
       const prices = await pricesFor(ctx);
       if (Object.keys(prices).length)
-        return note(costs(chat.tree().entries, prices).join("\n") || "Nothing was asked yet.");
+        return note(listCosts(chat.tree().entries, prices).join("\n") || "Nothing was asked yet.");
       note(
         `No price is known. Give it per million tokens, such as\n/config prices {"${chat.model}": ${EXAMPLE}}`,
       );
@@ -48,9 +53,9 @@ export default (zz: Zz<Prices>) => {
   });
 
   const budgetIn = budgetReader(zz);
-  zz.wrap("request", async (request, next, ctx) => {
+  zz.wrap("request", async (request, nextRequest, ctx) => {
     const budget = budgetIn(ctx);
-    if (typeof budget !== "number" || budget <= 0) return next(request);
+    if (typeof budget !== "number" || budget <= 0) return nextRequest(request);
     const prices = await pricesFor(ctx, request.model);
     if (!prices[request.model] && !unpriced.has(request.model)) {
       unpriced.add(request.model);
@@ -58,38 +63,38 @@ export default (zz: Zz<Prices>) => {
         `No price of ${request.model} is known, so the budget does not count it. /config prices sets one.`,
       );
     }
-    const cost = sumOf(ctx.chat.tree().entries, prices);
+    const costSoFar = sumOf(ctx.chat.tree().entries, prices);
     const shares = granted.get(ctx.chat.id) ?? 1;
-    if (cost < shares * budget) return next(request);
-    await askToGoOn(cost, budget, ctx);
-    granted.set(ctx.chat.id, Math.floor(cost / budget) + 1);
-    return next(request);
+    if (costSoFar < shares * budget) return nextRequest(request);
+    await askToGoOn(costSoFar, budget, ctx);
+    granted.set(ctx.chat.id, Math.floor(costSoFar / budget) + 1);
+    return nextRequest(request);
   });
 
   /**
    * Prices in the settings win over those of a provider, which is asked once for each model without
    * a price.
    */
-  async function pricesFor({ about, chat }: Ctx, next = chat.model): Promise<Prices> {
-    const open = [next, ...spentOn(chat.tree().entries).keys()].filter(
-      (model) => !zz.config[model] && !asked.has(model),
+  async function pricesFor({ about, chat }: Ctx, nextModel = chat.model): Promise<Prices> {
+    const unknownModels = [nextModel, ...spentOn(chat.tree().entries).keys()].filter(
+      (modelName) => !zz.config[modelName] && !askedModels.has(modelName),
     );
-    for (const model of open) asked.add(model);
-    const late = new Promise<undefined>((done) =>
-      zz.io.clock.timer(MAX_LIST_MS, () => done(undefined), { background: true }),
+    for (const modelName of unknownModels) askedModels.add(modelName);
+    const listTimeout = new Promise<undefined>((resolveLate) =>
+      zz.io.clock.timer(MAX_LIST_MS, () => resolveLate(undefined), { background: true }),
     );
-    const listed = open.length
-      ? await Promise.race([about.models(true).catch(() => undefined), late])
+    const listedModels = unknownModels.length
+      ? await Promise.race([about.models(true).catch(() => undefined), listTimeout])
       : undefined;
-    for (const { id, price } of listed?.models ?? []) if (price) fromProviders[id] = price;
+    for (const { id, price } of listedModels?.models ?? []) if (price) fromProviders[id] = price;
     return { ...fromProviders, ...zz.config };
   }
 };
 /** Looked up again after a change: the list of settings is long, and a run asks a thousand times. */
 function budgetReader(zz: Zz<Prices>): (ctx: Ctx) => unknown {
   let [budget, isKnown]: [unknown, boolean] = [undefined, false];
-  for (const event of ["configured", "reloaded"] as const)
-    zz.on(event, () => void (isKnown = false));
+  for (const eventName of ["configured", "reloaded"] as const)
+    zz.on(eventName, () => void (isKnown = false));
   return ({ settings }) => {
     if (!isKnown) budget = settings.list().find(({ name }) => name === "budget")?.value;
     isKnown = true;
@@ -98,16 +103,16 @@ function budgetReader(zz: Zz<Prices>): (ctx: Ctx) => unknown {
 }
 
 /** Throws unless the person says that the conversation may cost as much again. */
-async function askToGoOn(cost: number, budget: number, ctx: Ctx): Promise<void> {
-  const sum = `This conversation cost about $${cost.toFixed(2)}`;
+async function askToGoOn(costSoFar: number, budget: number, ctx: Ctx): Promise<void> {
+  const costSentence = `This conversation cost about $${costSoFar.toFixed(2)}`;
   const budgetText = `$${budget.toFixed(2)}`;
   if (!ctx.ask)
     throw new Error(
-      `${sum}, and ${budgetText} is its budget. Raise "budget" in the settings to go on.`,
+      `${costSentence}, and ${budgetText} is its budget. Raise "budget" in the settings to go on.`,
     );
-  if ((await ctx.ask(`${sum}. Go on for ${budgetText} more? [y/N] `, "yn")) !== "y")
+  if ((await ctx.ask(`${costSentence}. Go on for ${budgetText} more? [y/N] `, "yn")) !== "y")
     throw new Error(
-      `${sum}, and you said that this is enough. Send the message again to go on after all.`,
+      `${costSentence}, and you said that this is enough. Send the message again to go on after all.`,
     );
 }
 
@@ -118,55 +123,59 @@ type Spent = { model?: string; usage?: Usage };
 
 /** The usage by model, of all entries, since messages that were taken back were paid for too. */
 function spentOn(entries: readonly Entry[]): Map<string, Usage> {
-  const spent = new Map<string, Usage>();
+  const usageByModel = new Map<string, Usage>();
   for (const sessionEntry of entries) {
     const { model, usage } = (
       sessionEntry.type === "spent" ? sessionEntry : (sessionEntry.message ?? {})
     ) as Spent;
-    if (usage && model) spent.set(model, sumUsage([spent.get(model), usage]));
+    if (usage && model) usageByModel.set(model, sumUsage([usageByModel.get(model), usage]));
   }
-  return spent;
+  return usageByModel;
 }
 
 const sumOf = (entries: readonly Entry[], prices: Readonly<Prices>): number =>
-  [...spentOn(entries)].reduce((sum, [model, usage]) => {
-    const rate = Object.hasOwn(prices, model) ? prices[model] : undefined;
-    return sum + (rate ? costOf(usage, rate) : 0);
+  [...spentOn(entries)].reduce((costSoFar, [modelName, modelUsage]) => {
+    const modelPrice = Object.hasOwn(prices, modelName) ? prices[modelName] : undefined;
+    return costSoFar + (modelPrice ? costOf(modelUsage, modelPrice) : 0);
   }, 0);
 
-function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
-  const spent = spentOn(entries);
-  let sum = 0;
-  const someCached = [...spent.values()].some(({ cached }) => cached);
-  const rows = [...spent].map(([model, usage]) => {
-    const { input, output, cached = 0 } = usage;
-    const rate = Object.hasOwn(prices, model) ? prices[model] : undefined;
-    const cost = rate && costOf(usage, rate);
-    sum += cost ?? 0;
-    const shown = cost === undefined ? "no price" : cost.toFixed(4);
+function listCosts(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
+  const usageByModel = spentOn(entries);
+  let totalDollars = 0;
+  const someCached = [...usageByModel.values()].some(({ cached }) => cached);
+  const tableRows = [...usageByModel].map(([modelName, modelUsage]) => {
+    const { input, output, cached = 0 } = modelUsage;
+    const modelPrice = Object.hasOwn(prices, modelName) ? prices[modelName] : undefined;
+    const modelCost = modelPrice && costOf(modelUsage, modelPrice);
+    totalDollars += modelCost ?? 0;
+    const costText = modelCost === undefined ? "no price" : modelCost.toFixed(4);
     return [
-      model,
+      modelName,
       `${input} in`,
       ...(someCached ? [cached ? `${cached} cached` : ""] : []),
       `${output} out`,
-      shown,
+      costText,
     ];
   });
-  if (rows.length > 1) rows.push(["in all", ...rows[0]!.slice(2).map(() => ""), sum.toFixed(4)]);
-  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
-  return rows.map(([model, ...counts]) =>
-    [model!.padEnd(widths[0]!), ...counts.map((cell, i) => cell.padStart(widths[i + 1]!))].join(
-      "  ",
-    ),
+  if (tableRows.length > 1)
+    tableRows.push(["in all", ...tableRows[0]!.slice(2).map(() => ""), totalDollars.toFixed(4)]);
+  const widths = (tableRows[0] ?? []).map((_, i) =>
+    Math.max(...tableRows.map((tableRow) => tableRow[i]!.length)),
+  );
+  return tableRows.map(([modelCell, ...countCells]) =>
+    [
+      modelCell!.padEnd(widths[0]!),
+      ...countCells.map((countCell, i) => countCell.padStart(widths[i + 1]!)),
+    ].join("  "),
   );
 }
 
 /** The cost of the tokens, at prices per million. */
-function costOf({ input, output, cached = 0, written = 0 }: Usage, rate: Usage): number {
-  const plain = Math.max(input - cached - written, 0);
+function costOf({ input, output, cached = 0, written = 0 }: Usage, modelPrice: Usage): number {
+  const plainInput = Math.max(input - cached - written, 0);
   const inputCost =
-    plain * rate.input +
-    cached * (rate.cached ?? rate.input) +
-    written * (rate.written ?? rate.input);
-  return (inputCost + output * rate.output) / 1e6;
+    plainInput * modelPrice.input +
+    cached * (modelPrice.cached ?? modelPrice.input) +
+    written * (modelPrice.written ?? modelPrice.input);
+  return (inputCost + output * modelPrice.output) / 1e6;
 }

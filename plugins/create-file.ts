@@ -15,7 +15,10 @@ export default (zz: Zz) =>
           `Cannot create '${path}': it is already there. Use edit_file, or write_file to replace all of it.`,
         );
       await files.write(path, content);
-      const lines = content.replace(/\n$/, "").split("\n").length;
-      return { text: `Created ${visible(path)} (${plural(lines, "line")}).`, data: { path } };
+      const contentLines = content.replace(/\n$/, "").split("\n").length;
+      return {
+        text: `Created ${visible(path)} (${plural(contentLines, "line")}).`,
+        data: { path },
+      };
     },
   });

@@ -17,32 +17,35 @@ export default (zz: Zz) =>
     changes: true,
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, start, end, content }, { files, chat }) {
-      const file = await files.read(path);
-      const { text, bytes, hash, seen: seenHash } = file;
-      const cannot = (reason: string) => new Error(`Cannot edit '${path}': ${reason}`);
+      const fileRead = await files.read(path);
+      const { text, bytes, hash, seen: seenHash } = fileRead;
+      const editRefusal = (reason: string) => new Error(`Cannot edit '${path}': ${reason}`);
       if (!isUtf8(bytes) || bytes.subarray(0, 8_192).includes(0))
-        throw cannot("it is not UTF-8 text. Leave it, or convert it first.");
+        throw editRefusal("it is not UTF-8 text. Leave it, or convert it first.");
       if (seenHash === undefined && chat.messages.length)
-        throw cannot("it was not read in this conversation. Read it first.");
+        throw editRefusal("it was not read in this conversation. Read it first.");
       if (seenHash !== undefined && seenHash !== hash)
-        throw cannot(
+        throw editRefusal(
           "it changed since it was read, so its line numbers may be others now. Read it again.",
         );
       const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
-      const lines = linesOf(text.slice(bom.length));
-      const by = movedBy(file.moved, start, end);
-      if (by === undefined) throw cannot(linesNow(file, lines, files, path));
-      const [from, to] = [start + by, end + by];
-      const wrong = outOfRange(start, end, lines.length - by);
-      if (wrong) throw cannot(wrong);
-      const unread = seenHash !== undefined && firstUnread(file.lines, from, to, lines.length);
-      if (unread) throw cannot(`line ${unread} was not read in this conversation. Read it first.`);
-      const changed = bom + withLines(lines, from, to, content);
-      const data = { path, start: from, end: to };
+      const fileLines = linesOf(text.slice(bom.length));
+      const lineShift = movedBy(fileRead.moved, start, end);
+      if (lineShift === undefined) throw editRefusal(linesNow(fileRead, fileLines, files, path));
+      const [firstLine, lastLine] = [start + lineShift, end + lineShift];
+      const rangeError = outOfRange(start, end, fileLines.length - lineShift);
+      if (rangeError) throw editRefusal(rangeError);
+      const unread =
+        seenHash !== undefined &&
+        firstUnread(fileRead.lines, firstLine, lastLine, fileLines.length);
+      if (unread)
+        throw editRefusal(`line ${unread} was not read in this conversation. Read it first.`);
+      const changed = bom + withLines(fileLines, firstLine, lastLine, content);
+      const data = { path, start: firstLine, end: lastLine };
       if (changed === text)
         return { text: `Nothing to change: '${path}' reads like that already.`, data };
       await files.write(path, Buffer.from(changed));
-      return { text: resultText(path, start, end, by, linesOf(content).length), data };
+      return { text: resultText(path, start, end, lineShift, linesOf(content).length), data };
     },
   });
 
@@ -53,13 +56,17 @@ const MAX_LINES_SHOWN = 40;
  * How far other edits moved these lines since the model gave their numbers; undefined if one
  * changed the lines.
  */
-function movedBy(moved: readonly Moved[], start: number, end: number): number | undefined {
-  let by = 0;
-  for (const move of moved) {
-    if (start + by > move.to) by += move.by;
-    else if (Math.max(start, end + 1) + by > move.from) return undefined;
+function movedBy(
+  earlierMoves: readonly Moved[],
+  firstGiven: number,
+  lastGiven: number,
+): number | undefined {
+  let lineShift = 0;
+  for (const earlierMove of earlierMoves) {
+    if (firstGiven + lineShift > earlierMove.to) lineShift += earlierMove.by;
+    else if (Math.max(firstGiven, lastGiven + 1) + lineShift > earlierMove.from) return undefined;
   }
-  return by;
+  return lineShift;
 }
 
 /**
@@ -68,21 +75,23 @@ function movedBy(moved: readonly Moved[], start: number, end: number): number | 
  */
 function linesNow(
   { moved, hash }: FileRead,
-  lines: Line[],
+  fileLines: Line[],
   files: Ctx["files"],
-  path: string,
+  filePath: string,
 ): string {
-  let [first, last] = [Number.POSITIVE_INFINITY, 0];
+  let [firstShown, lastShown] = [Number.POSITIVE_INFINITY, 0];
   for (const { from, to, by } of moved) {
-    last = Math.max(last > to ? last + by : last, to + by);
-    first = Math.min(first, from);
+    lastShown = Math.max(lastShown > to ? lastShown + by : lastShown, to + by);
+    firstShown = Math.min(firstShown, from);
   }
-  first = Math.max(1, first - 2);
-  last = Math.min(lines.length, last + 2, first + MAX_LINES_SHOWN - 1);
-  files.shown(path, [[first, last]], hash);
-  const currentLines = lines.slice(first - 1, last).map(({ text }, i) => `${first + i}\t${text}`);
+  firstShown = Math.max(1, firstShown - 2);
+  lastShown = Math.min(fileLines.length, lastShown + 2, firstShown + MAX_LINES_SHOWN - 1);
+  files.shown(filePath, [[firstShown, lastShown]], hash);
+  const currentLines = fileLines
+    .slice(firstShown - 1, lastShown)
+    .map(({ text }, i) => `${firstShown + i}\t${text}`);
   return [
-    `this round changed it or read it for the first time, so these line numbers may be others. Lines ${first}–${last} of ${lines.length} now:`,
+    `this round changed it or read it for the first time, so these line numbers may be others. Lines ${firstShown}–${lastShown} of ${fileLines.length} now:`,
     ...currentLines,
     "Send the edit again, with the numbers as they are now.",
   ].join("\n");
@@ -93,36 +102,39 @@ function linesNow(
  * enough.
  */
 function firstUnread(
-  shown: readonly Span[],
-  from: number,
-  to: number,
-  length: number,
+  shownSpans: readonly Span[],
+  firstLine: number,
+  lastLine: number,
+  lineCount: number,
 ): number | undefined {
-  const isShown = (line: number) => shown.some(([first, last]) => first <= line && line <= last);
-  if (to >= from)
-    return Array.from({ length: to - from + 1 }, (_, i) => from + i).find((line) => !isShown(line));
-  return !length || isShown(from) || isShown(to) ? undefined : from;
+  const isShown = (lineNumber: number) =>
+    shownSpans.some(([spanStart, spanEnd]) => spanStart <= lineNumber && lineNumber <= spanEnd);
+  if (lastLine >= firstLine)
+    return Array.from({ length: lastLine - firstLine + 1 }, (_, i) => firstLine + i).find(
+      (lineNumber) => !isShown(lineNumber),
+    );
+  return !lineCount || isShown(firstLine) || isShown(lastLine) ? undefined : firstLine;
 }
 
-function linesOf(text: string): Line[] {
-  const parts = text.split(/(\r?\n)/);
-  const lines = Array.from({ length: (parts.length + 1) / 2 }, (_, i) => ({
-    text: parts[2 * i]!,
-    end: parts[2 * i + 1] ?? "",
+function linesOf(splitText: string): Line[] {
+  const textAndEnds = splitText.split(/(\r?\n)/);
+  const splitLines = Array.from({ length: (textAndEnds.length + 1) / 2 }, (_, i) => ({
+    text: textAndEnds[2 * i]!,
+    end: textAndEnds[2 * i + 1] ?? "",
   }));
-  if (lines.at(-1)!.text === "") lines.pop();
-  return lines;
+  if (splitLines.at(-1)!.text === "") splitLines.pop();
+  return splitLines;
 }
 
-function outOfRange(start: number, end: number, length: number): string | undefined {
-  const has = `it has ${plural(length, "line")}`;
-  if (start < 1) return `line ${start} is not there: lines count from 1.`;
-  if (start > length + 1)
-    return `line ${start} is not there: ${has}. To append, start at ${length + 1}.`;
-  if (end < start - 1)
-    return `the end, ${end}, is before the start, ${start}. To insert before a line, end one less.`;
-  if (end > Math.max(length, start === 1 ? 1 : 0))
-    return `line ${end} is not there: ${has}. End at ${length}.`;
+function outOfRange(firstGiven: number, lastGiven: number, lineCount: number): string | undefined {
+  const lineCountWords = `it has ${plural(lineCount, "line")}`;
+  if (firstGiven < 1) return `line ${firstGiven} is not there: lines count from 1.`;
+  if (firstGiven > lineCount + 1)
+    return `line ${firstGiven} is not there: ${lineCountWords}. To append, start at ${lineCount + 1}.`;
+  if (lastGiven < firstGiven - 1)
+    return `the end, ${lastGiven}, is before the start, ${firstGiven}. To insert before a line, end one less.`;
+  if (lastGiven > Math.max(lineCount, firstGiven === 1 ? 1 : 0))
+    return `line ${lastGiven} is not there: ${lineCountWords}. End at ${lineCount}.`;
   return undefined;
 }
 
@@ -130,33 +142,55 @@ function outOfRange(start: number, end: number, length: number): string | undefi
  * New lines get the line ends of those they replace; the file keeps or lacks its final newline as
  * before.
  */
-function withLines(lines: Line[], start: number, end: number, content: string): string {
-  if (!lines.length) return content; // the file has no line ends to follow
-  const last = lines.at(-1)!.end;
-  const replaced = lines.slice(start - 1, end);
-  const usual = mostOf(replaced) ?? mostOf(lines) ?? "\n";
-  const fresh = linesOf(content).map(({ text }, i) => ({ text, end: replaced[i]?.end || usual }));
-  const allLines = [...lines.slice(0, start - 1), ...fresh, ...lines.slice(end)];
-  const ended = (end: string, i: number) =>
-    i === allLines.length - 1 ? last && (end || usual) : end || usual;
-  return allLines.map((line, i) => line.text + ended(line.end, i)).join("");
+function withLines(
+  fileLines: Line[],
+  firstLine: number,
+  lastLine: number,
+  content: string,
+): string {
+  if (!fileLines.length) return content; // the file has no line ends to follow
+  const finalLineEnd = fileLines.at(-1)!.end;
+  const replaced = fileLines.slice(firstLine - 1, lastLine);
+  const usualEnd = mostUsedEnd(replaced) ?? mostUsedEnd(fileLines) ?? "\n";
+  const newLines = linesOf(content).map(({ text }, i) => ({
+    text,
+    end: replaced[i]?.end || usualEnd,
+  }));
+  const allLines = [
+    ...fileLines.slice(0, firstLine - 1),
+    ...newLines,
+    ...fileLines.slice(lastLine),
+  ];
+  const endOfLine = (lineEnd: string, i: number) =>
+    i === allLines.length - 1 ? finalLineEnd && (lineEnd || usualEnd) : lineEnd || usualEnd;
+  return allLines
+    .map((writtenLine, i) => writtenLine.text + endOfLine(writtenLine.end, i))
+    .join("");
 }
 
-function mostOf(lines: Line[]): string | undefined {
-  const ends = lines.map(({ end }) => end).filter(Boolean);
-  if (!ends.length) return undefined;
-  return ends.filter((end) => end === "\r\n").length * 2 > ends.length ? "\r\n" : "\n";
+function mostUsedEnd(countedLines: Line[]): string | undefined {
+  const lineEnds = countedLines.map(({ end }) => end).filter(Boolean);
+  if (!lineEnds.length) return undefined;
+  return lineEnds.filter((lineEnd) => lineEnd === "\r\n").length * 2 > lineEnds.length
+    ? "\r\n"
+    : "\n";
 }
 
 /** Names the edited lines; if this round's other edits moved them, with their new numbers too. */
-function resultText(path: string, start: number, end: number, by: number, count: number): string {
-  const range = (from: number, to: number) =>
-    from === to ? `line ${from}` : `lines ${from}–${to}`;
-  const moved = `, which this round's other edits had moved to ${range(start + by, end + by)},`;
-  const old = `${range(start, end)}${by ? moved : ""}`;
-  const newRange = range(start + by, start + by + count - 1);
-  if (end < start)
-    return `Edited ${visible(path)}: inserted ${newRange}${by ? ` (line ${start} before this round's other edits)` : ""}.`;
-  if (!count) return `Edited ${visible(path)}: deleted ${old.replace(/,$/, "")}.`;
-  return `Edited ${visible(path)}: ${old} became ${newRange}.`;
+function resultText(
+  filePath: string,
+  firstGiven: number,
+  lastGiven: number,
+  lineShift: number,
+  newLineCount: number,
+): string {
+  const nameRange = (rangeStart: number, rangeEnd: number) =>
+    rangeStart === rangeEnd ? `line ${rangeStart}` : `lines ${rangeStart}–${rangeEnd}`;
+  const movedWords = `, which this round's other edits had moved to ${nameRange(firstGiven + lineShift, lastGiven + lineShift)},`;
+  const oldRange = `${nameRange(firstGiven, lastGiven)}${lineShift ? movedWords : ""}`;
+  const newRange = nameRange(firstGiven + lineShift, firstGiven + lineShift + newLineCount - 1);
+  if (lastGiven < firstGiven)
+    return `Edited ${visible(filePath)}: inserted ${newRange}${lineShift ? ` (line ${firstGiven} before this round's other edits)` : ""}.`;
+  if (!newLineCount) return `Edited ${visible(filePath)}: deleted ${oldRange.replace(/,$/, "")}.`;
+  return `Edited ${visible(filePath)}: ${oldRange} became ${newRange}.`;
 }

@@ -3,7 +3,7 @@
 import type { Ctx, Effort, Zz } from "zz";
 import { unknown, usage } from "zz/text";
 
-const LEVELS: Effort[] = ["none", "low", "medium", "high"];
+const EFFORT_LEVELS: Effort[] = ["none", "low", "medium", "high"];
 
 export const defaults = { level: "" as Effort | "" };
 export const settings = {
@@ -12,7 +12,7 @@ export const settings = {
     type: "object",
     properties: {
       level: {
-        enum: ["", ...LEVELS],
+        enum: ["", ...EFFORT_LEVELS],
         description:
           "how much the model thinks: none, low, medium or high; empty: as its provider has it",
       },
@@ -21,16 +21,16 @@ export const settings = {
 };
 
 export default (zz: Zz<typeof defaults>) => {
-  let flag: Effort | undefined;
-  const state = zz.state({ level: "" as Effort | "" }); // set by /effort in this conversation
-  const inForce = () => state.level || flag || zz.config.level;
+  let flagLevel: Effort | undefined;
+  const chosenEffort = zz.state({ level: "" as Effort | "" }); // set by /effort in this conversation
+  const inForce = () => chosenEffort.level || flagLevel || zz.config.level;
 
   zz.flag({
     name: "effort",
     value: "LEVEL",
     group: "model",
-    description: `how much the model thinks: ${LEVELS.join(", ")}`,
-    set: (value) => void (flag = levelOf(String(value))),
+    description: `how much the model thinks: ${EFFORT_LEVELS.join(", ")}`,
+    set: (flagValue) => void (flagLevel = levelOf(String(flagValue))),
   });
   zz.command({
     name: "effort",
@@ -38,20 +38,21 @@ export default (zz: Zz<typeof defaults>) => {
     description: "how much the model thinks before it answers",
     examples: { "/effort": "show it", "/effort high": "let it think more from now on" },
     group: "sessions and model",
-    complete: () => LEVELS,
+    complete: () => EFFORT_LEVELS,
     run(argument, { note }: Ctx) {
-      if (argument) state.level = levelOf(argument.trim());
+      if (argument) chosenEffort.level = levelOf(argument.trim());
       note(`Effort: ${inForce() || "as the model's provider has it"}.`);
     },
   });
-  zz.wrap("request", (request, next) => {
+  zz.wrap("request", (request, nextRequest) => {
     const effort = request.task === "chat" ? inForce() : "";
-    return next(effort ? { ...request, effort } : request);
+    return nextRequest(effort ? { ...request, effort } : request);
   });
 };
 
-function levelOf(word: string): Effort {
-  const level = LEVELS.find((candidate) => candidate === word.toLowerCase());
-  if (!level) throw usage(`Cannot use effort '${word}': ${unknown("level", word, LEVELS)}`);
+function levelOf(levelWord: string): Effort {
+  const level = EFFORT_LEVELS.find((candidate) => candidate === levelWord.toLowerCase());
+  if (!level)
+    throw usage(`Cannot use effort '${levelWord}': ${unknown("level", levelWord, EFFORT_LEVELS)}`);
   return level;
 }

@@ -6,28 +6,44 @@ export default (zz: Zz) => {
   zz.key({
     name: "ctrl+r",
     description: "search what was typed before; again: an older one",
-    async press(line) {
-      const { text, cursor, history } = line;
-      let query = "";
-      for (let index = 0; ; ) {
-        const small = query.toLowerCase();
-        const from = history.findIndex(
-          (past, i) => i >= index && past.toLowerCase().includes(small),
+    async press(editedLine) {
+      const { text, cursor, history } = editedLine;
+      let searchText = "";
+      for (let startIndex = 0; ; ) {
+        const lowerSearch = searchText.toLowerCase();
+        const matchIndex = history.findIndex(
+          (earlierInput, i) => i >= startIndex && earlierInput.toLowerCase().includes(lowerSearch),
         );
-        const hit = query ? history[from] : undefined;
-        line.prompt(`search '${query}'${query && hit === undefined ? ", nothing" : ""} › `);
-        line.set(hit ?? text, hit === undefined ? cursor : hit.toLowerCase().indexOf(small));
-        const key = await line.next();
-        const types = !/^(ctrl|meta)\+/.test(key.name) && key.text >= " " && key.text !== "\x7f";
-        if (key.name === "ctrl+r") index = hit === undefined ? 0 : from + 1;
-        else if (types)
-          [query, index] = [query + key.text.split("\n")[0], hit === undefined ? 0 : from];
-        else if (key.name === "backspace") [query, index] = [query.slice(0, -1), 0];
+        const matchingInput = searchText ? history[matchIndex] : undefined;
+        editedLine.prompt(
+          `search '${searchText}'${searchText && matchingInput === undefined ? ", nothing" : ""} › `,
+        );
+        editedLine.set(
+          matchingInput ?? text,
+          matchingInput === undefined ? cursor : matchingInput.toLowerCase().indexOf(lowerSearch),
+        );
+        const pressedKey = await editedLine.next();
+        const isTypedText =
+          !/^(ctrl|meta)\+/.test(pressedKey.name) &&
+          pressedKey.text >= " " &&
+          pressedKey.text !== "\x7f";
+        if (pressedKey.name === "ctrl+r")
+          startIndex = matchingInput === undefined ? 0 : matchIndex + 1;
+        else if (isTypedText)
+          [searchText, startIndex] = [
+            searchText + pressedKey.text.split("\n")[0],
+            matchingInput === undefined ? 0 : matchIndex,
+          ];
+        else if (pressedKey.name === "backspace")
+          [searchText, startIndex] = [searchText.slice(0, -1), 0];
         else {
-          const back = key.name === "escape" || key.name === "ctrl+g" || key.name === "ctrl+c";
-          line.prompt();
-          line.set(back ? text : (hit ?? text));
-          return back ? undefined : line.press(key); // Enter sends it, an arrow continues editing
+          const leavesSearch =
+            pressedKey.name === "escape" ||
+            pressedKey.name === "ctrl+g" ||
+            pressedKey.name === "ctrl+c";
+          editedLine.prompt();
+          editedLine.set(leavesSearch ? text : (matchingInput ?? text));
+          return leavesSearch ? undefined : editedLine.press(pressedKey); // Enter sends it, an arrow continues editing
         }
       }
     },

@@ -22,37 +22,42 @@ export default (zz: Zz<typeof defaults>) => {
     name: "meta+return",
     description:
       "begin a new line: Alt+Enter (also: end a line with \\, or write between three quotes)",
-    press: (line) => insert(line, "\n"),
+    press: (editedLine) => insertText(editedLine, "\n"),
   });
   zz.key({
     name: "ctrl+g",
     description: "write the message in your editor",
-    async press(line, ctx) {
-      const text = await ctx.edit?.(line.text, "message.md");
-      if (text !== undefined) line.set(text.trimEnd());
+    async press(editedLine, ctx) {
+      const editedText = await ctx.edit?.(editedLine.text, "message.md");
+      if (editedText !== undefined) editedLine.set(editedText.trimEnd());
     },
   });
   zz.key({
     name: "ctrl+z",
     description:
       "stop zz until the shell continues it: fg (the setting keys.ctrlZ: suspend, undo or off)",
-    press(line, ctx) {
+    press(editedLine, ctx) {
       if (zz.config.ctrlZ === "suspend") return false;
-      if (zz.config.ctrlZ === "undo" && !line.text) return undo(ctx);
+      if (zz.config.ctrlZ === "undo" && !editedLine.text) return undoLastChange(ctx);
     },
   });
 };
 
-function insert(line: Line, text: string): void {
-  line.set(
-    line.text.slice(0, line.cursor) + text + line.text.slice(line.cursor),
-    line.cursor + text.length,
+function insertText(editedLine: Line, insertedText: string): void {
+  editedLine.set(
+    editedLine.text.slice(0, editedLine.cursor) +
+      insertedText +
+      editedLine.text.slice(editedLine.cursor),
+    editedLine.cursor + insertedText.length,
   );
 }
 
-async function undo({ files, ask, note }: Ctx): Promise<void> {
-  const last = files.changes().findLast(({ undone }) => !undone);
-  if (!last) return note("Nothing to undo.");
-  const key = await ask?.(`Undo “${last.did} ${visible(last.path)}”? [y/N] `, "yn");
-  if (key === "y") note((await files.undo("1")).text);
+async function undoLastChange({ files, ask, note }: Ctx): Promise<void> {
+  const lastChange = files.changes().findLast(({ undone }) => !undone);
+  if (!lastChange) return note("Nothing to undo.");
+  const pressedKey = await ask?.(
+    `Undo “${lastChange.did} ${visible(lastChange.path)}”? [y/N] `,
+    "yn",
+  );
+  if (pressedKey === "y") note((await files.undo("1")).text);
 }

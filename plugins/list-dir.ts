@@ -18,52 +18,65 @@ export default (zz: Zz) =>
     needs: ({ path = "." }) => ({ read: [path] }),
     async run({ path = "." }, { files, root }) {
       const folder = files.path(path);
-      const counts = new Map<string, number>();
-      const above = relative(root, folder).length;
-      const listed = await files.list(path);
-      for (const file of listed) {
-        const [first = "", ...deeper] = file.slice(above && above + 1).split("/");
-        const name = deeper.length ? `${first}/` : first;
-        counts.set(name, (counts.get(name) ?? 0) + 1);
+      const countsByName = new Map<string, number>();
+      const prefixLength = relative(root, folder).length;
+      const listedFiles = await files.list(path);
+      for (const listedFile of listedFiles) {
+        const [firstPart = "", ...deeperParts] = listedFile
+          .slice(prefixLength && prefixLength + 1)
+          .split("/");
+        const entryName = deeperParts.length ? `${firstPart}/` : firstPart;
+        countsByName.set(entryName, (countsByName.get(entryName) ?? 0) + 1);
       }
-      const sorted = [...counts].sort(([a], [b]) => compare(a, b));
-      const rows = sorted
+      const sortedCounts = [...countsByName].sort(([first], [second]) => compare(first, second));
+      const entryRows = sortedCounts
         .slice(0, MAX_ROWS)
-        .map(([name, count]) => row(files, folder, name, count));
-      if (sorted.length > MAX_ROWS)
-        rows.push(`[${sorted.length - MAX_ROWS} more; list a folder in it]`);
-      if (!rows.length)
-        rows.push(`'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`);
-      rows.push(...notUtf8(root, listed, "of these cannot be opened"));
-      return { text: rows.join("\n"), data: [...counts.keys()] };
+        .map(([entryName, fileCount]) => entryRow(files, folder, entryName, fileCount));
+      if (sortedCounts.length > MAX_ROWS)
+        entryRows.push(`[${sortedCounts.length - MAX_ROWS} more; list a folder in it]`);
+      if (!entryRows.length)
+        entryRows.push(
+          `'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`,
+        );
+      entryRows.push(...notUtf8(root, listedFiles, "of these cannot be opened"));
+      return { text: entryRows.join("\n"), data: [...countsByName.keys()] };
     },
     render: ({ data }) => plural((data as string[]).length, "entry", "entries"),
   });
 
-function row(files: Ctx["files"], folder: string, name: string, count: number): string {
-  if (name.endsWith("/")) return `${shownName(name)} (${plural(count, "file")})`;
-  const target = tryTo(() => readlinkSync(`${folder}/${name}`)); // undefined if it is not a link
-  if (target !== undefined) return `${shownName(name)} -> ${shownName(target)}`;
+function entryRow(
+  files: Ctx["files"],
+  folder: string,
+  entryName: string,
+  fileCount: number,
+): string {
+  if (entryName.endsWith("/")) return `${shownName(entryName)} (${plural(fileCount, "file")})`;
+  const linkTarget = tryTo(() => readlinkSync(`${folder}/${entryName}`)); // undefined if it is not a link
+  if (linkTarget !== undefined) return `${shownName(entryName)} -> ${shownName(linkTarget)}`;
   // unreadable: just a name
-  return shownName(name) + (tryTo(() => aboutBinary(files.open(`${folder}/${name}`))) ?? "");
+  return (
+    shownName(entryName) + (tryTo(() => aboutBinary(files.open(`${folder}/${entryName}`))) ?? "")
+  );
 }
 
-function aboutBinary(file: number): string {
+function aboutBinary(descriptor: number): string {
   try {
-    const bytes = Buffer.alloc(CHECKED_BYTES);
-    const read = readSync(file, bytes, 0, bytes.length, 0);
-    return bytes.subarray(0, read).includes(0) ? ` (binary, ${fstatSync(file).size} bytes)` : "";
+    const firstBytes = Buffer.alloc(CHECKED_BYTES);
+    const bytesRead = readSync(descriptor, firstBytes, 0, firstBytes.length, 0);
+    return firstBytes.subarray(0, bytesRead).includes(0)
+      ? ` (binary, ${fstatSync(descriptor).size} bytes)`
+      : "";
   } finally {
-    closeSync(file);
+    closeSync(descriptor);
   }
 }
 
 /** A name that contains a line break must not look like two names. */
-const shownName = (name: string): string =>
-  /[\0-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name;
+const shownName = (entryName: string): string =>
+  /[\0-\x1f\x7f]/.test(entryName) ? JSON.stringify(entryName) : entryName;
 
 async function holdsFiles(folder: string): Promise<boolean> {
-  for await (const dirent of await opendir(folder, { recursive: true }))
-    if (!dirent.isDirectory()) return true;
+  for await (const folderEntry of await opendir(folder, { recursive: true }))
+    if (!folderEntry.isDirectory()) return true;
   return false;
 }

@@ -14,7 +14,7 @@ const MENTION =
 const ESCAPED = /(?<![\w\\@.+/-])\\(?=@)/g;
 
 /** Names that promise a picture, a PDF or sound; the bytes of the file decide what it really is. */
-const MEDIA = /\.(png|jpe?g|gif|webp|pdf|mp3|wav|flac|ogg|m4a|aac|aiff?)$/i;
+const MEDIA_EXTENSIONS = /\.(png|jpe?g|gif|webp|pdf|mp3|wav|flac|ogg|m4a|aac|aiff?)$/i;
 /**
  * Extensions for which a missing file gets a note, besides those of the project's files: @app.route
  * is not a file.
@@ -39,38 +39,44 @@ interface Attached {
 export default (zz: Zz) => {
   zz.wrap(
     "line",
-    async (line, next, ctx) => next(isMessage(line, ctx) ? await expand(line, ctx) : line),
+    async (typedLine, nextLine, ctx) =>
+      nextLine(isMessage(typedLine, ctx) ? await attachMentions(typedLine, ctx) : typedLine),
     { order: "last", limit: NO_TIMEOUT_MS },
   );
 };
 
 /** Whether the line is a message; a command of a prompt template is one too. */
-function isMessage(line: string, { about }: Ctx): boolean {
-  if (!line.includes("@") || line.startsWith("!")) return false;
-  const name = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
+function isMessage(typedLine: string, { about }: Ctx): boolean {
+  if (!typedLine.includes("@") || typedLine.startsWith("!")) return false;
+  const commandName = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(typedLine.trim())?.[1];
   return (
-    !name ||
-    about.commands.some((command) => command.name === name && command.group === "templates")
+    !commandName ||
+    about.commands.some((command) => command.name === commandName && command.group === "templates")
   );
 }
 
-async function expand(line: string, ctx: Ctx): Promise<string> {
+async function attachMentions(typedLine: string, ctx: Ctx): Promise<string> {
   // by mention, and by the file it leads to
   const attached = new Map<string, Attached | undefined>();
-  for (const names of mentionsIn(line)) {
-    const [mention = ""] = names;
+  for (const mentionNames of mentionsIn(typedLine)) {
+    const [mention = ""] = mentionNames;
     if (attached.has(mention)) continue;
     attached.set(mention, undefined);
-    const target = find(names, ctx.root);
-    const key = target ? `${target.file}:${target.start}-${target.end}` : "";
-    if (!target) await noteMissing(names.at(-1)!, ctx);
-    else if (!attached.has(key))
-      attached.set(key, await attach(target, ctx).catch((error) => noteRefusal(target, error)));
+    const foundTarget = findTarget(mentionNames, ctx.root);
+    const targetKey = foundTarget
+      ? `${foundTarget.file}:${foundTarget.start}-${foundTarget.end}`
+      : "";
+    if (!foundTarget) await noteMissing(mentionNames.at(-1)!, ctx);
+    else if (!attached.has(targetKey))
+      attached.set(
+        targetKey,
+        await attach(foundTarget, ctx).catch((error) => noteRefusal(foundTarget, error)),
+      );
   }
   const attachments = [...attached.values()].filter((attachment) => attachment !== undefined);
   if (attachments.length) ctx.note(`Attached ${attachments.map(({ label }) => label).join(", ")}.`);
   for (const { block } of attachments) if (block) ctx.chat.attach(block);
-  return line.replace(ESCAPED, "");
+  return typedLine.replace(ESCAPED, "");
 
   function noteRefusal({ path }: Target, error: Error): undefined {
     ctx.note(`@${path} is not attached: ${sentenceOf(error)}`);
@@ -80,44 +86,60 @@ async function expand(line: string, ctx: Ctx): Promise<string> {
 /**
  * For each mention the names it may mean, longest first: a comma at the end may not belong to it.
  */
-function mentionsIn(line: string): string[][] {
-  return [...line.matchAll(MENTION)].map(([, doubleQuoted, singleQuoted, bare = ""]) => {
-    const quoted = doubleQuoted ?? singleQuoted;
-    if (quoted) return [quoted];
-    const names = [bare];
-    while (/[\p{P}\p{S}]$/u.test(names.at(-1)!) && !names.at(-1)!.endsWith("/"))
-      names.push(names.at(-1)!.slice(0, -1));
-    return names.map((name) => name.replace(/\\(.)/g, "$1")).filter(Boolean);
-  });
+function mentionsIn(typedLine: string): string[][] {
+  return [...typedLine.matchAll(MENTION)].map(
+    ([, doubleQuoted, singleQuoted, bareMention = ""]) => {
+      const quotedName = doubleQuoted ?? singleQuoted;
+      if (quotedName) return [quotedName];
+      const possibleNames = [bareMention];
+      while (/[\p{P}\p{S}]$/u.test(possibleNames.at(-1)!) && !possibleNames.at(-1)!.endsWith("/"))
+        possibleNames.push(possibleNames.at(-1)!.slice(0, -1));
+      return possibleNames
+        .map((possibleName) => possibleName.replace(/\\(.)/g, "$1"))
+        .filter(Boolean);
+    },
+  );
 }
 
-function find(names: string[], root: string): Target | undefined {
-  for (const name of names) {
-    const [, before = name, start, end] = /^(.+?):(\d+)(?:-(\d+))?$/.exec(name) ?? [];
-    for (const [path, from, to] of [[name], [before, start, end]] as const) {
+function findTarget(possibleNames: string[], root: string): Target | undefined {
+  for (const possibleName of possibleNames) {
+    const [, pathPart = possibleName, startDigits, endDigits] =
+      /^(.+?):(\d+)(?:-(\d+))?$/.exec(possibleName) ?? [];
+    for (const [path, firstLine, lastLine] of [
+      [possibleName],
+      [pathPart, startDigits, endDigits],
+    ] as const) {
       const location = path.replace(/^~(?=\/)/, homedir());
-      const stat = statOf(resolve(root, location));
-      const folder = stat?.isDirectory() ?? false;
+      const fileStats = statsOf(resolve(root, location));
+      const folder = fileStats?.isDirectory() ?? false;
       // a bare word may be a decorator, not the folder
-      if (!stat || (folder && !path.includes("/"))) continue;
-      const lines = from ? { start: Number(from), end: Number(to ?? from) } : {};
-      return { path, location, file: realpathSync(resolve(root, location)), folder, ...lines };
+      if (!fileStats || (folder && !path.includes("/"))) continue;
+      const lineNumbers = firstLine
+        ? { start: Number(firstLine), end: Number(lastLine ?? firstLine) }
+        : {};
+      return {
+        path,
+        location,
+        file: realpathSync(resolve(root, location)),
+        folder,
+        ...lineNumbers,
+      };
     }
   }
   return undefined;
 }
 
 /** Undefined if it does not exist, or cannot be a path. */
-const statOf = (file: string): Stats | undefined => tryTo(() => statSync(file));
+const statsOf = (absolutePath: string): Stats | undefined => tryTo(() => statSync(absolutePath));
 
 /** Attaches what was mentioned. The mention itself stays in the message as text. */
 async function attach(
   { path, location, file, folder, start, end }: Target,
   ctx: Ctx,
 ): Promise<Attached> {
-  if (!folder && MEDIA.test(file)) {
-    const { verdict, why: reason } = ctx.permissions.judge("read", file);
-    if (verdict === "deny") throw new Error(`reading it is denied ${reason}.`);
+  if (!folder && MEDIA_EXTENSIONS.test(file)) {
+    const { verdict, why: denyReason } = ctx.permissions.judge("read", file);
+    if (verdict === "deny") throw new Error(`reading it is denied ${denyReason}.`);
     const { type, base64, bytes } = mediaAt(file, ctx.files.open);
     ctx.chat.attach({ type, base64 });
     return { label: `${path} (${Math.ceil(bytes / 1024)} KB)` };
@@ -128,50 +150,55 @@ async function attach(
   if (result.failed) throw new Error(result.text);
   const title = `${folder ? "FOLDER" : "FILE"} ${path}`;
   const block = `--- ${title} ---\n${result.text}\n--- END ${title} ---`;
-  return { label: `${path}${folder ? "" : size(result.data)}`, block };
+  return { label: `${path}${folder ? "" : describeSize(result.data)}`, block };
 }
 
-function size(data: unknown): string {
-  const { start, end, lines } = (data ?? {}) as { start?: number; end?: number; lines?: number };
+function describeSize(resultData: unknown): string {
+  const { start, end, lines } = (resultData ?? {}) as {
+    start?: number;
+    end?: number;
+    lines?: number;
+  };
   if (!lines || !start || !end) return "";
-  const shown = end - start + 1;
-  return shown < lines ? ` (${shown} of ${lines} lines)` : ` (${plural(lines, "line")})`;
+  const shownCount = end - start + 1;
+  return shownCount < lines ? ` (${shownCount} of ${lines} lines)` : ` (${plural(lines, "line")})`;
 }
 
-function mediaAt(file: string, open: Ctx["files"]["open"]): MediaFile {
-  const fd = open(file);
+function mediaAt(mediaPath: string, openFile: Ctx["files"]["open"]): MediaFile {
+  const descriptor = openFile(mediaPath);
   try {
-    const media = readMedia(fd);
-    if (media) return media;
+    const mediaFile = readMedia(descriptor);
+    if (mediaFile) return mediaFile;
   } finally {
-    closeSync(fd);
+    closeSync(descriptor);
   }
-  throw new Error(`it holds no ${mediaWord(file)} of that kind. Check its extension.`);
+  throw new Error(`it holds no ${mediaWord(mediaPath)} of that kind. Check its extension.`);
 }
 
-function mediaWord(file: string): string {
-  if (/\.(png|jpe?g|gif|webp)$/i.test(file)) return "image";
-  return /\.pdf$/i.test(file) ? "PDF" : "sound";
+function mediaWord(mediaPath: string): string {
+  if (/\.(png|jpe?g|gif|webp)$/i.test(mediaPath)) return "image";
+  return /\.pdf$/i.test(mediaPath) ? "PDF" : "sound";
 }
 
 /**
  * Notes that a file is missing, unless the word looks like a decorator, a package or a name, as
  * most do.
  */
-async function noteMissing(name: string, ctx: Ctx): Promise<void> {
-  if (!/[./]/.test(name) || isPackage(name, ctx.root)) return;
+async function noteMissing(mentionedName: string, ctx: Ctx): Promise<void> {
+  if (!/[./]/.test(mentionedName) || isPackage(mentionedName, ctx.root)) return;
   const files = await ctx.files.list().catch((): string[] => []);
-  const extension = extname(name);
+  const extension = extname(mentionedName);
   const isLikelyFile =
-    EXTENSIONS.test(name) || (extension && files.some((file) => file.endsWith(extension)));
-  if (!name.includes("/") && !isLikelyFile) return;
+    EXTENSIONS.test(mentionedName) ||
+    (extension && files.some((projectFile) => projectFile.endsWith(extension)));
+  if (!mentionedName.includes("/") && !isLikelyFile) return;
   const { default: Fuse } = await import("fuse.js");
-  const [near] = new Fuse(files, { threshold: 0.5, ignoreLocation: true }).search(
-    name.slice(0, 100),
+  const [nearestFile] = new Fuse(files, { threshold: 0.5, ignoreLocation: true }).search(
+    mentionedName.slice(0, 100),
     { limit: 1 },
   );
   ctx.note(
-    `@${name} is not attached: no such file. ${near ? `Did you mean @${near.item}?` : "Check the path."}`,
+    `@${mentionedName} is not attached: no such file. ${nearestFile ? `Did you mean @${nearestFile.item}?` : "Check the path."}`,
   );
 }
 
@@ -179,7 +206,9 @@ async function noteMissing(name: string, ctx: Ctx): Promise<void> {
  * Whether it is a package of npm: @scope/name, without an extension, and the project has no such
  * folder.
  */
-function isPackage(name: string, root: string): boolean {
-  const [, scope] = /^([a-z\d~-][\w.~-]*)\/[a-z\d~-][\w.~-]*$/.exec(name) ?? [];
-  return Boolean(scope) && !EXTENSIONS.test(name) && !statOf(resolve(root, scope!));
+function isPackage(mentionedName: string, root: string): boolean {
+  const [, scopeName] = /^([a-z\d~-][\w.~-]*)\/[a-z\d~-][\w.~-]*$/.exec(mentionedName) ?? [];
+  return (
+    Boolean(scopeName) && !EXTENSIONS.test(mentionedName) && !statsOf(resolve(root, scopeName!))
+  );
 }

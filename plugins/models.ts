@@ -15,7 +15,8 @@ export default (zz: Zz) => {
     optional: true,
     group: "model",
     description: "list the models that the providers offer, or those like WORD",
-    run: (word, ctx, line) => listed(word === true ? "" : String(word), ctx, line),
+    run: (searchWord, ctx, typedLine) =>
+      listModels(searchWord === true ? "" : String(searchWord), ctx, typedLine),
   });
   zz.flag({
     name: "refresh",
@@ -29,10 +30,10 @@ export default (zz: Zz) => {
     group,
     async run(_, { about, chat, note }) {
       const { models, failures } = await about.models(true);
-      const marked = rows(models).map(
-        (row, i) => `${models[i]!.id === chat.model ? "*" : " "} ${row}`,
+      const markedRows = modelRows(models).map(
+        (rowText, i) => `${models[i]!.id === chat.model ? "*" : " "} ${rowText}`,
       );
-      note([...marked, ...failures].join("\n"));
+      note([...markedRows, ...failures].join("\n"));
       if (models.every(({ id }) => id !== chat.model))
         note(`In use: ${chat.model}, which none of them lists.`);
     },
@@ -47,50 +48,53 @@ export default (zz: Zz) => {
       "/model ollama/qwen3 --keep": "ask that one from now on: the setting model",
     },
     group,
-    async complete(typed, { about }) {
+    async complete(typedText, { about }) {
       if (!lastList || performance.now() - lastList.at > MAX_AGE)
         lastList = { models: (await about.models(true)).models, at: performance.now() };
-      if (lastList.models.some(({ id }) => typed.trim() === id && typed.endsWith(" ")))
-        return [{ name: `${typed.trim()} --keep`, description: "from now on" }];
-      const fits = lastList.models.filter(({ id }) =>
-        id.toLowerCase().includes(typed.toLowerCase()),
+      if (lastList.models.some(({ id }) => typedText.trim() === id && typedText.endsWith(" ")))
+        return [{ name: `${typedText.trim()} --keep`, description: "from now on" }];
+      const matchingModels = lastList.models.filter(({ id }) =>
+        id.toLowerCase().includes(typedText.toLowerCase()),
       );
-      return fits.map(({ id, window }) => ({
+      return matchingModels.map(({ id, window }) => ({
         name: id,
         ...(window && { description: `${window} tokens` }),
       }));
     },
-    run: choose,
+    run: chooseModel,
   });
 };
 
-const row = ({ id, window, note }: Model): string =>
+const modelRow = ({ id, window, note }: Model): string =>
   [id, window && `${window} tokens`, note].filter(Boolean).join("  ");
 
 /** With their windows, if known, in a column. */
-function rows(models: Model[]): string[] {
+function modelRows(models: Model[]): string[] {
   const widest = Math.max(0, ...models.filter(({ window }) => window).map(({ id }) => id.length));
-  return models.map((model) =>
-    row({ ...model, id: model.window ? model.id.padEnd(widest) : model.id }),
+  return models.map((listedModel) =>
+    modelRow({
+      ...listedModel,
+      id: listedModel.window ? listedModel.id.padEnd(widest) : listedModel.id,
+    }),
   );
 }
 
-async function listed(word: string, ctx: Ctx, line: Typed): Promise<Result> {
-  const { models, failures } = await heard(ctx, line);
+async function listModels(searchWord: string, ctx: Ctx, typedLine: Typed): Promise<Result> {
+  const { models, failures } = await askOrRecall(ctx, typedLine);
   failures.forEach(ctx.note);
-  const matches = word ? (await finder(models))(word) : models;
-  if (!matches.length && word)
+  const matches = searchWord ? (await makeFinder(models))(searchWord) : models;
+  if (!matches.length && searchWord)
     return {
-      text: `Cannot list models like '${word}': none of ${models.length} is. --models lists all.`,
+      text: `Cannot list models like '${searchWord}': none of ${models.length} is. --models lists all.`,
       failed: true,
     };
-  return { text: rows(matches).join("\n"), data: matches };
+  return { text: modelRows(matches).join("\n"), data: matches };
 }
 
-const KEPT = "models.json";
+const KEPT_FILE = "models.json";
 const MAX_KEPT_MS = 3_600_000;
 // with one of these the question is another one
-const OTHERS = ["model", "base-url", "key", "config", "home", "plugin"];
+const OTHER_FLAGS = ["model", "base-url", "key", "config", "home", "plugin"];
 
 interface Kept {
   of: string; // the providers that were asked, and where they are
@@ -103,49 +107,60 @@ interface Kept {
 const lasting = (models: Model[]): Model[] => models.map(({ note: _, ...model }) => model);
 
 /** What the providers say, or said within the last hour. */
-async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" | "failures">> {
+async function askOrRecall(
+  ctx: Ctx,
+  { values }: Typed,
+): Promise<Pick<Kept, "models" | "failures">> {
   const { about, keep, note } = ctx;
-  const file = path.join(about.home, KEPT);
+  const keptFile = path.join(about.home, KEPT_FILE);
   const of = JSON.stringify([
     about.version,
     about.providers.map(({ name, endpoint: { url, key } }) => [name, url, Boolean(key)]),
   ]);
-  const plain = !OTHERS.some((name) => values.has(name));
-  const kept =
-    plain &&
+  const isPlainQuestion = !OTHER_FLAGS.some((flagName) => values.has(flagName));
+  const keptAnswer =
+    isPlainQuestion &&
     !values.has("refresh") &&
-    tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")) as Kept);
-  const age = kept ? Date.now() - kept.at : -1;
-  if (kept && kept.of === of && age >= 0 && age < MAX_KEPT_MS && Array.isArray(kept.models)) {
-    note(`As of ${plural(Math.floor(age / 60_000), "minute")} ago. --models --refresh asks again.`);
-    return { models: kept.models, failures: kept.failures ?? [] };
+    tryTo(() => JSON.parse(fs.readFileSync(keptFile, "utf8")) as Kept);
+  const keptAgeMs = keptAnswer ? Date.now() - keptAnswer.at : -1;
+  if (
+    keptAnswer &&
+    keptAnswer.of === of &&
+    keptAgeMs >= 0 &&
+    keptAgeMs < MAX_KEPT_MS &&
+    Array.isArray(keptAnswer.models)
+  ) {
+    note(
+      `As of ${plural(Math.floor(keptAgeMs / 60_000), "minute")} ago. --models --refresh asks again.`,
+    );
+    return { models: keptAnswer.models, failures: keptAnswer.failures ?? [] };
   }
   const { models, failures } = await about.models();
   const isWorth = models.some(({ id }) => !id.startsWith("offline/"));
-  if (plain && isWorth && fs.existsSync(about.home))
+  if (isPlainQuestion && isWorth && fs.existsSync(about.home))
     tryTo(() =>
-      keep(KEPT, () =>
+      keep(KEPT_FILE, () =>
         JSON.stringify({ of, at: Date.now(), models: lasting(models), failures } satisfies Kept),
       ),
     );
   return { models, failures };
 }
 
-const KEEP = /\s*--keep$/;
+const KEEP_OPTION = /\s*--keep$/;
 
-async function choose(words: string, ctx: Ctx): Promise<void> {
+async function chooseModel(typedWords: string, ctx: Ctx): Promise<void> {
   const { chat, note, settings } = ctx;
-  const argument = words.replace(KEEP, "");
-  const isKept = KEEP.test(words);
+  const argument = typedWords.replace(KEEP_OPTION, "");
+  const isKept = KEEP_OPTION.test(typedWords);
   if (!argument && !canPick(ctx)) return note([inForce(ctx), ...forTasks(ctx)].join("\n"));
-  const name = argument ? await resolveModelName(argument, ctx) : await pick(ctx);
-  const isSame = !name || name === chat.model;
-  if (!isSame) await chat.use(name);
+  const chosenName = argument ? await resolveModelName(argument, ctx) : await pickModel(ctx);
+  const isSame = !chosenName || chosenName === chat.model;
+  if (!isSame) await chat.use(chosenName);
   if (isKept) await settings.set("model", chat.model);
-  const keep = `For this conversation; /model ${chat.model} --keep: from now on.`;
-  const scope = isKept ? "From now on: it is the setting model." : keep;
-  const rows = isSame ? [`Still ${inForce(ctx)}`, ...forTasks(ctx)] : [`Now ${inForce(ctx)}`];
-  note([...rows, ...(isSame && !isKept ? [] : [scope])].join("\n"));
+  const keepHint = `For this conversation; /model ${chat.model} --keep: from now on.`;
+  const scopeWords = isKept ? "From now on: it is the setting model." : keepHint;
+  const reportRows = isSame ? [`Still ${inForce(ctx)}`, ...forTasks(ctx)] : [`Now ${inForce(ctx)}`];
+  note([...reportRows, ...(isSame && !isKept ? [] : [scopeWords])].join("\n"));
 }
 
 const inForce = ({ chat: { model, window } }: Ctx): string =>
@@ -155,10 +170,12 @@ const inForce = ({ chat: { model, window } }: Ctx): string =>
 
 /** The models that the settings name for tasks other than the conversation. */
 function forTasks({ settings }: Ctx): string[] {
-  const models = settings.list().find(({ name }) => name === "models")?.value ?? {};
-  const others = Object.entries(models).filter(([task]) => task !== "chat");
-  return others.length
-    ? [`For other tasks: ${others.map(([task, model]) => `${task} ${model}`).join(", ")}.`]
+  const modelsByTask = settings.list().find(({ name }) => name === "models")?.value ?? {};
+  const otherTasks = Object.entries(modelsByTask).filter(([task]) => task !== "chat");
+  return otherTasks.length
+    ? [
+        `For other tasks: ${otherTasks.map(([task, taskModel]) => `${task} ${taskModel}`).join(", ")}.`,
+      ]
     : [];
 }
 
@@ -166,7 +183,7 @@ function forTasks({ settings }: Ctx): string[] {
 const canPick = ({ io, terminal }: Ctx): boolean =>
   Boolean(terminal) && io.variable("TERM") !== "dumb";
 
-async function pick(ctx: Ctx): Promise<string | undefined> {
+async function pickModel(ctx: Ctx): Promise<string | undefined> {
   const { about, chat, io, note, terminal, signal } = ctx;
   const { models, failures } = await about.models(true);
   if (!models.length) failures.forEach(note);
@@ -174,23 +191,25 @@ async function pick(ctx: Ctx): Promise<string | undefined> {
     throw new Error(
       "Cannot choose a model: no provider offers any. /config providers tells where they are.",
     );
-  const choices = models.map((model) => ({
-    value: model.id,
-    name: row(model),
-    short: model.id,
-    words: model.id,
+  const choices = models.map((offeredModel) => ({
+    value: offeredModel.id,
+    name: modelRow(offeredModel),
+    short: offeredModel.id,
+    words: offeredModel.id,
   }));
   const message = `Model (now ${chat.model})`;
   return terminal!(() => pickRow(io, { message, rows: choices, selected: chat.model, signal }));
 }
 
 /** Models whose ids contain the words; similar ones only if there are none. */
-async function finder(models: Model[]): Promise<(term: string) => Model[]> {
+async function makeFinder(searchedModels: Model[]): Promise<(searchTerm: string) => Model[]> {
   const { default: Fuse } = await import("fuse.js");
-  const fuse = new Fuse(models, { keys: ["id"], threshold: 0.4, ignoreLocation: true });
-  return (term) => {
-    const holds = models.filter(({ id }) => id.toLowerCase().includes(term.toLowerCase()));
-    return holds.length ? holds : fuse.search(term).map(({ item }) => item);
+  const fuse = new Fuse(searchedModels, { keys: ["id"], threshold: 0.4, ignoreLocation: true });
+  return (searchTerm) => {
+    const literalMatches = searchedModels.filter(({ id }) =>
+      id.toLowerCase().includes(searchTerm.toLowerCase()),
+    );
+    return literalMatches.length ? literalMatches : fuse.search(searchTerm).map(({ item }) => item);
   };
 }
 
@@ -202,25 +221,27 @@ async function resolveModelName(
   { about, ask, note }: Ctx,
 ): Promise<string | undefined> {
   const { models, failures } = await about.models(true);
-  const ids = models.map(({ id }) => id);
-  if (ids.includes(modelName)) return modelName;
+  const knownIds = models.map(({ id }) => id);
+  if (knownIds.includes(modelName)) return modelName;
   const [provider = ""] = modelName.split("/");
-  const tails = ids.filter((id) => id.slice(id.indexOf("/") + 1) === modelName);
-  if (tails.length === 1) return tails[0];
-  const isListed = ids.some((id) => id.startsWith(`${provider}/`));
+  const matchingIds = knownIds.filter((id) => id.slice(id.indexOf("/") + 1) === modelName);
+  if (matchingIds.length === 1) return matchingIds[0];
+  const isListed = knownIds.some((id) => id.startsWith(`${provider}/`));
   const isProvider = isListed || failures.some((failure) => failure.startsWith(`${provider}: `));
   if (isProvider && !isListed) return modelName; // the provider does not list its models
   if (modelName === provider && isProvider) return modelName; // the provider chooses
-  const near = (await finder(models))(modelName).map(({ id }) => id);
-  const hint = near.length ? `The nearest: ${near.slice(0, 5).join(", ")}.` : "/models lists them.";
+  const nearIds = (await makeFinder(models))(modelName).map(({ id }) => id);
+  const nearestHint = nearIds.length
+    ? `The nearest: ${nearIds.slice(0, 5).join(", ")}.`
+    : "/models lists them.";
   if (isProvider && modelName.includes("/")) {
-    const question = `${provider} does not list '${modelName}'. ${hint} Use it anyway? [y/N] `;
+    const question = `${provider} does not list '${modelName}'. ${nearestHint} Use it anyway? [y/N] `;
     if (ask) return (await ask(question, "yn")) === "y" ? modelName : undefined;
-    note(`${provider} does not list '${modelName}'. ${hint}`);
+    note(`${provider} does not list '${modelName}'. ${nearestHint}`);
     return modelName;
   }
-  if (near.length === 1) return near[0];
+  if (nearIds.length === 1) return nearIds[0];
   throw new Error(
-    `Cannot use model '${modelName}': ${near.length ? `${near.length} are like it` : "there is none"}. ${hint}`,
+    `Cannot use model '${modelName}': ${nearIds.length ? `${nearIds.length} are like it` : "there is none"}. ${nearestHint}`,
   );
 }

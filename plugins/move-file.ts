@@ -14,21 +14,25 @@ export default (zz: Zz) =>
     // under its new name it might be readable without asking
     needs: ({ from }) => ({ read: [from] }),
     async run({ from, to }, { files, call, about }) {
-      const cannot = (reason: string) => new Error(`Cannot move '${from}' to '${to}': ${reason}`);
-      const [source, target] = [files.path(from), files.path(to)];
-      if (source === target) throw cannot("both are the same file. Give it another path.");
-      if (isFolder(target)) throw cannot(`'${to}' is a folder. Name the file in it too.`);
+      const moveRefusal = (reason: string) =>
+        new Error(`Cannot move '${from}' to '${to}': ${reason}`);
+      const [sourcePath, targetPath] = [files.path(from), files.path(to)];
+      if (sourcePath === targetPath)
+        throw moveRefusal("both are the same file. Give it another path.");
+      if (isFolder(targetPath)) throw moveRefusal(`'${to}' is a folder. Name the file in it too.`);
       const isOfCode =
         /\.[cm]?[jt]sx?$/.test(from) && about.tools.some(({ name }) => name === "refactor");
-      const moved =
-        isOfCode || isFolder(source)
+      const refactored =
+        isOfCode || isFolder(sourcePath)
           ? await call("refactor", { action: "move", path: from, to })
           : undefined;
-      if (moved && (isFolder(source) || !isUnplanned(moved.data))) return moved;
-      if (fs.existsSync(target) && !isSameFile(source, target))
-        throw cannot(`'${to}' is already there. Choose another path, or delete that file first.`);
+      if (refactored && (isFolder(sourcePath) || !isUnplanned(refactored.data))) return refactored;
+      if (fs.existsSync(targetPath) && !isSameFile(sourcePath, targetPath))
+        throw moveRefusal(
+          `'${to}' is already there. Choose another path, or delete that file first.`,
+        );
       await files.move(from, to);
-      const importsNote = moved ? ` [Imports are as they were. ${moved.text}]` : "";
+      const importsNote = refactored ? ` [Imports are as they were. ${refactored.text}]` : "";
       return {
         text: `Moved ${visible(from)} to ${visible(to)}.${importsNote}`,
         data: { from, to },
@@ -37,12 +41,13 @@ export default (zz: Zz) =>
   });
 
 /** Nobody was asked yet. */
-const isUnplanned = (data: unknown): boolean => Object(data).isPlanned === false;
+const isUnplanned = (resultData: unknown): boolean => Object(resultData).isPlanned === false;
 
-const isFolder = (file: string): boolean => fs.existsSync(file) && fs.statSync(file).isDirectory();
+const isFolder = (absolutePath: string): boolean =>
+  fs.existsSync(absolutePath) && fs.statSync(absolutePath).isDirectory();
 
 /** Whether both names are the same file, on a disk that ignores case. */
-const isSameFile = (first: string, second: string): boolean =>
-  first.toLowerCase() === second.toLowerCase() &&
-  fs.existsSync(first) &&
-  fs.statSync(first).ino === fs.statSync(second).ino;
+const isSameFile = (firstPath: string, secondPath: string): boolean =>
+  firstPath.toLowerCase() === secondPath.toLowerCase() &&
+  fs.existsSync(firstPath) &&
+  fs.statSync(firstPath).ino === fs.statSync(secondPath).ino;

@@ -82,11 +82,11 @@ const INTENTS: { tool: string; words: string[]; argument?: string; within?: true
       says: "read FILE",
     },
   ];
-const QUOTED = /(?<!\w)[`"“']([^`"”']+)[`"”'](?!\w)/;
+const QUOTED_SUBJECT = /(?<!\w)[`"“']([^`"”']+)[`"”'](?!\w)/;
 /** Where to look: after `in`, `of`, `under` or `ls`. */
-const PATH =
+const PATH_PHRASE =
   /\b(?:in|of|under|ls) +((?:\.?[\w-]+\/)*[\w-]+(?:\.\w+)+|(?:[\w.-]+\/)+[\w.-]*|(?<=ls +)[\w.-]+)(?=\W*$)/;
-const FILLER = new Set(
+const FILLER_WORDS = new Set(
   "a an and any are as at be by can code do does exactly file find for function get give how i in is it its me my of on or our please project repo repository show that the there these this to tool we what where which who whose why with you".split(
     " ",
   ),
@@ -96,7 +96,8 @@ export default (zz: Zz) => {
   // No model reads the descriptions here, so all tools are offered.
   zz.wrap(
     "offer",
-    (tools, next, { chat }) => (chat.model.startsWith("offline/") ? tools : next(tools)),
+    (offeredTools, nextOffer, { chat }) =>
+      chat.model.startsWith("offline/") ? offeredTools : nextOffer(offeredTools),
     { order: "first" },
   );
   zz.provider({
@@ -105,16 +106,19 @@ export default (zz: Zz) => {
     models: async () => [{ id: "router", tools: true }],
 
     async *chat({ messages, tools }): AsyncGenerator<Delta> {
-      const last = messages.at(-1);
-      if (last?.role === "tool") {
-        const phrase = last.failed ? "failed so" : "found this";
+      const lastMessage = messages.at(-1);
+      if (lastMessage?.role === "tool") {
+        const resultPhrase = lastMessage.failed ? "failed so" : "found this";
         yield {
-          text: `${last.text}\n\n(offline: not a model. \`${last.name}\` ${phrase}; only words were matched.)`,
+          text: `${lastMessage.text}\n\n(offline: not a model. \`${lastMessage.name}\` ${resultPhrase}; only words were matched.)`,
         };
         yield { finish: "stop" };
         return;
       }
-      const call = await route(withoutNews(last?.text ?? "").slice(0, MAX_PROMPT_CHARS), tools);
+      const call = await routePrompt(
+        withoutNews(lastMessage?.text ?? "").slice(0, MAX_PROMPT_CHARS),
+        tools,
+      );
       if (call) yield { call };
       else yield { text: abilities(tools) };
       yield { finish: call ? "calls" : "stop" };
@@ -126,58 +130,68 @@ export default (zz: Zz) => {
 const MAX_PROMPT_CHARS = 2_000;
 
 /** What the person said, without what zz puts before it for a model, such as a map of the code. */
-function withoutNews(text: string): string {
-  const remaining = text.replace(/^--- (.+) ---\n[\s\S]*?\n--- END \1 ---(?:\n\n|$)/, "");
-  return remaining === text ? text : withoutNews(remaining);
+function withoutNews(promptText: string): string {
+  const remaining = promptText.replace(/^--- (.+) ---\n[\s\S]*?\n--- END \1 ---(?:\n\n|$)/, "");
+  return remaining === promptText ? promptText : withoutNews(remaining);
 }
 
 /** The tool whose words match the prompt best, with the rest of the prompt as its argument. */
-async function route(prompt: string, tools: ChatRequest["tools"]) {
+async function routePrompt(prompt: string, offeredTools: ChatRequest["tools"]) {
   const { default: Fuse } = await import("fuse.js");
-  const offered = INTENTS.filter(({ tool }) => tools.some(({ name }) => name === tool));
-  const meant = prompt.replace(/(?<=\w)['’]s\b/g, "");
-  const text = meant.replace(QUOTED, " ").toLowerCase().replace(/\s+/g, " ");
-  const rows = offered.flatMap((intent) => intent.words.map((words) => ({ intent, words })));
-  const spoken = text.split(/[^\p{L}\p{N}_$.]+/u);
-  const scored = rows
-    .map((row) => ({ ...row, score: matchScore(row.words, spoken) }))
-    .sort((a, b) => b.score - a.score);
-  let intent = scored[0]?.score ? scored[0].intent : undefined;
+  const offered = INTENTS.filter(({ tool }) => offeredTools.some(({ name }) => name === tool));
+  const withoutGenitive = prompt.replace(/(?<=\w)['’]s\b/g, "");
+  const lowerText = withoutGenitive.replace(QUOTED_SUBJECT, " ").toLowerCase().replace(/\s+/g, " ");
+  const intentRows = offered.flatMap((intent) => intent.words.map((words) => ({ intent, words })));
+  const spokenWords = lowerText.split(/[^\p{L}\p{N}_$.]+/u);
+  const scoredRows = intentRows
+    .map((intentRow) => ({ ...intentRow, score: matchScore(intentRow.words, spokenWords) }))
+    .sort((first, second) => second.score - first.score);
+  let bestIntent = scoredRows[0]?.score ? scoredRows[0].intent : undefined;
   let misspelt = "";
-  if (!intent) {
+  if (!bestIntent) {
     // The prompt may be misspelt: look for the nearest word that is an intent by itself.
-    const single = new Fuse(
-      rows.filter(({ words }) => words.length > 4 && !words.includes(" ")),
+    const singleWords = new Fuse(
+      intentRows.filter(({ words }) => words.length > 4 && !words.includes(" ")),
       { keys: ["words"], threshold: 0.25, includeScore: true },
     );
-    const guesses = spoken
-      .filter((word) => word.length > 4)
-      .flatMap((word) => single.search(word, { limit: 1 }).map((guess) => ({ ...guess, word })));
-    const best = guesses.sort((a, b) => a.score! - b.score!)[0];
-    intent = best?.item.intent;
-    misspelt = best?.word ?? "";
+    const guesses = spokenWords
+      .filter((longWord) => longWord.length > 4)
+      .flatMap((word) =>
+        singleWords.search(word, { limit: 1 }).map((fuzzyMatch) => ({ ...fuzzyMatch, word })),
+      );
+    const bestGuess = guesses.sort((first, second) => first.score! - second.score!)[0];
+    bestIntent = bestGuess?.item.intent;
+    misspelt = bestGuess?.word ?? "";
   }
-  const path = intent?.within && PATH.exec(meant)?.[1];
-  const subject = subjectOf(path ? meant.replace(PATH, " ") : meant, [
-    ...(intent?.words ?? []),
+  const path = bestIntent?.within && PATH_PHRASE.exec(withoutGenitive)?.[1];
+  const subject = subjectOf(path ? withoutGenitive.replace(PATH_PHRASE, " ") : withoutGenitive, [
+    ...(bestIntent?.words ?? []),
     misspelt,
   ]);
-  if (!intent && /^[\w$.]+$/.test(prompt.trim()) && /[A-Z_$.]/.test(prompt))
-    intent = offered.find(({ tool }) => tool === "find_definition");
-  if (!intent || (intent.argument && !subject)) return undefined;
-  if (intent.argument === "path" && subject.includes(" ") && !QUOTED.test(meant)) return undefined;
+  if (!bestIntent && /^[\w$.]+$/.test(prompt.trim()) && /[A-Z_$.]/.test(prompt))
+    bestIntent = offered.find(({ tool }) => tool === "find_definition");
+  if (!bestIntent || (bestIntent.argument && !subject)) return undefined;
+  if (
+    bestIntent.argument === "path" &&
+    subject.includes(" ") &&
+    !QUOTED_SUBJECT.test(withoutGenitive)
+  )
+    return undefined;
   return {
-    name: intent.tool,
-    args: { ...(intent.argument && { [intent.argument]: subject }), ...(path && { path }) },
+    name: bestIntent.tool,
+    args: { ...(bestIntent.argument && { [bestIntent.argument]: subject }), ...(path && { path }) },
   };
 }
 
 /** How many of an intent's words the prompt has; 0 unless it has them all. */
-function matchScore(words: string, spoken: string[]): number {
+function matchScore(words: string, spokenWords: string[]): number {
   const allWords = words.split(" ");
   // any other intent says more
-  if (words === "what is") return allWords.every((word) => spoken.includes(word)) ? 0.5 : 0;
-  return allWords.every((word) => spoken.includes(word)) ? allWords.length + words.length / 100 : 0;
+  if (words === "what is")
+    return allWords.every((intentWord) => spokenWords.includes(intentWord)) ? 0.5 : 0;
+  return allWords.every((intentWord) => spokenWords.includes(intentWord))
+    ? allWords.length + words.length / 100
+    : 0;
 }
 
 /**
@@ -185,27 +199,32 @@ function matchScore(words: string, spoken: string[]): number {
  * not filler.
  */
 function subjectOf(prompt: string, intent: string[]): string {
-  const quoted = QUOTED.exec(prompt)?.[1];
-  if (quoted) return quoted;
-  const code =
+  const quotedSubject = QUOTED_SUBJECT.exec(prompt)?.[1];
+  if (quotedSubject) return quotedSubject;
+  const codeName =
     /\b(?:[a-z]+[A-Z]\w*|[A-Z]\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[\w-]+(?:\/[\w.-]+)+|[\w-]+(?:\.\w+)+)\b(?:\(\))?|(?<![\w.])\.\w[\w.-]*/.exec(
       prompt,
     )?.[0];
-  if (code) return code.replace(/\(\)$/, "");
-  const spent = new Set(intent.flatMap((words) => words.split(" ")));
-  const words = prompt
+  if (codeName) return codeName.replace(/\(\)$/, "");
+  const spentWords = new Set(intent.flatMap((spentPhrase) => spentPhrase.split(" ")));
+  const subjectWords = prompt
     .split(/[^\p{L}\p{N}_$]+/u)
-    .filter((word) => word && !FILLER.has(word.toLowerCase()) && !spent.has(word.toLowerCase()));
-  return words.join(" ");
+    .filter(
+      (promptWord) =>
+        promptWord &&
+        !FILLER_WORDS.has(promptWord.toLowerCase()) &&
+        !spentWords.has(promptWord.toLowerCase()),
+    );
+  return subjectWords.join(" ");
 }
 
-function abilities(tools: ChatRequest["tools"]): string {
-  const can = INTENTS.filter(({ tool }) => tools.some(({ name }) => name === tool)).map(
-    ({ tool, says }) => `- ${says}  (${tool})`,
-  );
+function abilities(offeredTools: ChatRequest["tools"]): string {
+  const usableIntents = INTENTS.filter(({ tool }) =>
+    offeredTools.some(({ name }) => name === tool),
+  ).map(({ tool, says }) => `- ${says}  (${tool})`);
   return [
-    `zz is offline: this is not a model, it only matches words to tools. ${can.length ? "It understands:" : "It has no tools now."}`,
-    ...can,
+    `zz is offline: this is not a model, it only matches words to tools. ${usableIntents.length ? "It understands:" : "It has no tools now."}`,
+    ...usableIntents,
     "",
     "For a model: type /setup at the prompt, or pass --model provider/model.",
   ].join("\n");

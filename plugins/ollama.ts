@@ -1,4 +1,4 @@
-// Ollama's own API, by its own client over zz's transport. `show` gives the window and the
+// Ollama's own API, by its own client over zz's transport. `showModel` gives the window and the
 // capabilities; num_ctx is sent, since without it Ollama uses a small default and silently drops
 // the oldest messages.
 import type { Ollama, ChatRequest as OllamaChat } from "ollama/browser";
@@ -38,7 +38,7 @@ export default (zz: Zz<typeof defaults>) => {
     async auto(signal, endpoint) {
       for (const id of await listModels(zz, signal, endpoint)) {
         // the server is there: no time limit
-        const { tools } = capabilities(await show(zz, cache, id, zz.signal, endpoint));
+        const { tools } = capabilities(await showModel(zz, cache, id, zz.signal, endpoint));
         if (tools) return id;
       }
     },
@@ -59,30 +59,34 @@ export default (zz: Zz<typeof defaults>) => {
       );
     },
 
-    chat: (request, signal) => deltasOf(answer(zz, cache, request, signal)),
+    chat: (request, signal) => deltasOf(streamAnswer(zz, cache, request, signal)),
   });
 };
 
-async function* answer(
+async function* streamAnswer(
   zz: Zz<typeof defaults>,
-  cache: Known,
+  shownByModel: Known,
   request: ChatRequest,
   signal: AbortSignal,
 ): AsyncGenerator<Iterable<Delta>> {
-  const info = await show(zz, cache, request.model, signal, request.endpoint).catch(
-    (error: Error & { status?: number; exit?: number }): Shown => {
-      if (error.exit) throw error;
-      // an old server without `show`, or a dry run: the chat will tell
-      if (error.status !== 404 || !/model ['"]/.test(error.message)) return {};
-      const message = `Ollama has no model '${request.model}'. Get it with: ollama pull ${request.model}`;
-      throw Object.assign(new Error(message), { status: 404 });
-    },
-  );
-  const body = bodyOf(request, info, zz.config.window);
+  const shownModel = await showModel(
+    zz,
+    shownByModel,
+    request.model,
+    signal,
+    request.endpoint,
+  ).catch((error: Error & { status?: number; exit?: number }): Shown => {
+    if (error.exit) throw error;
+    // an old server without `showModel`, or a dry run: the chat will tell
+    if (error.status !== 404 || !/model ['"]/.test(error.message)) return {};
+    const message = `Ollama has no model '${request.model}'. Get it with: ollama pull ${request.model}`;
+    throw Object.assign(new Error(message), { status: 404 });
+  });
+  const requestBody = chatBody(request, shownModel, zz.config.window);
   const { answer } = await ask(zz, request.endpoint, signal, (ollama) =>
-    ollama.chat(body as OllamaChat & { stream: true }),
+    ollama.chat(requestBody as OllamaChat & { stream: true }),
   );
-  yield* read(answer);
+  yield* readDeltas(answer);
 }
 
 /**
@@ -93,14 +97,16 @@ type Known = Map<string, Promise<Shown>>;
 
 async function describe(
   zz: Zz<typeof defaults>,
-  cache: Known,
+  shownByModel: Known,
   id: string,
   signal: AbortSignal,
   endpoint: Endpoint,
 ): Promise<Model> {
-  const info = await show(zz, cache, id, signal, endpoint).catch((): Shown => ({}));
-  const window = windowOf(info, zz.config.window);
-  const { thinking, ...can } = capabilities(info);
+  const shownModel = await showModel(zz, shownByModel, id, signal, endpoint).catch(
+    (): Shown => ({}),
+  );
+  const window = windowOf(shownModel, zz.config.window);
+  const { thinking, ...can } = capabilities(shownModel);
   return { id, ...(window && { window }), ...can };
 }
 
@@ -119,10 +125,14 @@ async function loadedModels(
   signal: AbortSignal,
   endpoint: Endpoint,
 ): Promise<Map<string, string>> {
-  const asked = await ask(zz, endpoint, signal, (ollama) => ollama.ps()).catch(() => undefined);
-  const models = asked?.parsed?.models;
-  if (!Array.isArray(models)) return new Map();
-  return new Map(models.slice(0, MAX_MODELS).map((model) => [model?.name, stateOf(model ?? {})]));
+  const psAnswer = await ask(zz, endpoint, signal, (ollama) => ollama.ps()).catch(() => undefined);
+  const loadedList = psAnswer?.parsed?.models;
+  if (!Array.isArray(loadedList)) return new Map();
+  return new Map(
+    loadedList
+      .slice(0, MAX_MODELS)
+      .map((loadedModel) => [loadedModel?.name, stateOf(loadedModel ?? {})]),
+  );
 }
 
 function stateOf({ size, size_vram }: { size?: unknown; size_vram?: unknown }): string {
@@ -132,14 +142,14 @@ function stateOf({ size, size_vram }: { size?: unknown; size_vram?: unknown }): 
     typeof size_vram === "number" && size_vram < totalBytes
       ? Math.max(0, size_vram) / totalBytes
       : 1;
-  const where =
+  const memoryWords =
     typeof size_vram !== "number" || share === 1
       ? ""
       : `, ${Math.round(100 * share)} % in graphics memory`;
-  return `loaded, ${(totalBytes / 1e9).toFixed(1)} GB${where}`;
+  return `loaded, ${(totalBytes / 1e9).toFixed(1)} GB${memoryWords}`;
 }
 
-async function show(
+async function showModel(
   zz: Zz<typeof defaults>,
   cache: Known,
   model: string,
@@ -147,14 +157,14 @@ async function show(
   endpoint: Endpoint,
 ): Promise<Shown> {
   const cacheKey = `${endpoint.url ?? ""} ${model}`;
-  const before = cache.get(cacheKey);
-  if (before) return before;
-  const asked = ask(zz, endpoint, signal, (ollama) => ollama.show({ model })).then(
+  const knownAnswer = cache.get(cacheKey);
+  if (knownAnswer) return knownAnswer;
+  const showAnswer = ask(zz, endpoint, signal, (ollama) => ollama.show({ model })).then(
     ({ parsed }) => Object(parsed) as Shown,
   );
-  cache.set(cacheKey, asked);
-  asked.catch(() => cache.delete(cacheKey));
-  return asked;
+  cache.set(cacheKey, showAnswer);
+  showAnswer.catch(() => cache.delete(cacheKey));
+  return showAnswer;
 }
 
 /**
@@ -166,36 +176,36 @@ async function ask<T>(
   zz: Zz<typeof defaults>,
   endpoint: Endpoint,
   signal: AbortSignal,
-  act: (ollama: Ollama) => Promise<T>,
+  clientAction: (ollama: Ollama) => Promise<T>,
 ): Promise<{ parsed: T; answer: HttpAnswer }> {
   const host = hostOf(endpoint);
   const { key } = endpoint;
   const { Ollama } = await import("ollama/browser");
-  let answer: HttpAnswer | undefined;
-  let failed: unknown;
-  const fetch = async (url: string, { method = "GET", headers, body }: ClientRequest) => {
+  let httpAnswer: HttpAnswer | undefined;
+  let fetchError: unknown;
+  const clientFetch = async (url: string, { method = "GET", headers, body }: ClientRequest) => {
     try {
       const { "User-Agent": _, ...sent } = headers; // which would describe this machine
-      answer = await zz.fetch(url, {
+      httpAnswer = await zz.fetch(url, {
         method,
         headers: sent,
         ...(body && { body: wellFormed(body) }),
         signal,
       });
-      return answer;
+      return httpAnswer;
     } catch (error) {
-      failed = error; // in the server's own words
+      fetchError = error; // in the server's own words
       throw error;
     }
   };
   const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
   try {
     return {
-      parsed: await act(new Ollama({ host, headers, fetch: fetch as never })),
-      answer: answer!,
+      parsed: await clientAction(new Ollama({ host, headers, fetch: clientFetch as never })),
+      answer: httpAnswer!,
     };
   } catch (error) {
-    throw failed ?? error;
+    throw fetchError ?? error;
   }
 }
 
@@ -207,43 +217,47 @@ interface ClientRequest {
 }
 
 /** Half a character breaks the server's decoder. */
-function wellFormed(body: string): string {
-  if (!/\\ud[89a-f]/i.test(body)) return body;
-  return JSON.stringify(JSON.parse(body), (_, value) =>
-    typeof value === "string" ? value.toWellFormed() : value,
+function wellFormed(jsonBody: string): string {
+  if (!/\\ud[89a-f]/i.test(jsonBody)) return jsonBody;
+  return JSON.stringify(JSON.parse(jsonBody), (_, jsonValue) =>
+    typeof jsonValue === "string" ? jsonValue.toWellFormed() : jsonValue,
   );
 }
 
-function bodyOf(
+function chatBody(
   { model, system, messages, tools, options, effort, schema }: ChatRequest,
-  info: Shown,
+  shownModel: Shown,
   maxWindow: number,
 ) {
-  const can = capabilities(info);
-  const withTools = tools.length > 0 && can.tools !== false; // in a format it cannot call
-  const wanted = withTools ? undefined : schema;
+  const modelCan = capabilities(shownModel);
+  const withTools = tools.length > 0 && modelCan.tools !== false; // in a format it cannot call
+  const replyFormat = withTools ? undefined : schema;
   const {
-    think = thinkingOf(effort, model, can.thinking),
-    format = wanted,
+    think = thinkingOf(effort, model, modelCan.thinking),
+    format = replyFormat,
     keep_alive,
     ...otherOptions
   } = options;
   if (
-    can.vision === false &&
+    modelCan.vision === false &&
     messages.some((message) => "images" in message && message.images?.length)
   )
     throw usage(
       `Cannot send an image to '${model}': it does not take images. Choose a model that does.`,
     );
-  const asked = messages.at(-1);
-  const unusable = asked?.role === "user" && asked.images?.find(({ type }) => !isImage(type));
+  const lastMessage = messages.at(-1);
+  const unusable =
+    lastMessage?.role === "user" && lastMessage.images?.find(({ type }) => !isImage(type));
   if (unusable)
     throw usage(
       `Cannot send ${unusable.type} to '${model}': Ollama takes images alone. Attach those, or ask another provider.`,
     );
   return {
     model,
-    messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.map(toWire)],
+    messages: [
+      ...(system ? [{ role: "system", content: system }] : []),
+      ...messages.map(wireMessage),
+    ],
     stream: true,
     ...(withTools && {
       tools: tools.map(({ name, description, schema }) => ({
@@ -251,7 +265,7 @@ function bodyOf(
         function: { name, description, parameters: schema },
       })),
     }),
-    options: { num_ctx: windowOf(info, maxWindow) ?? maxWindow, ...otherOptions },
+    options: { num_ctx: windowOf(shownModel, maxWindow) ?? maxWindow, ...otherOptions },
     ...(think !== undefined && { think }),
     ...(format !== undefined && { format }),
     ...(keep_alive !== undefined && { keep_alive }),
@@ -269,7 +283,7 @@ export function hostOf({ url = "" }: Endpoint): string {
     .replace(/\/(v1|api)$/, "")
     .replace(
       /^(https?:\/\/)?(0\.0\.0\.0|\[::\])(?=[:/]|$)/,
-      (_, scheme = "", name) => scheme + HERE[name],
+      (_, urlScheme = "", listenAddress) => urlScheme + LOCAL_ADDRESSES[listenAddress],
     );
   if (URL.canParse(host) || URL.canParse(`http://${host || "here"}`) || /^:\d+/.test(host))
     return host;
@@ -277,23 +291,23 @@ export function hostOf({ url = "" }: Endpoint): string {
     `Cannot reach Ollama at '${address}': not an address. Set OLLAMA_HOST or --base-url to host:port or a URL.`,
   );
 }
-const HERE: Record<string, string> = { "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
+const LOCAL_ADDRESSES: Record<string, string> = { "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
 
 /**
  * The window to use: the model file's own setting, else the one it was trained for, up to the
  * setting.
  */
-function windowOf(info: Shown, maxTokens: number): number | undefined {
-  const ownWindow = Number(/^num_ctx\s+(\d+)/m.exec(info.parameters ?? "")?.[1] ?? 0);
-  const window = trainedWindow(info);
+function windowOf(shownModel: Shown, maxTokens: number): number | undefined {
+  const ownWindow = Number(/^num_ctx\s+(\d+)/m.exec(shownModel.parameters ?? "")?.[1] ?? 0);
+  const window = trainedWindow(shownModel);
   return ownWindow || (window && Math.min(window, maxTokens));
 }
 
 /** The window that the model was trained for. */
-function trainedWindow(info: Shown): number | undefined {
-  const family = info.model_info?.["general.architecture"];
-  const length = info.model_info?.[`${family}.context_length`];
-  return typeof length === "number" ? length : undefined;
+function trainedWindow(shownModel: Shown): number | undefined {
+  const modelFamily = shownModel.model_info?.["general.architecture"];
+  const contextLength = shownModel.model_info?.[`${modelFamily}.context_length`];
+  return typeof contextLength === "number" ? contextLength : undefined;
 }
 
 function capabilities({ capabilities: abilities }: Shown): {
@@ -316,28 +330,28 @@ function capabilities({ capabilities: abilities }: Shown): {
  */
 function thinkingOf(
   effort: Effort | undefined,
-  model: string,
-  can?: boolean,
+  modelName: string,
+  canThink?: boolean,
 ): boolean | string | undefined {
-  if (!effort || can === false) return undefined;
-  if (/gpt-oss/.test(model)) return effort === "none" ? "low" : effort;
+  if (!effort || canThink === false) return undefined;
+  if (/gpt-oss/.test(modelName)) return effort === "none" ? "low" : effort;
   return effort !== "none";
 }
 
-const isImage = (type: string): boolean => type.startsWith("image/");
+const isImage = (mediaType: string): boolean => mediaType.startsWith("image/");
 
-function toWire(message: Message) {
+function wireMessage(message: Message) {
   const pictures =
     "images" in message ? (message.images ?? []).filter(({ type }) => isImage(type)) : [];
-  const images = pictures.length ? { images: pictures.map(({ base64 }) => base64) } : {};
-  if (message.role === "user") return { role: "user", content: message.text, ...images };
+  const imageFields = pictures.length ? { images: pictures.map(({ base64 }) => base64) } : {};
+  if (message.role === "user") return { role: "user", content: message.text, ...imageFields };
   if (message.role === "tool")
     return {
       role: "tool",
       tool_name: message.name,
       tool_call_id: message.id,
       content: message.text,
-      ...images,
+      ...imageFields,
     };
   return {
     role: "assistant",
@@ -354,7 +368,7 @@ function toWire(message: Message) {
 
 const MB = 1024 * 1024;
 const MAX_LINE_BYTES = 8 * MB;
-const LF = 10;
+const LINE_FEED = 10;
 const MAX_ANSWER_BYTES = 512 * MB; // of the whole stream, most of which is not the answer itself
 const MAX_MODELS = 1_000;
 
@@ -362,41 +376,41 @@ const MAX_MODELS = 1_000;
  * Lines of JSON, as they came together. The last has `done`; a failure midway is a line
  * `{"error": …}` under status 200.
  */
-async function* read(response: HttpAnswer): AsyncGenerator<Iterable<Delta>> {
+async function* readDeltas(response: HttpAnswer): AsyncGenerator<Iterable<Delta>> {
   let unread: Uint8Array[] = []; // of a line; no letter ends in a line break
-  let [size, restSize] = [0, 0];
-  const tooLong = (subject: string, limit: number) =>
+  let [answerBytes, restSize] = [0, 0];
+  const tooLong = (subject: string, byteLimit: number) =>
     new Error(
-      `'ollama' sent ${subject} of more than ${limit / MB} MB, and was given up. Check --base-url.`,
+      `'ollama' sent ${subject} of more than ${byteLimit / MB} MB, and was given up. Check --base-url.`,
     );
-  for await (const bytes of response.body) {
-    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  for await (const bodyBytes of response.body) {
+    const chunk = Buffer.from(bodyBytes.buffer, bodyBytes.byteOffset, bodyBytes.length);
     // only in what is new, so that a long line is not searched repeatedly
-    const end = chunk.lastIndexOf(LF) + 1;
-    const lines = end ? Buffer.concat([...unread, chunk.subarray(0, end)]).toString() : "";
+    const end = chunk.lastIndexOf(LINE_FEED) + 1;
+    const wholeLines = end ? Buffer.concat([...unread, chunk.subarray(0, end)]).toString() : "";
     if (end) [unread, restSize] = [[], 0];
     if (end < chunk.length) restSize += unread.push(chunk.subarray(end)) && chunk.length - end;
-    size += chunk.length;
+    answerBytes += chunk.length;
     if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
-    if (size > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
-    if (lines) yield readAll(lines.slice(0, -1).split("\n"));
+    if (answerBytes > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
+    if (wholeLines) yield readAll(wholeLines.slice(0, -1).split("\n"));
   }
-  const last = `${Buffer.concat(unread)}`;
-  if (last.trim()) yield deltas(last);
+  const lastLine = `${Buffer.concat(unread)}`;
+  if (lastLine.trim()) yield deltasIn(lastLine);
 }
 
-function* readAll(lines: string[]): Generator<Delta> {
-  for (const line of lines)
-    if (line.trim()) yield* deltas(line);
+function* readAll(jsonLines: string[]): Generator<Delta> {
+  for (const jsonLine of jsonLines)
+    if (jsonLine.trim()) yield* deltasIn(jsonLine);
     else yield { text: "" }; // nothing to show, but a sign of life
 }
 
-function* deltas(line: string): Generator<Delta> {
+function* deltasIn(jsonLine: string): Generator<Delta> {
   let chunk: any;
   try {
-    chunk = JSON.parse(line);
+    chunk = JSON.parse(jsonLine);
   } catch {
-    return yield { error: `not a stream but ${line.trim().slice(0, 200)}` };
+    return yield { error: `not a stream but ${jsonLine.trim().slice(0, 200)}` };
   }
   if (typeof chunk !== "object" || !chunk) return yield { text: "" };
   if (chunk.error) yield { error: chunk };
@@ -411,9 +425,11 @@ function* deltas(line: string): Generator<Delta> {
 }
 
 /** The objects of a list; none if it is no list. */
-const objectsIn = (list: unknown): any[] =>
-  Array.isArray(list) ? list.filter((element) => typeof element === "object" && element) : [];
-const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
+const objectsIn = (maybeList: unknown): any[] =>
+  Array.isArray(maybeList)
+    ? maybeList.filter((element) => typeof element === "object" && element)
+    : [];
+const wordsOf = (maybeText: unknown): string => (typeof maybeText === "string" ? maybeText : "");
 
 /**
  * Calls arrive whole and, from older servers, without an id; two equal calls still need two ids.

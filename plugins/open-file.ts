@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Ctx, Zz } from "zz";
 
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
-const OPENER = OPENERS[process.platform] ?? "xdg-open";
+const FILE_OPENER = OPENERS[process.platform] ?? "xdg-open";
 const FAILURE_WAIT_MS = 1_500; // a program that cannot open the file usually ends within this time
 const EXIT_REASONS: Record<number, string> = {
   2: "it finds no such file",
@@ -21,7 +21,7 @@ const RUNNABLE_EXTENSIONS = new Set(
     "app appimage apk appref-ms bash bat bin cmd com command cpl csh deb desktop dmg exe fish gadget hta jar",
     "js jse ksh lnk mjs cjs msc msi msp out pif pkg pl ps1 psm1 py pyc pyw rb reg rpm run scf scpt scr service sh",
     "terminal tool url vb vbe vbs webloc inetloc fileloc workflow ws wsf wsh xbe zsh",
-  ].flatMap((line) => line.split(" ")),
+  ].flatMap((extensionRow) => extensionRow.split(" ")),
 );
 const PROGRAM_STARTS = [
   "#!",
@@ -41,86 +41,96 @@ export default (zz: Zz) =>
     aliases: ["openFile"],
     params: { path: "string the file" },
     also: { path: ["file", "file_path", "filepath"] },
-    needs(args, ctx) {
-      const file = checkedFile(args.path, ctx); // refuses before the person is asked
+    needs(toolArguments, ctx) {
+      const checkedPath = checkedFile(toolArguments.path, ctx); // refuses before the person is asked
       return {
-        read: [args.path],
-        run: [`${OPENER} ${quote(path.relative(ctx.root, file) || ".")}`],
+        read: [toolArguments.path],
+        run: [`${FILE_OPENER} ${quoteForShell(path.relative(ctx.root, checkedPath) || ".")}`],
       };
     },
-    async run(args, ctx) {
-      await open(args.path, checkedFile(args.path, ctx), ctx);
-      return `Opened '${args.path}' with ${OPENER}.`;
+    async run(toolArguments, ctx) {
+      await openDetached(toolArguments.path, checkedFile(toolArguments.path, ctx), ctx);
+      return `Opened '${toolArguments.path}' with ${FILE_OPENER}.`;
     },
   });
 
-const cannot = (name: string, reason: string): Error =>
-  new Error(`Cannot open '${name}': ${reason}`);
-const quote = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+const openRefusal = (fileName: string, reason: string): Error =>
+  new Error(`Cannot open '${fileName}': ${reason}`);
+const quoteForShell = (shellWord: string): string =>
+  /^[\w@%+=:,./-]+$/.test(shellWord) ? shellWord : `'${shellWord.replaceAll("'", "'\\''")}'`;
 
 /**
  * The file with its links followed. Throws unless a person is there to look at it and it is safe to
  * open.
  */
-function checkedFile(name: string, { root, files, ask }: Ctx): string {
+function checkedFile(fileName: string, { root, files, ask }: Ctx): string {
   if (!ask)
-    throw cannot(
-      name,
+    throw openRefusal(
+      fileName,
       "there is no terminal, so nobody can look at it. Read it, or tell the person where it is.",
     );
-  const file = files.path(name);
-  const stat = fs.statSync(file, { throwIfNoEntry: false });
-  if (!stat) throw cannot(name, "no such file or folder. Check the path.");
-  if (!stat.isFile() && !stat.isDirectory())
-    throw cannot(name, "it is not a regular file. Choose another.");
-  const runs = [file, path.resolve(root, name)].some((candidate) =>
+  const absolutePath = files.path(fileName);
+  const fileStats = fs.statSync(absolutePath, { throwIfNoEntry: false });
+  if (!fileStats) throw openRefusal(fileName, "no such file or folder. Check the path.");
+  if (!fileStats.isFile() && !fileStats.isDirectory())
+    throw openRefusal(fileName, "it is not a regular file. Choose another.");
+  const isRunnable = [absolutePath, path.resolve(root, fileName)].some((candidate) =>
     RUNNABLE_EXTENSIONS.has(path.extname(candidate).slice(1).toLowerCase()),
   );
   if (
-    runs ||
-    (stat.isFile() &&
-      (isExecutable(stat) || PROGRAM_STARTS.some((start) => startOf(file).startsWith(start))))
+    isRunnable ||
+    (fileStats.isFile() &&
+      (isExecutable(fileStats) ||
+        PROGRAM_STARTS.some((programStart) => startOf(absolutePath).startsWith(programStart))))
   )
-    throw cannot(name, "it could run as a program. The person can open it, if they trust it.");
-  return file;
+    throw openRefusal(
+      fileName,
+      "it could run as a program. The person can open it, if they trust it.",
+    );
+  return absolutePath;
 }
 
 const isExecutable = ({ mode }: fs.Stats): boolean =>
   process.platform !== "win32" && (mode & 0o111) !== 0;
 
-function startOf(file: string): string {
-  const bytes = Buffer.alloc(16);
-  const handle = fs.openSync(file, "r");
-  const length = fs.readSync(handle, bytes);
-  fs.closeSync(handle);
-  return bytes.toString("latin1", 0, length);
+function startOf(checkedPath: string): string {
+  const startBytes = Buffer.alloc(16);
+  const descriptor = fs.openSync(checkedPath, "r");
+  const bytesRead = fs.readSync(descriptor, startBytes);
+  fs.closeSync(descriptor);
+  return startBytes.toString("latin1", 0, bytesRead);
 }
 
 /**
  * Starts the program detached, so that it outlives zz. If it soon ends with an exit code, it could
  * not open it.
  */
-function open(name: string, file: string, { programs, io }: Ctx): Promise<void> {
-  if (!programs.find(OPENER))
-    throw cannot(name, `there is no ${OPENER} here. Tell the person where it is: ${file}`);
+function openDetached(fileName: string, checkedPath: string, { programs, io }: Ctx): Promise<void> {
+  if (!programs.find(FILE_OPENER))
+    throw openRefusal(
+      fileName,
+      `there is no ${FILE_OPENER} here. Tell the person where it is: ${checkedPath}`,
+    );
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const child = programs.start(OPENER, [file], { detached: true, stdio: "ignore" });
+  const openerProcess = programs.start(FILE_OPENER, [checkedPath], {
+    detached: true,
+    stdio: "ignore",
+  });
   const cancel = io.clock.timer(FAILURE_WAIT_MS, resolve);
-  child.on("error", ({ message }) =>
-    reject(cannot(name, `${message}. Tell the person where it is: ${file}`)),
+  openerProcess.on("error", ({ message }) =>
+    reject(openRefusal(fileName, `${message}. Tell the person where it is: ${checkedPath}`)),
   );
-  child.on("exit", (code) => {
-    if (!code || OPENER === "explorer")
+  openerProcess.on("exit", (code) => {
+    if (!code || FILE_OPENER === "explorer")
       resolve(); // explorer always ends with exit code 1
     else
       reject(
-        cannot(
-          name,
-          `${OPENER} says that ${EXIT_REASONS[code] ?? `it failed (exit code ${code})`}.`,
+        openRefusal(
+          fileName,
+          `${FILE_OPENER} says that ${EXIT_REASONS[code] ?? `it failed (exit code ${code})`}.`,
         ),
       );
   });
-  child.unref();
+  openerProcess.unref();
   return promise.finally(cancel);
 }

@@ -2,9 +2,9 @@
 // project.
 import type { Choice, Ctx, Kind, Rule, Zz } from "zz";
 
-const KINDS: readonly string[] = ["read", "write", "run", "net", "env"];
-const VERBS = "It takes allow, ask, deny, only, keep or drop; /help permissions has examples";
-const WORDS = {
+const NEED_KINDS: readonly string[] = ["read", "write", "run", "net", "env"];
+const VERB_HINT = "It takes allow, ask, deny, only, keep or drop; /help permissions has examples";
+const VERB_DESCRIPTIONS = {
   allow: "do it without asking, in this session",
   deny: "never do it, in this session",
   ask: "ask each time, whatever else allows it, in this session",
@@ -12,13 +12,13 @@ const WORDS = {
   keep: "keep a rule of this session for this project",
   drop: "forget a rule",
 };
-const FROM: Record<Rule["from"], string> = {
+const RULE_SOURCES: Record<Rule["from"], string> = {
   flag: "a flag",
   settings: "the settings",
   project: "kept for this project",
   answer: "this session",
 };
-const EDITS: Rule = { verdict: "allow", kind: "write", name: ".", from: "answer" };
+const EDITS_RULE: Rule = { verdict: "allow", kind: "write", name: ".", from: "answer" };
 
 export const defaults = { auto: false };
 export const settings = {
@@ -50,7 +50,7 @@ export default (zz: Zz<typeof defaults>) => {
     },
     group: "settings",
     complete,
-    run: (argument, ctx) => ctx.note(obey(argument, ctx)),
+    run: (argument, ctx) => ctx.note(obeyCommand(argument, ctx)),
   });
   zz.command({
     name: "auto-apply",
@@ -61,7 +61,7 @@ export default (zz: Zz<typeof defaults>) => {
       "/auto-apply off": "ask again",
     },
     group: "settings",
-    complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
+    complete: (typedText) => ["on", "off"].filter((switchWord) => switchWord.startsWith(typedText)),
     run: (argument, ctx) => ctx.note(autoApply(argument, ctx)),
   });
   zz.flag({
@@ -69,17 +69,21 @@ export default (zz: Zz<typeof defaults>) => {
     value: "PATHS",
     group: "what tools may do",
     description: "change nothing but these; that is still asked for",
-    set(value, { permissions }) {
-      const names = String(value).split(",").filter(Boolean);
-      if (!names.length) throw new Error("Flag --only-write has an empty list. Name something.");
-      permissions.add(onlyRule("write", names, "flag"));
+    set(flagValue, { permissions }) {
+      const allowedPaths = String(flagValue).split(",").filter(Boolean);
+      if (!allowedPaths.length)
+        throw new Error("Flag --only-write has an empty list. Name something.");
+      permissions.add(onlyRule("write", allowedPaths, "flag"));
     },
   });
   zz.flag({
     name: "permissions",
     group: "what tools may do",
     description: "list what tools may do here, and why",
-    run: (_, { permissions }) => ({ text: table(permissions.rules), data: permissions.rules }),
+    run: (_, { permissions }) => ({
+      text: formatRules(permissions.rules),
+      data: permissions.rules,
+    }),
   });
 };
 
@@ -89,19 +93,19 @@ export default (zz: Zz<typeof defaults>) => {
  */
 function applySetting(zz: Zz<typeof defaults>): void {
   let applied = false; // the setting's value when it was last applied
-  const apply = (ctx: Ctx) => {
+  const applyChange = (ctx: Ctx) => {
     if (applied === zz.config.auto) return;
     applied = zz.config.auto;
     autoApply(applied ? "on" : "off", ctx);
   };
-  zz.on("started", (_, ctx) => apply(ctx));
-  zz.on("configured", (_, ctx) => apply(ctx));
+  zz.on("started", (_, ctx) => applyChange(ctx));
+  zz.on("configured", (_, ctx) => applyChange(ctx));
   zz.wrap(
     "call",
-    (call, next, ctx) => {
+    (call, nextCall, ctx) => {
       // --call starts no conversation, so no event has applied it
-      apply(ctx);
-      return next(call);
+      applyChange(ctx);
+      return nextCall(call);
     },
     "first",
   );
@@ -111,75 +115,83 @@ function applySetting(zz: Zz<typeof defaults>): void {
  * Runs /permissions. WHAT may contain *, ** and ?; the kernel refuses a name that could never
  * match.
  */
-function obey(argument: string, { permissions }: Ctx): string {
-  const [word = "", subject = "", ...nameWords] = argument.split(/\s+/);
+function obeyCommand(argument: string, { permissions }: Ctx): string {
+  const [ruleVerb = "", subject = "", ...nameWords] = argument.split(/\s+/);
   const name = nameWords.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
-  if (!word) return table(permissions.rules);
-  if (word === "only" && !name)
+  if (!ruleVerb) return formatRules(permissions.rules);
+  if (ruleVerb === "only" && !name)
     return `Cannot run '/permissions only ${subject}': name what may be done. /help permissions has examples.`;
-  if (word === "allow" || word === "ask" || word === "deny" || word === "only") {
-    if (!KINDS.includes(subject))
-      return `Cannot ${word} '${subject}': the kinds are ${KINDS.join(", ")}. For example: /permissions ${word} run npm test`;
+  if (ruleVerb === "allow" || ruleVerb === "ask" || ruleVerb === "deny" || ruleVerb === "only") {
+    if (!NEED_KINDS.includes(subject))
+      return `Cannot ${ruleVerb} '${subject}': the kinds are ${NEED_KINDS.join(", ")}. For example: /permissions ${ruleVerb} run npm test`;
     const needKind = subject as Kind;
     permissions.add(
-      word === "only"
+      ruleVerb === "only"
         ? onlyRule(needKind, nameWords)
-        : { verdict: word, kind: needKind, ...(name && { name }), from: "answer" },
+        : { verdict: ruleVerb, kind: needKind, ...(name && { name }), from: "answer" },
     );
-    return table(permissions.rules);
+    return formatRules(permissions.rules);
   }
-  const rule = permissions.rules[Number(subject) - 1];
-  if (word !== "keep" && word !== "drop") return `Cannot run '/permissions ${word}'. ${VERBS}.`;
+  const numberedRule = permissions.rules[Number(subject) - 1];
+  if (ruleVerb !== "keep" && ruleVerb !== "drop")
+    return `Cannot run '/permissions ${ruleVerb}'. ${VERB_HINT}.`;
   if (!subject)
-    return `Cannot ${word} a rule: give its number, /permissions ${word} N. /permissions lists them.`;
-  if (!rule)
-    return `Cannot ${word} '${subject}': there is no rule with that number. /permissions lists them.`;
-  if (word === "keep" && rule.from !== "answer")
-    return `Cannot keep rule ${subject}: it comes from ${FROM[rule.from]}.`;
-  permissions.drop(rule);
-  if (word === "keep") permissions.add({ ...rule, from: "project" });
-  return table(permissions.rules);
+    return `Cannot ${ruleVerb} a rule: give its number, /permissions ${ruleVerb} N. /permissions lists them.`;
+  if (!numberedRule)
+    return `Cannot ${ruleVerb} '${subject}': there is no rule with that number. /permissions lists them.`;
+  if (ruleVerb === "keep" && numberedRule.from !== "answer")
+    return `Cannot keep rule ${subject}: it comes from ${RULE_SOURCES[numberedRule.from]}.`;
+  permissions.drop(numberedRule);
+  if (ruleVerb === "keep") permissions.add({ ...numberedRule, from: "project" });
+  return formatRules(permissions.rules);
 }
 
 /**
  * The rule that denies everything of that kind except these names, which are asked for as usual.
  */
-function onlyRule(needKind: Kind, names: string[], from: Rule["from"] = "answer"): Rule {
-  const but = needKind === "run" ? [names.join(" ")] : names;
+function onlyRule(needKind: Kind, allowedNames: string[], from: Rule["from"] = "answer"): Rule {
+  const but = needKind === "run" ? [allowedNames.join(" ")] : allowedNames;
   return { verdict: "deny", kind: needKind, but, why: `only ${but.join(", ")}`, from };
 }
 
 /** A kind after allow, ask, deny and only; the number of a rule after keep and drop. */
-function complete(typed: string, { permissions }: Ctx): Choice[] {
-  const [, word = "", typedSubject] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+function complete(typedText: string, { permissions }: Ctx): Choice[] {
+  const [, ruleVerb = "", typedSubject] = /^(\S*)(?:\s+(.*))?$/s.exec(typedText) ?? [];
   if (typedSubject === undefined)
-    return Object.entries(WORDS).flatMap(([name, description]) =>
-      name.startsWith(word) ? [{ name: `${name} `, description }] : [],
+    return Object.entries(VERB_DESCRIPTIONS).flatMap(([verbName, description]) =>
+      verbName.startsWith(ruleVerb) ? [{ name: `${verbName} `, description }] : [],
     );
   const numbered = permissions.rules.flatMap((rule, i) =>
-    word === "drop" || (word === "keep" && rule.from === "answer")
-      ? [{ name: `${word} ${i + 1}`, description: `${rule.verdict} ${rule.kind} ${nameOf(rule)}` }]
+    ruleVerb === "drop" || (ruleVerb === "keep" && rule.from === "answer")
+      ? [
+          {
+            name: `${ruleVerb} ${i + 1}`,
+            description: `${rule.verdict} ${rule.kind} ${nameOf(rule)}`,
+          },
+        ]
       : [],
   );
-  const kinds = /^(allow|ask|deny|only)$/.test(word)
-    ? KINDS.map((needKind) => ({ name: `${word} ${needKind} ` }))
+  const kindChoices = /^(allow|ask|deny|only)$/.test(ruleVerb)
+    ? NEED_KINDS.map((needKind) => ({ name: `${ruleVerb} ${needKind} ` }))
     : [];
-  return [...numbered, ...kinds].filter(({ name }) => name.startsWith(`${word} ${typedSubject}`));
+  return [...numbered, ...kindChoices].filter(({ name }) =>
+    name.startsWith(`${ruleVerb} ${typedSubject}`),
+  );
 }
 
 function autoApply(argument: string, { permissions }: Ctx): string {
   const editRules = permissions.rules.filter(({ verdict, kind: needKind, name, from }) =>
     Object.entries({ verdict, kind: needKind, name, from }).every(
-      ([key, value]) => EDITS[key as keyof Rule] === value,
+      ([ruleField, fieldValue]) => EDITS_RULE[ruleField as keyof Rule] === fieldValue,
     ),
   );
   if (!/^(on|off)?$/.test(argument))
     return `Cannot set /auto-apply to '${argument}': it takes on or off.`;
-  if (argument === "on" && !editRules.length) permissions.add({ ...EDITS });
-  if (argument === "off") for (const rule of editRules) permissions.drop(rule);
+  if (argument === "on" && !editRules.length) permissions.add({ ...EDITS_RULE });
+  if (argument === "off") for (const editRule of editRules) permissions.drop(editRule);
   // another rule may allow or deny it anyway
-  const { verdict, why: reason } = permissions.judge("write", ".");
-  const exception = verdict === "ask" ? "" : ` ${reason}; /permissions lists it.`;
+  const { verdict, why: judgeReason } = permissions.judge("write", ".");
+  const exception = verdict === "ask" ? "" : ` ${judgeReason}; /permissions lists it.`;
   if (argument === "on" && verdict === "deny") return `Edits in the project are denied${exception}`;
   if (argument === "on")
     return "Edits in the project, and what commands change on a copy, are now kept without asking. /undo takes them back.";
@@ -197,13 +209,13 @@ const nameOf = ({ name, but }: Rule): string =>
   name ?? (but ? `(all but ${but.join(", ")})` : "(all)");
 
 /** The rules, numbered, and then those of zz, which are fixed. Deny wins, then ask, then allow. */
-function table(rules: readonly Rule[]): string {
-  const rows = rules.map(
+function formatRules(listedRules: readonly Rule[]): string {
+  const ruleRows = listedRules.map(
     (rule, i) =>
-      `${String(i + 1).padStart(3)}  ${rule.verdict.padEnd(5)}  ${rule.kind.padEnd(5)}  ${nameOf(rule)}  (${FROM[rule.from]})`,
+      `${String(i + 1).padStart(3)}  ${rule.verdict.padEnd(5)}  ${rule.kind.padEnd(5)}  ${nameOf(rule)}  (${RULE_SOURCES[rule.from]})`,
   );
   return [
-    ...rows,
+    ...ruleRows,
     "  ·  allow  read   the project, except files that hold secrets  (zz)",
     "  ·  allow  run    commands that only read: git status, ls, cat, grep …  (zz)",
     "  ·  deny   run    sudo, chown, git push --force, npm publish …  (zz)",

@@ -6,7 +6,7 @@ import { sentenceOf, visible } from "zz/text";
 
 const MAX_PINNED_CHARS = 60_000; // of all pinned files together
 const MAX_FILE_CHARS = 24_000;
-const BUDGET = 16_000; // tokens: all of that, with titles
+const TOKEN_BUDGET = 16_000; // tokens: all of that, with titles
 const MAX_FILE_BYTES = 1024 * 1024;
 const PREFACE =
   "Files that the person pinned, as they were when this turn began. Read one again after it was changed.";
@@ -18,11 +18,13 @@ export default (zz: Zz) => {
   zz.layer({
     name: "pinned",
     slot: "turn",
-    budget: BUDGET,
+    budget: TOKEN_BUDGET,
     async text(ctx) {
       const maxChars = Math.min(MAX_FILE_CHARS, Math.floor(MAX_PINNED_CHARS / pinned.files.length));
-      const parts = await Promise.all(pinned.files.map((name) => shown(name, maxChars, ctx)));
-      return parts.length ? [PREFACE, ...parts].join("\n") : undefined;
+      const fileBlocks = await Promise.all(
+        pinned.files.map((pinnedName) => showFile(pinnedName, maxChars, ctx)),
+      );
+      return fileBlocks.length ? [PREFACE, ...fileBlocks].join("\n") : undefined;
     },
   });
 
@@ -35,7 +37,7 @@ export default (zz: Zz) => {
     },
     usage: "[FILE …]",
     group: "conversation",
-    complete: async (typed, { files }) => choices(typed, await files.list()),
+    complete: async (typedText, { files }) => choices(typedText, await files.list()),
     run: (argument, ctx) => addPins(pinned, argument, ctx),
   });
 
@@ -45,7 +47,8 @@ export default (zz: Zz) => {
     examples: { "/drop src/a.ts": "unpin a file", "/drop all": "unpin all" },
     usage: "FILE … | all",
     group: "conversation",
-    complete: (typed) => choices(typed, [...pinned.files, ...(typed.includes(" ") ? [] : ["all"])]),
+    complete: (typedText) =>
+      choices(typedText, [...pinned.files, ...(typedText.includes(" ") ? [] : ["all"])]),
     run: (argument, ctx) => dropPins(pinned, argument, ctx),
   });
 };
@@ -55,39 +58,40 @@ interface Pinned {
 }
 
 async function addPins(pinned: Pinned, argument: string, ctx: Ctx): Promise<void> {
-  const names = namesIn(argument);
-  if (!names.length) return ctx.note(listed(pinned));
-  const added: string[] = [];
-  for (const name of names)
+  const typedNames = namesIn(argument);
+  if (!typedNames.length) return ctx.note(listPins(pinned));
+  const addedNames: string[] = [];
+  for (const typedName of typedNames)
     try {
-      const file = await pinnable(name, ctx);
-      if (pinned.files.includes(file)) ctx.note(`'${file}' is pinned already.`);
+      const pinnedName = await pinnable(typedName, ctx);
+      if (pinned.files.includes(pinnedName)) ctx.note(`'${pinnedName}' is pinned already.`);
       else {
-        pinned.files.push(file);
-        added.push(file);
+        pinned.files.push(pinnedName);
+        addedNames.push(pinnedName);
       }
     } catch (error) {
       ctx.note(sentenceOf(error));
     }
-  if (added.length) ctx.note(`Pinned ${visible(added.join(", "))}.`);
+  if (addedNames.length) ctx.note(`Pinned ${visible(addedNames.join(", "))}.`);
 }
 
 function dropPins(pinned: Pinned, argument: string, { root, note }: Ctx): void {
-  const names = namesIn(argument);
-  if (!names.length) return void note(`Say which, or "all". ${listed(pinned)}`);
+  const typedNames = namesIn(argument);
+  if (!typedNames.length) return void note(`Say which, or "all". ${listPins(pinned)}`);
   const dropsAll = argument.trim() === "all" && !pinned.files.includes("all");
-  const wanted = dropsAll
+  const wantedNames = dropsAll
     ? pinned.files
-    : names.map((name) => nameOf(path.resolve(root, name), root));
-  for (const name of wanted)
-    if (!pinned.files.includes(name)) note(`'${visible(name)}' is not pinned. ${listed(pinned)}`);
-  const dropped = pinned.files.filter((name) => wanted.includes(name));
-  pinned.files = pinned.files.filter((name) => !dropped.includes(name));
+    : typedNames.map((typedName) => displayName(path.resolve(root, typedName), root));
+  for (const wantedName of wantedNames)
+    if (!pinned.files.includes(wantedName))
+      note(`'${visible(wantedName)}' is not pinned. ${listPins(pinned)}`);
+  const dropped = pinned.files.filter((pinnedName) => wantedNames.includes(pinnedName));
+  pinned.files = pinned.files.filter((pinnedName) => !dropped.includes(pinnedName));
   if (dropped.length || dropsAll)
-    note(dropped.length ? `Dropped ${dropped.join(", ")}.` : listed(pinned));
+    note(dropped.length ? `Dropped ${dropped.join(", ")}.` : listPins(pinned));
 }
 
-function listed(pinned: Pinned): string {
+function listPins(pinned: Pinned): string {
   return pinned.files.length
     ? `Pinned: ${visible(pinned.files.join(", "))}.`
     : "Nothing is pinned. /add FILE pins a file.";
@@ -97,84 +101,94 @@ function listed(pinned: Pinned): string {
  * The name to pin. The gate judges it as if the model read it; what needs an answer each time
  * cannot be pinned.
  */
-async function pinnable(name: string, ctx: Ctx): Promise<string> {
-  const refuse = (reason: string) => new Error(`Cannot pin '${name}': ${reason}`);
-  const stat = fs.statSync(path.resolve(ctx.root, name), { throwIfNoEntry: false });
-  if (stat?.isDirectory()) throw refuse("it is a folder. Name its files.");
-  if (stat && stat.size > MAX_FILE_BYTES)
-    throw refuse(`${stat.size} bytes are too many (1 MB). Let the model search it instead.`);
-  const { failed, text } = await ctx.call("read_file", { path: name });
+async function pinnable(typedName: string, ctx: Ctx): Promise<string> {
+  const pinRefusal = (reason: string) => new Error(`Cannot pin '${typedName}': ${reason}`);
+  const fileStats = fs.statSync(path.resolve(ctx.root, typedName), { throwIfNoEntry: false });
+  if (fileStats?.isDirectory()) throw pinRefusal("it is a folder. Name its files.");
+  if (fileStats && fileStats.size > MAX_FILE_BYTES)
+    throw pinRefusal(
+      `${fileStats.size} bytes are too many (1 MB). Let the model search it instead.`,
+    );
+  const { failed, text } = await ctx.call("read_file", { path: typedName });
   if (failed) throw new Error(text.replace(/^Cannot read /, "Cannot pin "));
   try {
-    const { bytes } = await ctx.files.read(name);
+    const { bytes } = await ctx.files.read(typedName);
     if (bytes.subarray(0, 8_192).includes(0))
-      throw refuse("it is not text. Mention a picture with @ instead.");
+      throw pinRefusal("it is not text. Mention a picture with @ instead.");
   } catch (error) {
     if (String(error).includes("Cannot pin")) throw error;
-    throw refuse(
+    throw pinRefusal(
       `it is read again in every turn, so one yes is not enough. Answer A, or start with --allow-read.`,
     );
   }
-  return nameOf(ctx.files.path(name), ctx.root);
+  return displayName(ctx.files.path(typedName), ctx.root);
 }
 
 /**
  * A pinned file's current text, or why there is none. The lines shown count as read, so that the
  * model may edit them.
  */
-async function shown(name: string, maxChars: number, ctx: Ctx): Promise<string> {
-  const block = (text: string) =>
-    `--- FILE ${visible(name)} ---\n${text}\n--- END FILE ${visible(name)} ---`;
+async function showFile(pinnedName: string, maxChars: number, ctx: Ctx): Promise<string> {
+  const block = (blockText: string) =>
+    `--- FILE ${visible(pinnedName)} ---\n${blockText}\n--- END FILE ${visible(pinnedName)} ---`;
   try {
-    const { size } = fs.statSync(ctx.files.path(name), { throwIfNoEntry: false }) ?? { size: 0 };
+    const { size } = fs.statSync(ctx.files.path(pinnedName), { throwIfNoEntry: false }) ?? {
+      size: 0,
+    };
     if (size > MAX_FILE_BYTES) return block(`[${size} bytes are too many to show; search it]`);
-    const { text, bytes, hash } = await ctx.files.read(name);
+    const { text, bytes, hash } = await ctx.files.read(pinnedName);
     if (bytes.subarray(0, 8_192).includes(0)) return block("[it is not text any more]");
     const wholeText = text.replace(/^\ufeff/, "").trimEnd();
-    ctx.files.shown(name, linesLeft(wholeText, maxChars), hash);
-    return block(cut(wholeText, maxChars));
+    ctx.files.shown(pinnedName, linesLeft(wholeText, maxChars), hash);
+    return block(cutMiddle(wholeText, maxChars));
   } catch (error) {
     return block(`[${sentenceOf(error)}]`);
   }
 }
 
-function cut(text: string, maxChars: number): string {
-  if (text.length <= maxChars) return text;
-  const [head, tail] = ends(text, maxChars);
-  return `${head}\n[… ${text.length - head.length - tail.length} characters left out; read the file for them …]\n${tail}`;
+function cutMiddle(wholeText: string, maxChars: number): string {
+  if (wholeText.length <= maxChars) return wholeText;
+  const [headText, tailText] = endsOf(wholeText, maxChars);
+  return `${headText}\n[… ${wholeText.length - headText.length - tailText.length} characters left out; read the file for them …]\n${tailText}`;
 }
 
 /** Both ends of a text, not cut within a surrogate pair. */
-const ends = (text: string, maxChars: number): [head: string, tail: string] => [
-  text.slice(0, Math.floor(maxChars * 0.7)).replace(/[\ud800-\udbff]$/, ""),
-  text.slice(-Math.floor(maxChars * 0.2)).replace(/^[\udc00-\udfff]/, ""),
+const endsOf = (wholeText: string, maxChars: number): [head: string, tail: string] => [
+  wholeText.slice(0, Math.floor(maxChars * 0.7)).replace(/[\ud800-\udbff]$/, ""),
+  wholeText.slice(-Math.floor(maxChars * 0.2)).replace(/^[\udc00-\udfff]/, ""),
 ];
 
 /** The lines that cut() leaves whole. */
-function linesLeft(text: string, maxChars: number): Span[] {
-  if (text.length <= maxChars) return [[1, Number.POSITIVE_INFINITY]];
-  const [head, tail] = ends(text, maxChars).map((part) => part.split("\n").length - 1) as [
-    number,
-    number,
-  ];
-  const lineCount = text.split("\n").length;
+function linesLeft(wholeText: string, maxChars: number): Span[] {
+  if (wholeText.length <= maxChars) return [[1, Number.POSITIVE_INFINITY]];
+  const [headLines, tailLines] = endsOf(wholeText, maxChars).map(
+    (endText) => endText.split("\n").length - 1,
+  ) as [number, number];
+  const lineCount = wholeText.split("\n").length;
   return [
-    [1, head],
-    [lineCount - tail + 1, Number.POSITIVE_INFINITY],
+    [1, headLines],
+    [lineCount - tailLines + 1, Number.POSITIVE_INFINITY],
   ];
 }
 
-const nameOf = (file: string, root: string): string =>
-  file.startsWith(root + path.sep) ? path.relative(root, file).replaceAll(path.sep, "/") : file;
+const displayName = (absolutePath: string, root: string): string =>
+  absolutePath.startsWith(root + path.sep)
+    ? path.relative(root, absolutePath).replaceAll(path.sep, "/")
+    : absolutePath;
 
 /** Splits words; quoted names may contain spaces. */
 const namesIn = (argument: string): string[] =>
   [...argument.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)]
-    .map(([, doubleQuoted, singleQuoted, bare]) => doubleQuoted ?? singleQuoted ?? bare!)
+    .map(([, doubleQuoted, singleQuoted, bareName]) => doubleQuoted ?? singleQuoted ?? bareName!)
     .filter(Boolean);
 
 /** Choices for the last word; the words before it stay. */
-function choices(typed: string, names: string[]): Choice[] {
-  const before = typed.slice(0, typed.length - /("[^"]*|\S*)$/.exec(typed)![0].length);
-  return names.map((name) => ({ name: before + (/\s/.test(name) ? `"${name}"` : name) }));
+function choices(typedText: string, choiceNames: string[]): Choice[] {
+  const earlierWords = typedText.slice(
+    0,
+    typedText.length - /("[^"]*|\S*)$/.exec(typedText)![0].length,
+  );
+  return choiceNames.map((choiceName) => ({
+    name: earlierWords + (/\s/.test(choiceName) ? `"${choiceName}"` : choiceName),
+  }));
 }

@@ -6,7 +6,7 @@ import { oneLine } from "zz/text";
 
 type Project = { path: string; rights: "read" | "write"; about?: string };
 
-const HOW = `Other folders of the person's. read_file, list_dir, glob, grep and what edits files reach them: a file in one is named
+const PROJECTS_PREFACE = `Other folders of the person's. read_file, list_dir, glob, grep and what edits files reach them: a file in one is named
 ID:PATH, the folder itself ID:, and what a search finds there is named from here. Commands and code tools know this project alone.
 read: not to be written. write: every change is shown to the person first, as here.`;
 
@@ -15,18 +15,20 @@ export default (zz: Zz<Record<string, Project>>) =>
     name: "projects",
     slot: "project",
     text({ root }) {
-      const lines = Object.entries(zz.config).flatMap(([id, project]) => line(id, project, root));
-      return lines.length ? [HOW, ...lines].join("\n") : undefined;
+      const projectLines = Object.entries(zz.config).flatMap(([id, project]) =>
+        projectLine(id, project, root),
+      );
+      return projectLines.length ? [PROJECTS_PREFACE, ...projectLines].join("\n") : undefined;
     },
   });
 
 /** A line for a folder; none for the one that zz runs in. */
-function line(id: string, { path, rights, about = "" }: Project, root: string): string[] {
-  const named = path.replace(/^~(?=\/|$)/, os.homedir());
-  const isThere = fs.existsSync(`${named}/.`); // a folder, and it may be entered
-  const folder = isThere ? fs.realpathSync(named) : named;
-  if (folder === root) return [];
+function projectLine(id: string, { path, rights, about = "" }: Project, root: string): string[] {
+  const expandedPath = path.replace(/^~(?=\/|$)/, os.homedir());
+  const isThere = fs.existsSync(`${expandedPath}/.`); // a folder, and it may be entered
+  const realFolder = isThere ? fs.realpathSync(expandedPath) : expandedPath;
+  if (realFolder === root) return [];
   const description = oneLine(about);
   const missing = isThere ? "" : "; missing: no such folder";
-  return [`- ${id}: ${folder} (${rights}${missing})${description ? `: ${description}` : ""}`];
+  return [`- ${id}: ${realFolder} (${rights}${missing})${description ? `: ${description}` : ""}`];
 }

@@ -69,35 +69,39 @@ export default (zz: Zz) =>
     },
   });
 
-const lineRange = (start: number, end?: number): string =>
-  `from line ${start}${end === undefined ? "" : ` to ${end}`}`;
+const lineRange = (startLine: number, endLine?: number): string =>
+  `from line ${startLine}${endLine === undefined ? "" : ` to ${endLine}`}`;
 
 /** Cuts a long line, but not between the two halves of a character. */
-function cutLine(line: string): string {
-  if (line.length <= MAX_LINE_CHARS) return line;
-  const head = line.slice(0, MAX_LINE_CHARS).replace(/[\ud800-\udbff]$/, "");
-  return `${head}… [cut; the line has ${line.length} characters]`;
+function cutLine(longLine: string): string {
+  if (longLine.length <= MAX_LINE_CHARS) return longLine;
+  const lineHead = longLine.slice(0, MAX_LINE_CHARS).replace(/[\ud800-\udbff]$/, "");
+  return `${lineHead}… [cut; the line has ${longLine.length} characters]`;
 }
 
 /**
  * The result for a picture. Its bytes decide, not its name: a .png may be text, such as a pointer
  * of Git LFS.
  */
-function pictureResult(path: string, bytes: Buffer): Result | undefined {
-  const { type, width, height, broken } = mediaOf(bytes) ?? {};
+function pictureResult(path: string, imageBytes: Buffer): Result | undefined {
+  const { type, width, height, broken } = mediaOf(imageBytes) ?? {};
   if (!type?.startsWith("image/")) return undefined;
-  if (bytes.length > MAX_PICTURE_BYTES)
+  if (imageBytes.length > MAX_PICTURE_BYTES)
     throw new Error(
-      `Cannot read '${path}': ${bytes.length} bytes are too many for a picture (5 MB). Make it smaller.`,
+      `Cannot read '${path}': ${imageBytes.length} bytes are too many for a picture (5 MB). Make it smaller.`,
     );
   // Servers refuse such a picture, and so would refuse every later request of the conversation.
   if (broken)
     throw new Error(`Cannot read '${path}': it begins as ${type}, but ${broken}. Choose another.`);
-  const about = [`image ${basename(path)}`, `${width}×${height}`, `${bytes.length} bytes`];
-  const data = { path, type, bytes: bytes.length, width, height };
+  const aboutWords = [
+    `image ${basename(path)}`,
+    `${width}×${height}`,
+    `${imageBytes.length} bytes`,
+  ];
+  const data = { path, type, bytes: imageBytes.length, width, height };
   return {
-    text: `[${about.join(", ")}]`,
+    text: `[${aboutWords.join(", ")}]`,
     data,
-    images: [{ type, base64: bytes.toString("base64") }],
+    images: [{ type, base64: imageBytes.toString("base64") }],
   };
 }

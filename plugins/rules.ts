@@ -5,15 +5,15 @@ import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { isInside, stampOf, tryTo } from "zz/text";
 
-const NAMES = ["AGENTS.md", "CLAUDE.md"];
+const RULE_FILES = ["AGENTS.md", "CLAUDE.md"];
 const MAX_HOME_CHARS = 6_000;
 const MAX_RULES_CHARS = 24_000; // of all rules together
 const NAMED_FILES = { max: 16, maxChars: 6_000, room: 12_000 }; // that rules reference
 const MAX_LEFT_OUT = 20; // files listed as left out
-const BUDGET = 12_500; // tokens: all of that, with titles
+const TOKEN_BUDGET = 12_500; // tokens: all of that, with titles
 const PREFACE =
   "Rules for this project, the outermost first; where two differ, the later one holds.";
-const CODE = /^ {0,3}(`{3,}|~{3,})[\s\S]*?^ {0,3}\1|`[^`\n]*`/gm;
+const CODE_BLOCK = /^ {0,3}(`{3,}|~{3,})[\s\S]*?^ {0,3}\1|`[^`\n]*`/gm;
 /** `@path` and `[text](path)`. */
 const REFERENCE = /(?<=^|[\s(])@([^\s()<>[\]"'`,;]+)|\]\(\s*<?([^\s()<>]+)/gm;
 
@@ -22,17 +22,20 @@ type Found = { file: string; size: number };
 type Rendered = { top: string; text: string; stamps: Map<string, string> };
 
 export default (zz: Zz) => {
-  let last: Rendered | undefined;
+  let lastRendered: Rendered | undefined;
   zz.layer({
     name: "rules",
     slot: "rules",
-    budget: BUDGET,
+    budget: TOKEN_BUDGET,
     text(ctx) {
-      const top = topOf(ctx.root);
+      const topFolder = repositoryOf(ctx.root);
       const isUnchanged =
-        last?.top === top && [...last.stamps].every(([file, stamp]) => stampFor(file) === stamp);
-      if (!isUnchanged) last = render(top, ctx);
-      return last!.text;
+        lastRendered?.top === topFolder &&
+        [...lastRendered.stamps].every(
+          ([stampedFile, stampBefore]) => stampFor(stampedFile) === stampBefore,
+        );
+      if (!isUnchanged) lastRendered = renderRules(topFolder, ctx);
+      return lastRendered!.text;
     },
   });
 };
@@ -41,11 +44,15 @@ export default (zz: Zz) => {
  * The repository as git finds it: the nearest folder with a .git in it, but not in another user's
  * folder.
  */
-function topOf(root: string): string {
-  const owner = statOf(root)?.uid;
-  for (let folder = root; statOf(folder)?.uid === owner; folder = path.dirname(folder)) {
-    if (fs.existsSync(path.join(folder, ".git"))) return folder;
-    if (folder === path.dirname(folder)) break;
+function repositoryOf(root: string): string {
+  const rootOwner = statsOf(root)?.uid;
+  for (
+    let parentFolder = root;
+    statsOf(parentFolder)?.uid === rootOwner;
+    parentFolder = path.dirname(parentFolder)
+  ) {
+    if (fs.existsSync(path.join(parentFolder, ".git"))) return parentFolder;
+    if (parentFolder === path.dirname(parentFolder)) break;
   }
   return root;
 }
@@ -65,16 +72,16 @@ interface Rendering {
 
 /** The person's own rules; "" if there are none, or the project is the home. */
 function rulesOfHome({ stamps, used, files }: Rendering, home: string): string {
-  const named = path.join(home, NAMES[0]!);
-  const file = tryTo(() => fs.realpathSync(named));
-  stamps.set(named, stampFor(named));
-  const stat = file && !used.has(file) ? statOf(file) : undefined;
-  if (!file || !stat?.isFile()) return "";
-  return textIn({ file, size: stat.size }, MAX_HOME_CHARS, files.open) ?? "";
+  const homeFile = path.join(home, RULE_FILES[0]!);
+  const file = tryTo(() => fs.realpathSync(homeFile));
+  stamps.set(homeFile, stampFor(homeFile));
+  const fileStats = file && !used.has(file) ? statsOf(file) : undefined;
+  if (!file || !fileStats?.isFile()) return "";
+  return readText({ file, size: fileStats.size }, MAX_HOME_CHARS, files.open) ?? "";
 }
 
-function render(top: string, { root, permissions, files, about }: Ctx): Rendered {
-  const state: Rendering = {
+function renderRules(top: string, { root, permissions, files, about }: Ctx): Rendered {
+  const rendering: Rendering = {
     top,
     root,
     permissions,
@@ -85,108 +92,119 @@ function render(top: string, { root, permissions, files, about }: Ctx): Rendered
     included: { count: 0, room: NAMED_FILES.room },
   };
   const folders = foldersBetween(top, root);
-  const rules = folders.flatMap((folder) => ruleOf(state, folder, folders.length));
-  for (const { file } of rules) state.used.add(file);
-  const parts = rules.flatMap((rule) => [block(rule.name, rule.text), ...named(state, rule)]);
-  const own = rulesOfHome(state, about.home);
-  if (own) parts.unshift(block(`${NAMES[0]} of the person's home, for every project`, own));
-  const reasons = [...state.leftOut].map(([name, reason]) => `${name.slice(0, 100)} (${reason})`);
+  const folderRules = folders.flatMap((ruleFolder) =>
+    ruleOf(rendering, ruleFolder, folders.length),
+  );
+  for (const { file } of folderRules) rendering.used.add(file);
+  const ruleBlocks = folderRules.flatMap((folderRule) => [
+    block(folderRule.name, folderRule.text),
+    ...referencedBlocks(rendering, folderRule),
+  ]);
+  const homeRules = rulesOfHome(rendering, about.home);
+  if (homeRules)
+    ruleBlocks.unshift(
+      block(`${RULE_FILES[0]} of the person's home, for every project`, homeRules),
+    );
+  const reasons = [...rendering.leftOut].map(
+    ([leftOutName, leftOutReason]) => `${leftOutName.slice(0, 100)} (${leftOutReason})`,
+  );
   const moreCount = reasons.length - MAX_LEFT_OUT;
   if (moreCount > 0) reasons.splice(MAX_LEFT_OUT, moreCount, `${moreCount} more`);
-  if (reasons.length) parts.push(`[Left out: ${reasons.join(", ")}]`);
-  const { stamps } = state;
-  return { top, text: parts.length ? [PREFACE, ...parts].join("\n") : "", stamps };
+  if (reasons.length) ruleBlocks.push(`[Left out: ${reasons.join(", ")}]`);
+  const { stamps } = rendering;
+  return { top, text: ruleBlocks.length ? [PREFACE, ...ruleBlocks].join("\n") : "", stamps };
 }
 
 /** The rules of a folder: at most one file, the first that is not empty. */
-function ruleOf(state: Rendering, folder: string, folderCount: number): Rule[] {
-  for (const fileName of NAMES) {
-    const candidate = path.join(folder, fileName);
-    const looked = look(state, candidate);
-    const name = shown(state, candidate);
+function ruleOf(rendering: Rendering, ruleFolder: string, folderCount: number): Rule[] {
+  for (const fileName of RULE_FILES) {
+    const candidate = path.join(ruleFolder, fileName);
+    const lookedUp = lookUp(rendering, candidate);
+    const name = shownPath(rendering, candidate);
     const text =
-      typeof looked === "string"
-        ? looked
-        : textIn(looked, Math.floor(MAX_RULES_CHARS / folderCount), state.files.open);
-    if (typeof looked !== "string" && text !== undefined) {
-      if (text) return [{ ...looked, name, text }];
-    } else if (looked !== GONE) state.leftOut.set(name, text ?? BINARY);
+      typeof lookedUp === "string"
+        ? lookedUp
+        : readText(lookedUp, Math.floor(MAX_RULES_CHARS / folderCount), rendering.files.open);
+    if (typeof lookedUp !== "string" && text !== undefined) {
+      if (text) return [{ ...lookedUp, name, text }];
+    } else if (lookedUp !== NOT_THERE) rendering.leftOut.set(name, text ?? NOT_TEXT);
   }
   return [];
 }
 
 /** Includes the files that a text references, but not those that they reference in turn. */
-function named(state: Rendering, { file: from, name, text }: Rule): string[] {
-  const references = [...text.replace(CODE, "").matchAll(REFERENCE)].flatMap(([, mention, link]) =>
-    pathIn(mention ?? link!),
+function referencedBlocks(rendering: Rendering, { file: ruleFile, name, text }: Rule): string[] {
+  const references = [...text.replace(CODE_BLOCK, "").matchAll(REFERENCE)].flatMap(
+    ([, mention, link]) => markdownPath(mention ?? link!),
   );
   return [...new Set(references)].flatMap((reference) => {
-    const inclusion = include(state, reference, from);
+    const inclusion = include(rendering, reference, ruleFile);
     if (typeof inclusion !== "string")
       return [block(`${inclusion.name}, named in ${name}`, inclusion.text)];
-    state.leftOut.set(reference, inclusion);
+    rendering.leftOut.set(reference, inclusion);
     return [];
   });
 }
 
 /** The text of a file that rules reference, or why it is left out. */
 function include(
-  state: Rendering,
+  rendering: Rendering,
   reference: string,
-  from: string,
+  ruleFile: string,
 ): { name: string; text: string } | string {
-  const { used, included, files } = state;
+  const { used, included, files } = rendering;
   if (path.isAbsolute(reference) || reference.startsWith("~")) return "an absolute path";
-  const looked = look(state, path.resolve(path.dirname(from), reference));
-  if (typeof looked === "string") return looked;
-  if (looked.file === from) return "itself";
-  if (used.has(looked.file)) return "already here";
+  const lookedUp = lookUp(rendering, path.resolve(path.dirname(ruleFile), reference));
+  if (typeof lookedUp === "string") return lookedUp;
+  if (lookedUp.file === ruleFile) return "itself";
+  if (used.has(lookedUp.file)) return "already here";
   const maxChars = Math.min(NAMED_FILES.maxChars, included.room);
   if (included.count === NAMED_FILES.max || maxChars < NAMED_FILES.maxChars / 10)
     return "no room; read it when it is needed";
-  const text = textIn(looked, maxChars, files.open);
-  if (text === undefined) return BINARY;
-  used.add(looked.file);
+  const text = readText(lookedUp, maxChars, files.open);
+  if (text === undefined) return NOT_TEXT;
+  used.add(lookedUp.file);
   included.count++;
   included.room -= text.length;
-  return { name: shown(state, looked.file), text };
+  return { name: shownPath(rendering, lookedUp.file), text };
 }
 
 /**
  * Accepts only files inside the repository, links followed, that hold no secrets, and of the
  * project only what may be read without asking.
  */
-function look({ top, root, stamps, permissions }: Rendering, file: string): Found | string {
-  if (!isInside(top, file)) return OUTSIDE;
-  stamps.set(file, stampFor(file));
-  const stat = statOf(file);
-  if (!stat) return GONE;
-  const real = fs.realpathSync(file);
-  if (!isInside(top, real)) return OUTSIDE;
-  if (!stat.isFile()) return stat.isDirectory() ? "a folder" : "not a regular file";
-  const { verdict } = permissions.judge("read", real);
-  const isAskedFor = verdict === "ask" && (isInside(root, real) || permissions.secret(real));
+function lookUp({ top, root, stamps, permissions }: Rendering, wantedFile: string): Found | string {
+  if (!isInside(top, wantedFile)) return OUTSIDE;
+  stamps.set(wantedFile, stampFor(wantedFile));
+  const fileStats = statsOf(wantedFile);
+  if (!fileStats) return NOT_THERE;
+  const realPath = fs.realpathSync(wantedFile);
+  if (!isInside(top, realPath)) return OUTSIDE;
+  if (!fileStats.isFile()) return fileStats.isDirectory() ? "a folder" : "not a regular file";
+  const { verdict } = permissions.judge("read", realPath);
+  const isAskedFor =
+    verdict === "ask" && (isInside(root, realPath) || permissions.secret(realPath));
   if (verdict === "deny" || isAskedFor) return "not to be read";
-  return { file: real, size: stat.size };
+  return { file: realPath, size: fileStats.size };
 }
 
-function shown({ root }: Rendering, file: string): string {
-  return path.relative(root, file).replaceAll(path.sep, "/");
+function shownPath({ root }: Rendering, absolutePath: string): string {
+  return path.relative(root, absolutePath).replaceAll(path.sep, "/");
 }
 
-const [GONE, OUTSIDE, BINARY] = ["no such file", "outside the project", "not text"];
+const [NOT_THERE, OUTSIDE, NOT_TEXT] = ["no such file", "outside the project", "not text"];
 
-const block = (title: string, text: string): string =>
-  `--- FILE ${title} ---\n${text}\n--- END FILE ${title} ---`;
+const block = (title: string, blockText: string): string =>
+  `--- FILE ${title} ---\n${blockText}\n--- END FILE ${title} ---`;
 
 /** A Markdown file's path, without the punctuation around it. */
-function pathIn(reference: string): string[] {
-  const bare = reference.replace(/[#?].*$/s, "").replace(/[.:!*_]+$/, "");
-  if (!/\.mdx?$/i.test(bare) || /^[a-z][a-z\d+.-]+:/i.test(bare)) return [];
+function markdownPath(reference: string): string[] {
+  const barePath = reference.replace(/[#?].*$/s, "").replace(/[.:!*_]+$/, "");
+  if (!/\.mdx?$/i.test(barePath) || /^[a-z][a-z\d+.-]+:/i.test(barePath)) return [];
   try {
-    return [decodeURIComponent(bare)].filter((name) => !name.includes("\0"));
+    return [decodeURIComponent(barePath)].filter((decodedPath) => !decodedPath.includes("\0"));
   } catch {
-    return [bare];
+    return [barePath];
   }
 }
 
@@ -194,54 +212,56 @@ function pathIn(reference: string): string[] {
  * The whole text, or its head and tail; a long file is not read any further. Undefined if it is not
  * text.
  */
-function textIn(
+function readText(
   { file, size }: Found,
   maxChars: number,
-  open: Ctx["files"]["open"],
+  openFile: Ctx["files"]["open"],
 ): string | undefined {
-  const fd = open(file);
+  const descriptor = openFile(file);
   try {
     if (size <= maxChars * 4) {
-      const wholeText = part(0, size);
+      const wholeText = readPart(0, size);
       if (wholeText === undefined || wholeText.trim().length <= maxChars) return wholeText?.trim();
     }
     // at most 4 bytes a character
-    const [first, last] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
-    const [head, tail] = [
-      part(0, Math.min(size, first * 4)),
-      part(Math.max(0, size - last * 4), Math.min(size, last * 4)),
+    const [headChars, tailChars] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
+    const [headText, tailText] = [
+      readPart(0, Math.min(size, headChars * 4)),
+      readPart(Math.max(0, size - tailChars * 4), Math.min(size, tailChars * 4)),
     ];
-    if (head === undefined || tail === undefined) return undefined;
-    const before = head
+    if (headText === undefined || tailText === undefined) return undefined;
+    const keptHead = headText
       .trimStart()
-      .slice(0, first)
+      .slice(0, headChars)
       .replace(/[\ud800-\udbff\ufffd]$/, "");
-    const after = tail
+    const keptTail = tailText
       .trimEnd()
-      .slice(-last)
+      .slice(-tailChars)
       .replace(/^[\udc00-\udfff\ufffd]+/, "");
-    const leftOutBytes = size - Buffer.byteLength(before) - Buffer.byteLength(after);
-    return `${before}\n[… ${leftOutBytes} bytes left out …]\n${after}`;
+    const leftOutBytes = size - Buffer.byteLength(keptHead) - Buffer.byteLength(keptTail);
+    return `${keptHead}\n[… ${leftOutBytes} bytes left out …]\n${keptTail}`;
   } finally {
-    fs.closeSync(fd);
+    fs.closeSync(descriptor);
   }
 
-  function part(from: number, length: number): string | undefined {
-    const bytes = Buffer.alloc(length);
-    const read = fs.readSync(fd, bytes, 0, length, from);
-    return bytes.subarray(0, read).includes(0)
+  function readPart(partStart: number, partLength: number): string | undefined {
+    const partBytes = Buffer.alloc(partLength);
+    const bytesRead = fs.readSync(descriptor, partBytes, 0, partLength, partStart);
+    return partBytes.subarray(0, bytesRead).includes(0)
       ? undefined
-      : bytes.toString("utf8", 0, read).replace(/^\ufeff/, "");
+      : partBytes.toString("utf8", 0, bytesRead).replace(/^\ufeff/, "");
   }
 }
 
-function foldersBetween(top: string, bottom: string): string[] {
-  return bottom === top ? [top] : [...foldersBetween(top, path.dirname(bottom)), bottom];
+function foldersBetween(topFolder: string, bottomFolder: string): string[] {
+  return bottomFolder === topFolder
+    ? [topFolder]
+    : [...foldersBetween(topFolder, path.dirname(bottomFolder)), bottomFolder];
 }
 
 /** Undefined if it does not exist or must not be seen. */
-const statOf = (file: string): fs.Stats | undefined =>
-  tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
+const statsOf = (absolutePath: string): fs.Stats | undefined =>
+  tryTo(() => fs.statSync(absolutePath, { throwIfNoEntry: false }));
 
 /** Changes whenever the file does, also if it becomes readable or unreadable. */
-const stampFor = (file: string): string => tryTo(() => stampOf(file)) ?? "";
+const stampFor = (stampedFile: string): string => tryTo(() => stampOf(stampedFile)) ?? "";

@@ -17,10 +17,10 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_CHOICES = 20;
 
 export default (zz: Zz) => {
-  const files = new Map<string, string>(); // by call, where all of a long output is kept
+  const outputFiles = new Map<string, string>(); // by call, where all of a long output is kept
   zz.on("called", ({ call, result }) => {
-    const file = (result.data as { file?: unknown } | undefined)?.file;
-    if (typeof file === "string") files.set(call.id, file);
+    const outputFile = (result.data as { file?: unknown } | undefined)?.file;
+    if (typeof outputFile === "string") outputFiles.set(call.id, outputFile);
   });
   zz.command({
     name: "show",
@@ -35,12 +35,13 @@ export default (zz: Zz) => {
       resultsOf(ctx)
         .slice(0, MAX_CHOICES)
         .map((result, i) => ({ name: String(i + 1), description: titleOf(result) })),
-    run: (argument, ctx) => show(argument, ctx, files),
+    run: (argument, ctx) => showResult(argument, ctx, outputFiles),
   });
   zz.key({
     name: "ctrl+o",
     description: "what the last call gave, in full (/show N: an earlier one)",
-    press: (_, ctx) => show("", ctx, files).catch((error) => ctx.note(sentenceOf(error))),
+    press: (_, ctx) =>
+      showResult("", ctx, outputFiles).catch((error) => ctx.note(sentenceOf(error))),
   });
 };
 
@@ -51,42 +52,55 @@ interface Shown {
 
 /** The last first. */
 function resultsOf({ chat }: Ctx): Shown[] {
-  const calls = new Map<string, Call>();
+  const callsById = new Map<string, Call>();
   const results: Shown[] = [];
   for (const message of chat.messages) {
     if (message.role === "assistant")
-      for (const call of message.calls ?? []) calls.set(call.id, call);
+      for (const call of message.calls ?? []) callsById.set(call.id, call);
     if (message.role !== "tool") continue;
     const { id, name, text } = message;
-    results.unshift({ call: calls.get(id) ?? { id, name }, text });
+    results.unshift({ call: callsById.get(id) ?? { id, name }, text });
   }
   return results;
 }
 
-async function show(argument: string, ctx: Ctx, files: ReadonlyMap<string, string>): Promise<void> {
+async function showResult(
+  argument: string,
+  ctx: Ctx,
+  outputFiles: ReadonlyMap<string, string>,
+): Promise<void> {
   const results = resultsOf(ctx);
   if (!results.length)
     throw new Error("Cannot show a result: no tool was called in this conversation.");
-  const wanted = argument || "1";
-  const result = /^[1-9]\d*$/.test(wanted) ? results[Number(wanted) - 1] : undefined;
-  if (!result)
+  const wantedNumber = argument || "1";
+  const wantedResult = /^[1-9]\d*$/.test(wantedNumber)
+    ? results[Number(wantedNumber) - 1]
+    : undefined;
+  if (!wantedResult)
     throw new Error(
       `Cannot show '${argument}': say a number from 1 (the last) to ${results.length}.`,
     );
-  const file = files.get(result.call.id);
-  const wholeText = (file && beginningOf(file)) || result.text;
+  const outputFile = outputFiles.get(wantedResult.call.id);
+  const wholeText = (outputFile && beginningOf(outputFile)) || wantedResult.text;
   const columns = terminalColumns(ctx.io);
-  const rows = wrap(wholeText.trimEnd().split("\n").map(withoutTabs).join("\n"), columns - 1);
-  const sign = wantsWords(ctx.io, ctx) ? "" : "■ ";
-  const text = [clip(`${sign}${titleOf(result)}`, columns - 1), ...rows].join("\n");
-  const fits = rows.length < (ctx.io.stderr.rows || 24) - 3;
-  if (fits || !ctx.ask) return ctx.note(text);
-  await ctx.ask(`${text}\n── ${plural(rows.length, "row")} · Enter goes back `, "q");
+  const wrappedRows = wrap(
+    wholeText.trimEnd().split("\n").map(withoutTabs).join("\n"),
+    columns - 1,
+  );
+  const titleSign = wantsWords(ctx.io, ctx) ? "" : "■ ";
+  const resultPage = [
+    clip(`${titleSign}${titleOf(wantedResult)}`, columns - 1),
+    ...wrappedRows,
+  ].join("\n");
+  const fitsScreen = wrappedRows.length < (ctx.io.stderr.rows || 24) - 3;
+  if (fitsScreen || !ctx.ask) return ctx.note(resultPage);
+  await ctx.ask(`${resultPage}\n── ${plural(wrappedRows.length, "row")} · Enter goes back `, "q");
 }
 
 const titleOf = ({ call: { name, args = {} } }: Shown): string => {
-  const [first = ""] = Object.values(args);
-  const argumentText = typeof first === "string" ? first : JSON.stringify(first);
+  const [firstArgument = ""] = Object.values(args);
+  const argumentText =
+    typeof firstArgument === "string" ? firstArgument : JSON.stringify(firstArgument);
   return oneLine(`${name} ${argumentText.slice(0, 500)}`);
 };
 
@@ -94,30 +108,30 @@ const titleOf = ({ call: { name, args = {} } }: Shown): string => {
  * Tabs as the spaces that a terminal makes of them: otherwise it would wrap what was wrapped
  * before.
  */
-function withoutTabs(line: string): string {
-  const [first = "", ...cells] = line.split("\t");
-  let columns = width(first);
-  return cells.reduce((row, cell) => {
-    const spaces = TAB_COLUMNS - (columns % TAB_COLUMNS);
-    columns += spaces + width(cell);
-    return row + " ".repeat(spaces) + cell;
-  }, first);
+function withoutTabs(outputLine: string): string {
+  const [firstCell = "", ...laterCells] = outputLine.split("\t");
+  let columns = width(firstCell);
+  return laterCells.reduce((rowSoFar, nextCell) => {
+    const spaceCount = TAB_COLUMNS - (columns % TAB_COLUMNS);
+    columns += spaceCount + width(nextCell);
+    return rowSoFar + " ".repeat(spaceCount) + nextCell;
+  }, firstCell);
 }
 const TAB_COLUMNS = 8;
 
 /** As much as anybody reads; undefined when it is gone. */
-function beginningOf(file: string): string | undefined {
+function beginningOf(outputFile: string): string | undefined {
   try {
-    const fd = fs.openSync(file, "r");
+    const descriptor = fs.openSync(outputFile, "r");
     try {
       const buffer = Buffer.alloc(MAX_FILE_BYTES);
-      const count = fs.readSync(fd, buffer, 0, buffer.length, 0);
+      const bytesRead = fs.readSync(descriptor, buffer, 0, buffer.length, 0);
       return (
-        buffer.toString("utf8", 0, count) +
-        (count === buffer.length ? `\n[… all of it is in ${file}]` : "")
+        buffer.toString("utf8", 0, bytesRead) +
+        (bytesRead === buffer.length ? `\n[… all of it is in ${outputFile}]` : "")
       );
     } finally {
-      fs.closeSync(fd);
+      fs.closeSync(descriptor);
     }
   } catch {
     return undefined;

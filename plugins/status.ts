@@ -22,9 +22,9 @@ const WINDOW_TIMEOUT = 1_000; // ms for a provider to list its models' windows
 
 export default (zz: Zz) => {
   const refused = zz.state({ count: 0 });
-  const errors: string[] = [];
-  zz.on("failed", ({ message, exit }) => void (exit !== STOPPED && errors.push(message)));
-  const since = Date.now();
+  const errorMessages: string[] = [];
+  zz.on("failed", ({ message, exit }) => void (exit !== STOPPED && errorMessages.push(message)));
+  const startedAt = Date.now();
   const group = "sessions and model";
   zz.on(
     "decided",
@@ -36,7 +36,10 @@ export default (zz: Zz) => {
     group,
     run: async (_, ctx) =>
       ctx.note(
-        aligned(await status(ctx, since, refused.count, errors), terminalColumns(ctx.io) - 1),
+        aligned(
+          await collectStatus(ctx, startedAt, refused.count, errorMessages),
+          terminalColumns(ctx.io) - 1,
+        ),
       ),
   });
   zz.command({
@@ -51,75 +54,92 @@ export default (zz: Zz) => {
     description: "the system prompt, layer by layer",
     examples: { "/prompt": "show all of them", "/prompt base": "show one" },
     group,
-    complete: async (typed, { about }) =>
+    complete: async (typedText, { about }) =>
       (await about.prompt())
-        .filter(({ name }) => name.includes(typed))
+        .filter(({ name }) => name.includes(typedText))
         .map(({ name, text }) => ({ name, description: plural(tokensOf(text), "token") })),
-    run: async (typed, ctx) => ctx.note((await prompt(ctx, typed)).text),
+    run: async (layerName, ctx) => ctx.note((await showPrompt(ctx, layerName)).text),
   });
   zz.flag({
     name: "prompt",
     group: "about zz",
     description: "print the system prompt, layer by layer",
-    run: (_, ctx) => prompt(ctx),
+    run: (_, ctx) => showPrompt(ctx),
   });
 };
 
 /** Two columns: names, and texts wrapped next to them; in a narrow terminal below them. */
-export function aligned(rows: [name: string, text: string][], room: number): string {
-  const indent = room < 50 ? 2 : 14;
-  return rows
-    .flatMap(([name, text]) => {
-      const lines = wrap(text, room - indent).map((line) => " ".repeat(indent) + line);
-      return room < 50
-        ? [name, ...lines]
-        : [name.padEnd(indent) + lines[0]!.slice(indent), ...lines.slice(1)];
+export function aligned(statusRows: [name: string, text: string][], columnCount: number): string {
+  const indentWidth = columnCount < 50 ? 2 : 14;
+  return statusRows
+    .flatMap(([rowName, rowText]) => {
+      const wrappedLines = wrap(rowText, columnCount - indentWidth).map(
+        (wrappedLine) => " ".repeat(indentWidth) + wrappedLine,
+      );
+      return columnCount < 50
+        ? [rowName, ...wrappedLines]
+        : [
+            rowName.padEnd(indentWidth) + wrappedLines[0]!.slice(indentWidth),
+            ...wrappedLines.slice(1),
+          ];
     })
     .join("\n");
 }
 
 // /status
 
-async function status(
+async function collectStatus(
   ctx: Ctx,
-  since: number,
+  startedAt: number,
   refused: number,
-  errors: string[],
+  errorMessages: string[],
 ): Promise<[string, string][]> {
   const { chat, about, files, permissions, settings, sessions, root } = ctx;
   const [provider = ""] = chat.model.split("/");
-  const turns = chat.messages.filter((message) => message.role === "user" && !message.aside).length;
+  const turnCount = chat.messages.filter(
+    (message) => message.role === "user" && !message.aside,
+  ).length;
   const results = chat.messages.filter((message) => message.role === "tool");
-  const failed = results.filter((result) => result.failed).length;
-  const title = chat.id ? sessions.list().find(({ id }) => id === chat.id)?.title : undefined;
-  const broken = about.plugins.filter(({ failure }) => failure);
-  const branch = await branchAt(ctx);
+  const failedCount = results.filter((result) => result.failed).length;
+  const sessionTitle = chat.id
+    ? sessions.list().find(({ id }) => id === chat.id)?.title
+    : undefined;
+  const brokenPlugins = about.plugins.filter(({ failure }) => failure);
+  const branchName = await branchAt(ctx);
   const changedCount = settings
     .list()
     .filter(
-      (setting) => setting.value !== undefined && !isSame(setting.value, setting.default ?? {}),
+      (setting) => setting.value !== undefined && !isSameJson(setting.value, setting.default ?? {}),
     ).length;
   return [
-    ["session", chat.id ? `${chat.id}${title ? ` “${title}”` : ""}` : "not saved"],
+    ["session", chat.id ? `${chat.id}${sessionTitle ? ` “${sessionTitle}”` : ""}` : "not saved"],
     ["stored in", storeOf(ctx)],
     ["provider", `${provider}${urlOf(ctx, provider)}`],
     ["model", [chat.model, ...modelsByTask(ctx)].join("; ")],
     ["window", await windowOf(ctx)],
-    ["folder", root + (branch ? `, branch ${branch}` : "")],
+    ["folder", root + (branchName ? `, branch ${branchName}` : "")],
     ...partOf(root),
     [
       "since start",
-      `${minutes(Date.now() - since)}; ${plural(turns, "turn")} in this conversation`,
+      `${minutes(Date.now() - startedAt)}; ${plural(turnCount, "turn")} in this conversation`,
     ],
-    ["tokens", spent(chat.tree().entries)],
-    ["tools", `${plural(results.length, "call")}${failed ? `, ${failed} of them failed` : ""}`],
-    ...(errors.length
-      ? [["errors", `${errors.length}, the last: ${oneLine(errors.at(-1)!)}`] as [string, string]]
+    ["tokens", describeSpent(chat.tree().entries)],
+    [
+      "tools",
+      `${plural(results.length, "call")}${failedCount ? `, ${failedCount} of them failed` : ""}`,
+    ],
+    ...(errorMessages.length
+      ? [
+          ["errors", `${errorMessages.length}, the last: ${oneLine(errorMessages.at(-1)!)}`] as [
+            string,
+            string,
+          ],
+        ]
       : []),
-    ["edits", edits(files.changes(), refused)],
+    ["edits", describeEdits(files.changes(), refused)],
     [
       "plugins",
-      `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`,
+      `${about.plugins.length - brokenPlugins.length} loaded, ${brokenPlugins.length} failed${namesOf(brokenPlugins)}`,
     ],
     ["permissions", `${plural(permissions.rules.length, "rule")} besides zz's own (/permissions)`],
     ["settings", `${path.join(about.home, "zz.config.json")}, ${changedCount} changed (/config)`],
@@ -128,22 +148,23 @@ async function status(
 
 /** A subfolder of a repository, where zz sees that folder alone. */
 function partOf(root: string): [string, string][] {
-  const top = repositoryTop(root);
-  if (!top || top === root) return [];
-  return [["part of", `${top}, which /config project.scope repository takes in whole`]];
+  const topFolder = repositoryTop(root);
+  if (!topFolder || topFolder === root) return [];
+  return [["part of", `${topFolder}, which /config project.scope repository takes in whole`]];
 }
 
-const isSame = (first: unknown, two: unknown): boolean =>
-  JSON.stringify(first) === JSON.stringify(two);
-const names = (broken: About["plugins"]): string => broken.map(({ name }) => `; ${name}`).join("");
+const isSameJson = (first: unknown, second: unknown): boolean =>
+  JSON.stringify(first) === JSON.stringify(second);
+const namesOf = (brokenPlugins: About["plugins"]): string =>
+  brokenPlugins.map(({ name }) => `; ${name}`).join("");
 
 function storeOf({ chat, about }: Ctx): string {
   if (chat.id === "") return "in memory only: it could not be written";
   if (!chat.id)
     return chat.messages.length ? "nothing: it is not saved (--no-session)" : "nothing yet";
-  const file = path.join(about.home, "sessions", `${chat.id}.jsonl`);
-  const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  return `${file} (${size < 10_000 ? `${size} bytes` : `${Math.round(size / 1_000)} kB`})`;
+  const sessionFile = path.join(about.home, "sessions", `${chat.id}.jsonl`);
+  const sizeBytes = fs.statSync(sessionFile, { throwIfNoEntry: false })?.size ?? 0;
+  return `${sessionFile} (${sizeBytes < 10_000 ? `${sizeBytes} bytes` : `${Math.round(sizeBytes / 1_000)} kB`})`;
 }
 
 function urlOf({ settings }: Ctx, provider: string): string {
@@ -151,14 +172,14 @@ function urlOf({ settings }: Ctx, provider: string): string {
     string,
     { url?: string }
   >;
-  const url = providers?.[provider]?.url;
-  return url ? ` at ${url.replace(/\/\/[^/@]*@/, "//")}` : "";
+  const providerUrl = providers?.[provider]?.url;
+  return providerUrl ? ` at ${providerUrl.replace(/\/\/[^/@]*@/, "//")}` : "";
 }
 
 function modelsByTask({ settings }: Ctx): string[] {
-  const models = settings.list().find(({ name }) => name === "models")?.value ?? {};
-  return Object.entries(models).flatMap(([task, model]) =>
-    task === "chat" ? [] : `for ${task} ${model}`,
+  const taskModels = settings.list().find(({ name }) => name === "models")?.value ?? {};
+  return Object.entries(taskModels).flatMap(([task, taskModel]) =>
+    task === "chat" ? [] : `for ${task} ${taskModel}`,
   );
 }
 
@@ -175,41 +196,43 @@ async function windowOf(ctx: Ctx): Promise<string> {
  */
 async function knownWindow({ chat, about, io }: Ctx): Promise<number | undefined> {
   if (chat.window) return chat.window;
-  const late = new Promise<undefined>((resolve) => {
+  const windowTimeout = new Promise<undefined>((resolve) => {
     io.clock.timer(WINDOW_TIMEOUT, () => resolve(undefined), { background: true });
   });
-  const asked = about.models().catch(() => undefined);
-  return (await Promise.race([asked, late]))?.models.find(({ id }) => id === chat.model)?.window;
+  const modelsAnswer = about.models().catch(() => undefined);
+  return (await Promise.race([modelsAnswer, windowTimeout]))?.models.find(
+    ({ id }) => id === chat.model,
+  )?.window;
 }
 
-const percent = (part: number, total: number): string =>
-  `${((100 * part) / total).toFixed(part * 10 < total ? 1 : 0)} %`;
+const percent = (partTokens: number, totalTokens: number): string =>
+  `${((100 * partTokens) / totalTokens).toFixed(partTokens * 10 < totalTokens ? 1 : 0)} %`;
 
 async function branchAt({ git }: Ctx): Promise<string> {
   return (await git.say(["symbolic-ref", "--quiet", "--short", "HEAD"]))?.trim() ?? "";
 }
 
-function minutes(ms: number): string {
-  if (ms < 60_000) return `${Math.round(ms / 1_000)} s`;
-  const totalMinutes = Math.floor(ms / 60_000);
+function minutes(elapsedMs: number): string {
+  if (elapsedMs < 60_000) return `${Math.round(elapsedMs / 1_000)} s`;
+  const totalMinutes = Math.floor(elapsedMs / 60_000);
   return totalMinutes < 60
     ? `${totalMinutes} min`
     : `${Math.floor(totalMinutes / 60)} h ${totalMinutes % 60} min`;
 }
 
 /** The tokens spent, including those of summaries and of messages that were taken back. */
-function spent(entries: readonly Entry[]): string {
+function describeSpent(entries: readonly Entry[]): string {
   const requests = entries.flatMap((sessionEntry): { usage?: Usage | undefined }[] => {
     if (sessionEntry.type === "spent") return [{ usage: sessionEntry.usage as Usage | undefined }];
     return sessionEntry.message?.role === "assistant" ? [sessionEntry.message] : [];
   });
   const { input, output, cached } = sumUsage(requests.map(({ usage }) => usage));
-  const silent = requests.filter(({ usage }) => !usage).length;
-  return `${input} in${cached ? ` (${cached} cached)` : ""}, ${output} out${silent ? `; ${plural(silent, "answer")} came without a count` : ""}`;
+  const uncounted = requests.filter(({ usage }) => !usage).length;
+  return `${input} in${cached ? ` (${cached} cached)` : ""}, ${output} out${uncounted ? `; ${plural(uncounted, "answer")} came without a count` : ""}`;
 }
 
-function edits(changes: Changed[], refused: number): string {
-  const undone = changes.filter((change) => change.undone).length;
+function describeEdits(changes: Changed[], refused: number): string {
+  const undone = changes.filter((fileChange) => fileChange.undone).length;
   return `${changes.length - undone} applied, ${undone} undone, ${refused} refused`;
 }
 
@@ -220,125 +243,143 @@ const BAR_COLUMNS = 12;
 
 async function contextOf(ctx: Ctx): Promise<string> {
   const { chat, about } = ctx;
-  const sent = (await about.prompt()).filter((layer) => layer.sent === "system");
-  const layers = sent.map(({ name, text }) => ({
+  const sentLayers = (await about.prompt()).filter((promptLayer) => promptLayer.sent === "system");
+  const layers = sentLayers.map(({ name, text }) => ({
     name: `prompt: ${name}`,
     tokens: tokensOf(text),
   }));
   const described = await about.offered();
-  const tools = described.map((tool) => ({
-    name: `tool: ${tool.name}`,
-    tokens: tokensOf(JSON.stringify(tool)),
+  const toolParts = described.map((offeredTool) => ({
+    name: `tool: ${offeredTool.name}`,
+    tokens: tokensOf(JSON.stringify(offeredTool)),
   }));
-  const parts = [...layers, ...tools, ...groups(chat.messages)];
-  const total = parts.reduce((sum, { tokens }) => sum + tokens, 0);
+  const windowParts = [...layers, ...toolParts, ...groups(chat.messages)];
+  const totalTokens = windowParts.reduce((sum, { tokens }) => sum + tokens, 0);
   const window = await knownWindow(ctx);
   const noWindow = window
     ? ""
     : " The provider does not say how many its model takes; percentages are of this total.";
-  const real = chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
-  const sum = `About ${total} tokens${window ? ` of ${window} (${percent(total, window)})` : ""}.${real}${noWindow}`;
-  const files = filesRead(chat.messages);
+  const usedWords =
+    chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
+  const summaryText = `About ${totalTokens} tokens${window ? ` of ${window} (${percent(totalTokens, window)})` : ""}.${usedWords}${noWindow}`;
+  const readFiles = filesRead(chat.messages);
   const columns = terminalColumns(ctx.io) - 1;
-  const drawn = sent.flatMap(({ text }) => drawnIn(text));
-  const named = (label: string, names: string[]) =>
-    names.length ? wrap(`${label}: ${names.map(visible).join(", ")}.`, columns) : [];
-  const lists = [...named("Drawn into the prompt", drawn), ...named("Files read", files)];
+  const drawnNames = sentLayers.flatMap(({ text }) => drawnIn(text));
+  const labelNames = (rowLabel: string, listedNames: string[]) =>
+    listedNames.length ? wrap(`${rowLabel}: ${listedNames.map(visible).join(", ")}.`, columns) : [];
+  const nameRows = [
+    ...labelNames("Drawn into the prompt", drawnNames),
+    ...labelNames("Files read", readFiles),
+  ];
   return [
-    ...chart(parts, window ?? total, columns, wantsWords(ctx.io, ctx)),
-    ...wrap(sum, columns),
-    ...lists,
+    ...drawChart(windowParts, window ?? totalTokens, columns, wantsWords(ctx.io, ctx)),
+    ...wrap(summaryText, columns),
+    ...nameRows,
   ].join("\n");
 }
 
 /** The files and the skills that a layer says it holds. */
-const drawnIn = (layer: string): string[] =>
+const drawnIn = (layerText: string): string[] =>
   Array.from(
-    layer.matchAll(
+    layerText.matchAll(
       /^(?:--- FILE (.+?)(?:, named in .+)? ---|# (\S+) \(.+; its files are in .+\))$/gm,
     ),
-    ([, file, skill]) => file ?? `the skill ${skill}`,
+    ([, fileName, skillName]) => fileName ?? `the skill ${skillName}`,
   );
 
 /** The files whose text is still in the messages, latest first. */
 function filesRead(messages: readonly Message[]): string[] {
-  const gone = new Set(
+  const failedIds = new Set(
     messages.flatMap((message) => (message.role === "tool" && message.failed ? [message.id] : [])),
   );
   const calls = messages.flatMap((message) =>
     message.role === "assistant" ? (message.calls ?? []) : [],
   );
-  const paths = calls.flatMap(({ id, name, args: { path: file } }) =>
-    name === "read_file" && typeof file === "string" && !gone.has(id) ? [file] : [],
+  const readPaths = calls.flatMap(({ id, name, args: { path: readPath } }) =>
+    name === "read_file" && typeof readPath === "string" && !failedIds.has(id) ? [readPath] : [],
   );
-  return [...new Set(paths.reverse())];
+  return [...new Set(readPaths.reverse())];
 }
 
 /**
  * The messages by author, and the tokens of answers as counted by the server, if it reports them.
  */
 export function groups(messages: readonly Message[]): Part[] {
-  const sums = new Map<string, { count: number; tokens: number }>();
-  const add = (name: string, tokens: number) => {
-    const { count, tokens: before } = sums.get(name) ?? { count: 0, tokens: 0 };
-    sums.set(name, { count: count + 1, tokens: before + tokens });
+  const sumsByName = new Map<string, { count: number; tokens: number }>();
+  const addTokens = (groupName: string, addedTokens: number) => {
+    const { count, tokens: tokensBefore } = sumsByName.get(groupName) ?? { count: 0, tokens: 0 };
+    sumsByName.set(groupName, { count: count + 1, tokens: tokensBefore + addedTokens });
   };
   for (const message of messages) {
     if (message.role === "user")
-      for (const [key, text] of Object.entries(message.news ?? {}))
-        add(`prompt: ${key.split("/")[1]}, changed`, tokensOf(text));
+      for (const [newsKey, newsText] of Object.entries(message.news ?? {}))
+        addTokens(`prompt: ${newsKey.split("/")[1]}, changed`, tokensOf(newsText));
     if (message.role === "user")
-      add(message.aside ? "what zz told it" : "your messages", tokensOf(message.text));
-    else if (message.role === "tool") add(`results of ${message.name}`, tokensOf(message.text));
+      addTokens(message.aside ? "what zz told it" : "your messages", tokensOf(message.text));
+    else if (message.role === "tool")
+      addTokens(`results of ${message.name}`, tokensOf(message.text));
     else {
       const calls = message.calls?.length ? JSON.stringify(message.calls) : "";
-      add("answers and calls", message.usage?.output ?? tokensOf(message.text + calls));
+      addTokens("answers and calls", message.usage?.output ?? tokensOf(message.text + calls));
     }
   }
-  return [...sums].map(([name, { count, tokens }]) => ({
-    name: name.startsWith("prompt: ") ? name : `${name} (${count})`,
+  return [...sumsByName].map(([groupName, { count, tokens }]) => ({
+    name: groupName.startsWith("prompt: ") ? groupName : `${groupName} (${count})`,
     tokens,
   }));
 }
 
 /** A row for each part, the biggest first. */
-function chart(parts: Part[], total: number, room: number, plain = false): string[] {
-  const largest = Math.max(1, ...parts.map(({ tokens }) => tokens));
-  const digits = String(largest).length;
-  const bars = room >= 60 && !plain;
-  const widest = Math.max(...parts.map(({ name }) => width(name)));
-  const first = Math.min(widest, room - digits - 10 - (bars ? BAR_COLUMNS + 2 : 0));
-  return parts
-    .toSorted((a, b) => b.tokens - a.tokens)
+function drawChart(
+  chartParts: Part[],
+  totalTokens: number,
+  columnCount: number,
+  isPlain = false,
+): string[] {
+  const largest = Math.max(1, ...chartParts.map(({ tokens }) => tokens));
+  const digitCount = String(largest).length;
+  const showsBars = columnCount >= 60 && !isPlain;
+  const widest = Math.max(...chartParts.map(({ name }) => width(name)));
+  const nameColumns = Math.min(
+    widest,
+    columnCount - digitCount - 10 - (showsBars ? BAR_COLUMNS + 2 : 0),
+  );
+  return chartParts
+    .toSorted((first, second) => second.tokens - first.tokens)
     .map(({ name, tokens }) => {
-      const shown = clip(name, first);
-      const label = shown + " ".repeat(Math.max(0, first - width(shown)));
-      const bar = bars ? `  ${"█".repeat(Math.ceil((BAR_COLUMNS * tokens) / largest))}` : "";
-      return `${label}  ${String(tokens).padStart(digits)}  ${percent(tokens, total || 1).padStart(6)}${bar}`;
+      const clippedName = clip(name, nameColumns);
+      const paddedName = clippedName + " ".repeat(Math.max(0, nameColumns - width(clippedName)));
+      const tokenBar = showsBars
+        ? `  ${"█".repeat(Math.ceil((BAR_COLUMNS * tokens) / largest))}`
+        : "";
+      return `${paddedName}  ${String(tokens).padStart(digitCount)}  ${percent(tokens, totalTokens || 1).padStart(6)}${tokenBar}`;
     });
 }
 
 // /prompt
 
-const SENT = {
+const SENT_NOTES = {
   system: "",
   earlier: ", told with an earlier message",
   next: ", goes with your next message",
 };
 
-async function prompt({ about }: Ctx, only = ""): Promise<Result> {
+async function showPrompt({ about }: Ctx, wantedLayer = ""): Promise<Result> {
   const layers = await about.prompt();
-  const parts = only ? layers.filter(({ name }) => name === only) : layers;
-  if (!parts.length && only)
+  const shownLayers = wantedLayer ? layers.filter(({ name }) => name === wantedLayer) : layers;
+  if (!shownLayers.length && wantedLayer)
     throw new Error(
-      `Cannot show '${only}': no such layer. There are: ${layers.map(({ name }) => name).join(", ")}.`,
+      `Cannot show '${wantedLayer}': no such layer. There are: ${layers.map(({ name }) => name).join(", ")}.`,
     );
-  const shown = parts.map(
+  const layerBlocks = shownLayers.map(
     ({ name, slot, owner, text, sent }) =>
-      `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}${SENT[sent]}]\n${text}`,
+      `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}${SENT_NOTES[sent]}]\n${text}`,
   );
-  const totalTokens = parts.reduce((sum, { text }) => sum + tokensOf(text), 0);
-  const data = parts.map((part) => ({ ...part, tokens: tokensOf(part.text) }));
-  const sum = only ? [] : [`[about ${totalTokens} tokens in all]`];
-  return { text: [...shown, ...sum].join("\n\n"), data };
+  const totalTokens = shownLayers.reduce((sum, { text }) => sum + tokensOf(text), 0);
+  const data = shownLayers.map((shownLayer) => ({
+    ...shownLayer,
+    tokens: tokensOf(shownLayer.text),
+  }));
+  const totalRow = wantedLayer ? [] : [`[about ${totalTokens} tokens in all]`];
+  return { text: [...layerBlocks, ...totalRow].join("\n\n"), data };
 }

@@ -22,9 +22,11 @@ export default (zz: Zz) => {
 };
 
 /** With project.scope "repository" the person may be further down. */
-function startedIn(root: string, folder: string): string[] {
-  const below = path.relative(root, tryTo(() => fs.realpathSync(folder)) ?? root);
-  return below && isInside(root, path.join(root, below)) ? [`The person is in: ${below}`] : [];
+function startedIn(root: string, startFolder: string): string[] {
+  const relativePath = path.relative(root, tryTo(() => fs.realpathSync(startFolder)) ?? root);
+  return relativePath && isInside(root, path.join(root, relativePath))
+    ? [`The person is in: ${relativePath}`]
+    : [];
 }
 
 const runtime = ({ chat, about }: Ctx): string =>

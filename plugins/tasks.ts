@@ -10,38 +10,44 @@ const SYSTEM =
 
 export default (zz: Zz) => {
   let model: string | undefined; // answers the turn under way
-  let stays = false; // whether it is a conversation, not a single answer
-  zz.on("started", (fact) => void (stays = fact.stays));
+  let isConversation = false; // whether it is a conversation, not a single answer
+  zz.on("started", (startFact) => void (isConversation = startFact.stays));
   zz.wrap(
     "line",
-    (line, next, ctx) => {
-      const task = taskOf(line, ctx);
-      model = task && modelFor(task, ctx);
+    (typedLine, nextLine, ctx) => {
+      const lineTask = taskOfLine(typedLine, ctx);
+      model = lineTask && modelFor(lineTask, ctx);
       if (model && model !== ctx.chat.model)
-        ctx.note(`${model} answers this: models.${task} in the settings.`);
-      return next(line);
+        ctx.note(`${model} answers this: models.${lineTask} in the settings.`);
+      return nextLine(typedLine);
     },
     "first",
   );
   zz.wrap(
     "request",
-    (request, next) => next(request.task === "chat" && model ? { ...request, model } : request),
+    (request, nextRequest) =>
+      nextRequest(request.task === "chat" && model ? { ...request, model } : request),
     "first",
   );
-  zz.on("answered", (_, ctx) => (stays ? giveTitle(ctx) : undefined), { limit: MAX_TITLE_MS });
+  zz.on("answered", (_, ctx) => (isConversation ? giveTitle(ctx) : undefined), {
+    limit: MAX_TITLE_MS,
+  });
 };
 
 /** The task that a prompt file names. */
-function taskOf(line: string, { about }: Ctx): string | undefined {
-  const [, name] = /^\/([\w-]+)/.exec(line) ?? [];
-  return name && about.commands.find((command) => command.name === name)?.template?.head.task;
+function taskOfLine(typedLine: string, { about }: Ctx): string | undefined {
+  const [, commandName] = /^\/([\w-]+)/.exec(typedLine) ?? [];
+  return (
+    commandName &&
+    about.commands.find((command) => command.name === commandName)?.template?.head.task
+  );
 }
 
 function modelFor(task: string, { settings }: Ctx): string | undefined {
-  const models = settings.list().find(({ name }) => name === "models")?.value as
+  const modelsByTask = settings.list().find(({ name }) => name === "models")?.value as
     | Record<string, string>
     | undefined;
-  return models?.[task];
+  return modelsByTask?.[task];
 }
 
 /**
@@ -60,8 +66,8 @@ async function giveTitle(ctx: Ctx): Promise<void> {
       system: SYSTEM,
       messages: [{ role: "user", text }],
     });
-    const title = oneLine(reply.text).replace(/^["'“]+|["'”.]+$/g, "");
-    if (title && chat.id === id) sessions.rename(id, clip(title, MAX_TITLE_COLUMNS));
+    const titleText = oneLine(reply.text).replace(/^["'“]+|["'”.]+$/g, "");
+    if (titleText && chat.id === id) sessions.rename(id, clip(titleText, MAX_TITLE_COLUMNS));
   } catch (error) {
     ctx.note(`The conversation keeps its title: ${sentenceOf(error)}`);
   } finally {

@@ -31,7 +31,7 @@ export const settings = {
  * window gets.
  */
 const READ_AND_EDIT = "read_file edit_file write_file list_dir grep".split(" ");
-const USUAL = [
+const USUAL_TOOLS = [
   ...READ_AND_EDIT,
   ..."run_command find_definition repo_map glob find_references get_structure get_function run_tests".split(
     " ",
@@ -40,7 +40,7 @@ const USUAL = [
     " ",
   ),
 ];
-const MORE = "more_tools";
+const MORE_TOOLS = "more_tools";
 
 /**
  * Tokens for tools, by window. With the few hundred of the system prompt: 1,200 of 8,192, 2,500 of
@@ -53,84 +53,104 @@ type Tools = ChatRequest["tools"];
 type State = { open: string[] }; // groups and tools that the model asked for, or called
 
 export default (zz: Zz<typeof defaults>) => {
-  const state = zz.state<State>({ open: [] });
+  const groupState = zz.state<State>({ open: [] });
 
   zz.tool({
-    name: MORE,
+    name: MORE_TOOLS,
     description: "Get tools that are not described yet.",
     params: { names: "string[] groups or tools, as listed" },
     async run({ names }, ctx) {
-      const meant = await withOwnNames(names, ctx);
-      const hidden = ctx.about.tools.filter((tool) =>
-        meant.some((name) => name === tool.name || name === tool.owner),
+      const meantNames = await withOwnNames(names, ctx);
+      const askedTools = ctx.about.tools.filter((knownTool) =>
+        meantNames.some(
+          (meantName) => meantName === knownTool.name || meantName === knownTool.owner,
+        ),
       );
-      if (!hidden.length)
+      if (!askedTools.length)
         throw new Error(`Cannot get '${names.join("', '")}': no such tools. Choose from the list.`);
-      open(hidden.map(({ name }) => name));
-      return `Described from now on: ${hidden.map(({ name }) => name).join(", ")}.`;
+      openTools(askedTools.map(({ name }) => name));
+      return `Described from now on: ${askedTools.map(({ name }) => name).join(", ")}.`;
     },
   });
 
-  zz.wrap("offer", async (tools, next, ctx) => {
-    const offered = await next(tools);
+  zz.wrap("offer", async (offeredTools, nextOffer, ctx) => {
+    const offered = await nextOffer(offeredTools);
     const window = ctx.chat.window ?? (await ctx.about.model(ctx.chat.model, true))?.window;
-    const first = await withOwnNames(zz.config.first, ctx);
-    const isWhole = zz.config.offer === "all" || !offered.some(({ name }) => name === MORE);
+    const firstTools = await withOwnNames(zz.config.first, ctx);
+    const isWhole = zz.config.offer === "all" || !offered.some(({ name }) => name === MORE_TOOLS);
     return isWhole
-      ? offered.filter(({ name }) => name !== MORE)
-      : chosen(offered, window, ctx, [...first, ...state.open]);
+      ? offered.filter(({ name }) => name !== MORE_TOOLS)
+      : chosen(offered, window, ctx, [...firstTools, ...groupState.open]);
   });
-  zz.on("planned", ({ calls }) => open(calls.map(({ name }) => name)));
+  zz.on("planned", ({ calls }) => openTools(calls.map(({ name }) => name)));
 
-  function open(names: string[]): void {
-    const fresh = names.filter(
-      (name) => !state.open.includes(name) && !USUAL.includes(name) && name !== MORE,
+  function openTools(openedNames: string[]): void {
+    const newNames = openedNames.filter(
+      (openedName) =>
+        !groupState.open.includes(openedName) &&
+        !USUAL_TOOLS.includes(openedName) &&
+        openedName !== MORE_TOOLS,
     );
-    if (fresh.length) state.open.push(...fresh);
+    if (newNames.length) groupState.open.push(...newNames);
   }
 };
 
 /** Also zz's own names, for those that other programs have for its tools. */
-async function withOwnNames(names: readonly string[], { about, service }: Ctx): Promise<string[]> {
-  const foreign = names.filter((name) => !about.tools.some((tool) => tool.name === name));
-  const own = await Promise.all(foreign.map((name) => service("toolNames")?.own(name)));
-  return [...names, ...own.filter((name) => name !== undefined)];
+async function withOwnNames(
+  typedNames: readonly string[],
+  { about, service }: Ctx,
+): Promise<string[]> {
+  const foreign = typedNames.filter(
+    (typedName) => !about.tools.some((knownTool) => knownTool.name === typedName),
+  );
+  const ownNames = await Promise.all(
+    foreign.map((foreignName) => service("toolNames")?.own(foreignName)),
+  );
+  return [...typedNames, ...ownNames.filter((translatedName) => translatedName !== undefined)];
 }
 
-function chosen(tools: Tools, window: number | undefined, { about }: Ctx, asked: string[]): Tools {
-  const others = tools.filter(({ name }) => name !== MORE);
+function chosen(
+  offeredTools: Tools,
+  window: number | undefined,
+  { about }: Ctx,
+  askedNames: string[],
+): Tools {
+  const otherTools = offeredTools.filter(({ name }) => name !== MORE_TOOLS);
   const maxTokens = tokensFor(window);
-  if (sizeOf(others) <= maxTokens) return others;
-  const from = new Map(about.plugins.map(({ name, from }) => [name, from]));
-  const owners = new Map(about.tools.map(({ name, owner }) => [name, owner]));
-  const kept = new Set(
-    others
-      .filter(({ name }) => asked.includes(name) || from.get(owners.get(name)!) !== "zz")
+  if (tokensIn(otherTools) <= maxTokens) return otherTools;
+  const sourceByPlugin = new Map(about.plugins.map(({ name, from }) => [name, from]));
+  const ownerByTool = new Map(about.tools.map(({ name, owner }) => [name, owner]));
+  const keptNames = new Set(
+    otherTools
+      .filter(
+        ({ name }) =>
+          askedNames.includes(name) || sourceByPlugin.get(ownerByTool.get(name)!) !== "zz",
+      )
       .map(({ name }) => name),
   );
   const isSmall = window !== undefined && window < SMALL_WINDOW;
-  let size = 0;
-  for (const name of isSmall ? READ_AND_EDIT : USUAL) {
-    const tool = others.find((candidate) => candidate.name === name);
-    if (!tool || kept.has(name)) continue;
-    const newSize = size + sizeOf([tool]);
+  let usualTokens = 0;
+  for (const usualName of isSmall ? READ_AND_EDIT : USUAL_TOOLS) {
+    const usualTool = otherTools.find((candidate) => candidate.name === usualName);
+    if (!usualTool || keptNames.has(usualName)) continue;
+    const newSize = usualTokens + tokensIn([usualTool]);
     if (
       !isSmall &&
       newSize > maxTokens - (maxTokens > ROOMY_TOKENS ? LIST_TOKENS : LIST_TOKENS / 2)
     )
       continue;
-    kept.add(name);
-    size = newSize;
+    keptNames.add(usualName);
+    usualTokens = newSize;
   }
-  const hidden = others.filter(({ name }) => !kept.has(name));
-  const moreTool = tools.find(({ name }) => name === MORE)!;
-  const described = others.filter(({ name }) => kept.has(name));
-  if (isSmall || !hidden.length) return described;
+  const hiddenTools = otherTools.filter(({ name }) => !keptNames.has(name));
+  const moreTool = offeredTools.find(({ name }) => name === MORE_TOOLS)!;
+  const described = otherTools.filter(({ name }) => keptNames.has(name));
+  if (isSmall || !hiddenTools.length) return described;
   return [
     ...described,
     {
       ...moreTool,
-      description: `${moreTool.description} There are ${listOf(hidden, owners, maxTokens > ROOMY_TOKENS)}.`,
+      description: `${moreTool.description} There are ${listByOwner(hiddenTools, ownerByTool, maxTokens > ROOMY_TOKENS)}.`,
     },
   ];
 }
@@ -139,16 +159,20 @@ const LIST_TOKENS = 220; // for the list of tools that are only named
 // tokens for tools; with more, the list names every tool, not only their groups
 const ROOMY_TOKENS = 1_500;
 
-const sizeOf = (tools: Tools): number => tokensOf(JSON.stringify(tools));
+const tokensIn = (sizedTools: Tools): number => tokensOf(JSON.stringify(sizedTools));
 const tokensFor = (window = Number.POSITIVE_INFINITY): number =>
   Math.min(MAX_TOKENS, Math.max(MIN_TOKENS, window * WINDOW_SHARE - PROMPT_TOKENS));
 
 /** The tools by the plugins that add them: `git (git_commit, git_log), open_file`. */
-function listOf(tools: Tools, owners: ReadonlyMap<string, string>, withNames: boolean): string {
-  const groups = Map.groupBy(tools, ({ name }) => owners.get(name)!);
-  return Array.from(groups, ([group, { length, ...members }]) => {
-    const names = Object.values(members as Tools).map(({ name }) => name);
-    if (length === 1) return names[0];
-    return withNames ? `${group} (${names.join(", ")})` : group;
+function listByOwner(
+  hiddenTools: Tools,
+  ownerByTool: ReadonlyMap<string, string>,
+  withNames: boolean,
+): string {
+  const groupedTools = Map.groupBy(hiddenTools, ({ name }) => ownerByTool.get(name)!);
+  return Array.from(groupedTools, ([group, { length, ...members }]) => {
+    const memberNames = Object.values(members as Tools).map(({ name }) => name);
+    if (length === 1) return memberNames[0];
+    return withNames ? `${group} (${memberNames.join(", ")})` : group;
   }).join(", ");
 }

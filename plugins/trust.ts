@@ -34,13 +34,14 @@ export default (zz: Zz) => {
       if (brought.wrong) return note(`Cannot trust this folder: ${brought.wrong}.`);
       if (!argument && brought.given && brought.sends && ask) return askWhere(ctx);
       if (!argument && brought.given)
-        return note(`${list(brought)}\nYou trust it. /trust no takes that back.`);
+        return note(`${listFiles(brought)}\nYou trust it. /trust no takes that back.`);
       if (!argument && !ask)
-        return note(`${list(brought)}\nThere is no terminal to ask on. --trust trusts it.`);
-      const yes = !argument && (await confirmTrust(ctx, brought));
-      const done = await plugins.trust(yes);
-      for (const { name, did, why: reason } of done) note(reason ?? `Plugin '${name}' ${did}.`);
-      if (!yes) return note("Left out. /trust asks again.");
+        return note(`${listFiles(brought)}\nThere is no terminal to ask on. --trust trusts it.`);
+      const isYes = !argument && (await confirmTrust(ctx, brought));
+      const pluginOutcomes = await plugins.trust(isYes);
+      for (const { name, did, why: reason } of pluginOutcomes)
+        note(reason ?? `Plugin '${name}' ${did}.`);
+      if (!isYes) return note("Left out. /trust asks again.");
       const { given: isTrusted, changed = [] } = ctx.plugins.brought ?? {};
       if (!isTrusted)
         return note(
@@ -52,21 +53,21 @@ export default (zz: Zz) => {
 };
 
 /** --trust, and --trust=no. */
-async function setTrust(value: unknown, ctx: Ctx): Promise<Result> {
-  if (value !== true && value !== "no")
-    throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
-  await ctx.plugins.trust(value === true);
+async function setTrust(flagValue: unknown, ctx: Ctx): Promise<Result> {
+  if (flagValue !== true && flagValue !== "no")
+    throw usage(`Cannot use --trust '${flagValue}': give 'no', or nothing.`);
+  await ctx.plugins.trust(flagValue === true);
   const { plugins } = ctx;
   const { files = [] } = plugins.brought ?? {};
-  const state =
-    value === true
+  const trustWords =
+    flagValue === true
       ? `Trusted, as they are now: ${files.join(", ")}.`
       : "This folder is not trusted.";
   const { sends = [] } = plugins.brought ?? {};
   return {
     text: [
-      state,
-      ...sends.map((target) => `Not included: ${describe(target)}. ${HOW_TO_REDIRECT}`),
+      trustWords,
+      ...sends.map((sendTarget) => `Not included: ${describe(sendTarget)}. ${HOW_TO_REDIRECT}`),
     ].join("\n"),
   };
 }
@@ -75,8 +76,8 @@ const HOW_TO_REDIRECT = "--base-url, --model and your own settings can say it to
 type Send = NonNullable<Trust["sends"]>[number];
 
 const describe = ({ setting, from, to }: Send): string => {
-  const host = URL.canParse(to) ? ` (host ${new URL(to).host})` : "";
-  return `${setting} would send what you say and your files to ${to}${host} instead of ${from}`;
+  const hostWords = URL.canParse(to) ? ` (host ${new URL(to).host})` : "";
+  return `${setting} would send what you say and your files to ${to}${hostWords} instead of ${from}`;
 };
 
 /**
@@ -86,39 +87,39 @@ const describe = ({ setting, from, to }: Send): string => {
 async function askWhere(ctx: Ctx): Promise<void> {
   const { sends = [] } = ctx.plugins.brought ?? {};
   if (!sends.length || !ctx.ask) return;
-  const rows = sends.map((target) => `  ${describe(target)}.`).join("\n");
-  const key = await ctx.ask(
-    `Its settings would also send things elsewhere:\n${rows}\nAllow that? [y/N] `,
+  const targetRows = sends.map((sendTarget) => `  ${describe(sendTarget)}.`).join("\n");
+  const pressedKey = await ctx.ask(
+    `Its settings would also send things elsewhere:\n${targetRows}\nAllow that? [y/N] `,
     "yn",
   );
-  if (key === "y") await ctx.plugins.trust(true, sends);
+  if (pressedKey === "y") await ctx.plugins.trust(true, sends);
   else ctx.note(`Left out: nothing is sent elsewhere. ${HOW_TO_REDIRECT}`);
 }
 
 async function confirmTrust({ root, ask }: Ctx, brought: Trust): Promise<boolean> {
-  const since = brought.changed ? ", and it changed since you trusted it" : "";
+  const changedWords = brought.changed ? ", and it changed since you trusted it" : "";
   for (
-    let shown = `This folder brings plugins, prompts, settings or MCP servers of its own${since}:\n${list(brought)}${settingsOf(root, brought)}`;
+    let shownText = `This folder brings plugins, prompts, settings or MCP servers of its own${changedWords}:\n${listFiles(brought)}${settingsOf(root, brought)}`;
     ;
   ) {
-    const key = await ask!(
-      `${shown}\nIt would run with all your rights. Load it? [y]es, [n]o, [s]how it: `,
+    const pressedKey = await ask!(
+      `${shownText}\nIt would run with all your rights. Load it? [y]es, [n]o, [s]how it: `,
       "yns",
     );
-    if (key !== "s") return key === "y";
-    shown = brought.files
-      .map((name) => `--- ${name} ---\n${text(join(root, name)).trimEnd()}\n`)
+    if (pressedKey !== "s") return pressedKey === "y";
+    shownText = brought.files
+      .map((fileName) => `--- ${fileName} ---\n${readText(join(root, fileName)).trimEnd()}\n`)
       .join("\n");
   }
 }
 
-function list({ files, changed }: Trust): string {
-  const gone = changed?.filter((name) => !files.includes(name)) ?? [];
-  const row = (name: string) => {
-    if (!changed?.includes(name)) return `  ${name}`;
-    return `  ${name}  ${gone.includes(name) ? "(gone)" : "(new or changed)"}`;
+function listFiles({ files, changed }: Trust): string {
+  const goneFiles = changed?.filter((changedFile) => !files.includes(changedFile)) ?? [];
+  const fileRow = (fileName: string) => {
+    if (!changed?.includes(fileName)) return `  ${fileName}`;
+    return `  ${fileName}  ${goneFiles.includes(fileName) ? "(gone)" : "(new or changed)"}`;
   };
-  return [...files, ...gone].map(row).join("\n");
+  return [...files, ...goneFiles].map(fileRow).join("\n");
 }
 
 const SETTINGS = ".zz/zz.config.json";
@@ -131,27 +132,29 @@ const MAX_SETTING_COLUMNS = 70;
  */
 function settingsOf(root: string, { files }: Trust): string {
   if (!files.includes(SETTINGS)) return "";
-  const rows = leavesOf(tryTo(() => JSON.parse(text(join(root, SETTINGS)))));
-  const shown = rows
+  const settingRows = leavesOf(tryTo(() => JSON.parse(readText(join(root, SETTINGS)))));
+  const shownRows = settingRows
     .slice(0, MAX_SETTINGS)
-    .map((row) => `    ${clip(oneLine(clean(row)), MAX_SETTING_COLUMNS)}`);
-  const remainingCount = rows.length - shown.length;
-  return [...shown, ...(remainingCount > 0 ? [`    and ${remainingCount} more`] : [])]
-    .map((row) => `\n${row}`)
+    .map((settingRow) => `    ${clip(oneLine(clean(settingRow)), MAX_SETTING_COLUMNS)}`);
+  const remainingCount = settingRows.length - shownRows.length;
+  return [...shownRows, ...(remainingCount > 0 ? [`    and ${remainingCount} more`] : [])]
+    .map((shownRow) => `\n${shownRow}`)
     .join("");
 }
 
-function leavesOf(value: unknown, name = ""): string[] {
+function leavesOf(value: unknown, settingName = ""): string[] {
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    return name ? [`${name}: ${/\bkey$/.test(name) ? "[key]" : JSON.stringify(value)}`] : [];
-  return Object.entries(value).flatMap(([key, inner]) =>
-    leavesOf(inner, name ? `${name}.${key}` : key),
+    return settingName
+      ? [`${settingName}: ${/\bkey$/.test(settingName) ? "[key]" : JSON.stringify(value)}`]
+      : [];
+  return Object.entries(value).flatMap(([innerKey, inner]) =>
+    leavesOf(inner, settingName ? `${settingName}.${innerKey}` : innerKey),
   );
 }
 
-function text(file: string): string {
+function readText(broughtFile: string): string {
   try {
-    return readFileSync(file, "utf8");
+    return readFileSync(broughtFile, "utf8");
   } catch (error) {
     return sentenceOf(error);
   }

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { Choice, Ctx, Result, Zz } from "zz";
 import { terminalColumns, visible, width, wrap } from "zz/text";
 
-const UNDO = {
+const UNDO_EXAMPLES = {
   "/undo": "take back the last change",
   "/undo 3": "take back the last three",
   "/undo turn": "take back everything that the last turn did",
@@ -12,8 +12,8 @@ const UNDO = {
 
 export default (zz: Zz) => {
   const group = "files and undo";
-  for (const [name, usage, does, examples] of [
-    ["undo", "[N | turn | FILE]", "take back the last change to files, or more", UNDO],
+  for (const [name, usage, summaryLine, examples] of [
+    ["undo", "[N | turn | FILE]", "take back the last change to files, or more", UNDO_EXAMPLES],
     [
       "redo",
       "[N]",
@@ -21,15 +21,16 @@ export default (zz: Zz) => {
       { "/redo": "redo the last one", "/redo 2": "redo the last two" },
     ],
   ] as const) {
-    const undoOrRedo = (target: string, { files }: Ctx) => files[name](target || "1");
+    const undoOrRedo = (undoTarget: string, { files }: Ctx) => files[name](undoTarget || "1");
     zz.command({
       name,
       usage,
-      description: does,
+      description: summaryLine,
       examples,
       group,
       ...(name === "undo" && {
-        complete: (typed, ctx) => undoable(ctx).filter((choice) => choice.name.includes(typed)),
+        complete: (typedText, ctx) =>
+          undoable(ctx).filter((choice) => choice.name.includes(typedText)),
       }),
       run: async (argument, ctx) => ctx.note((await undoOrRedo(argument, ctx)).text),
     });
@@ -38,8 +39,8 @@ export default (zz: Zz) => {
       value: "N",
       optional: true,
       group: "files and undo",
-      description: `${does}, in the last session that changed files here (${usage})`,
-      run: (value, ctx) => undoOrRedo(value === true ? "1" : String(value), ctx),
+      description: `${summaryLine}, in the last session that changed files here (${usage})`,
+      run: (flagValue, ctx) => undoOrRedo(flagValue === true ? "1" : String(flagValue), ctx),
     });
   }
   zz.command({
@@ -48,57 +49,63 @@ export default (zz: Zz) => {
     description: "what was changed here; N: that change as a diff",
     examples: { "/changes": "list the changes", "/changes 3": "show the change with that number" },
     group,
-    complete: (typed, { files }) =>
+    complete: (typedText, { files }) =>
       files
         .changes()
         .map(({ id, did, path }) => ({ name: String(id), description: `${did} ${visible(path)}` }))
-        .filter(({ name }) => name.startsWith(typed))
+        .filter(({ name }) => name.startsWith(typedText))
         .reverse(),
-    run: (argument, ctx) => (argument ? showDiff(zz, argument, ctx) : ctx.note(list(ctx).text)),
+    run: (argument, ctx) =>
+      argument ? showDiff(zz, argument, ctx) : ctx.note(listChanges(ctx).text),
   });
   zz.flag({
     name: "changes",
     group: "files and undo",
     description: "list what the last session that changed files here did",
-    run: (_, ctx) => list(ctx),
+    run: (_, ctx) => listChanges(ctx),
   });
 };
 
 /** The last change of each file, latest first. */
 function undoable({ files }: Ctx): Choice[] {
-  const open = files.changes().filter(({ undone }) => !undone);
-  const last = new Map(open.map(({ path, did, turn }) => [path, `${did} in turn ${turn}`]));
+  const openChanges = files.changes().filter(({ undone }) => !undone);
+  const lastByPath = new Map(
+    openChanges.map(({ path, did, turn }) => [path, `${did} in turn ${turn}`]),
+  );
   const wholeTurn = { name: "turn", description: "everything that the last turn did" };
-  return open.length
-    ? [wholeTurn, ...[...last].map(([name, description]) => ({ name, description })).reverse()]
+  return openChanges.length
+    ? [
+        wholeTurn,
+        ...[...lastByPath].map(([name, description]) => ({ name, description })).reverse(),
+      ]
     : [];
 }
 
 /** Shows a change in colours, or page by page if it is longer than the screen. */
 async function showDiff(zz: Zz, argument: string, { files, io, ask, note }: Ctx): Promise<void> {
-  const diff = await files
+  const colouredDiff = await files
     .diff(/^\d+$/.test(argument) ? Number(argument) : Number.NaN)
     .catch((error: Error) => {
       throw new Error(error.message.replace("NaN", `'${argument}'`));
     });
-  const plain = stripVTControlCharacters(diff);
-  if (!ask) return note(plain);
+  const plainDiff = stripVTControlCharacters(colouredDiff);
+  if (!ask) return note(plainDiff);
   const columns = terminalColumns(io);
-  const rows = plain.split("\n").flatMap((row) => wrap(row, columns)).length;
-  const isShort = rows < (io.stderr.rows || 24) - 2;
-  if (isShort && plain.split("\n").every((row) => width(row) <= columns))
-    io.stderr.write(`${zz.veil(diff)}\n`);
+  const rowCount = plainDiff.split("\n").flatMap((diffRow) => wrap(diffRow, columns)).length;
+  const isShort = rowCount < (io.stderr.rows || 24) - 2;
+  if (isShort && plainDiff.split("\n").every((diffRow) => width(diffRow) <= columns))
+    io.stderr.write(`${zz.veil(colouredDiff)}\n`);
   else if (isShort)
-    note(plain); // wrapped between words
-  else await ask(`${plain}\n── Enter goes back `, "q");
+    note(plainDiff); // wrapped between words
+  else await ask(`${plainDiff}\n── Enter goes back `, "q");
 }
 
-function list({ files }: Ctx): Result {
+function listChanges({ files }: Ctx): Result {
   const changes = files.changes();
-  const turns = Math.max(0, ...changes.map(({ turn }) => String(turn).length));
-  const rows = changes.map(
+  const turnDigits = Math.max(0, ...changes.map(({ turn }) => String(turn).length));
+  const changeRows = changes.map(
     ({ id, turn, tool, did, path, undone }) =>
-      `${String(id).padStart(3)}  turn ${String(turn).padEnd(turns)}  ${did.padEnd(7)}  ${visible(path)}  (${tool}${undone ? ", undone" : ""})`,
+      `${String(id).padStart(3)}  turn ${String(turn).padEnd(turnDigits)}  ${did.padEnd(7)}  ${visible(path)}  (${tool}${undone ? ", undone" : ""})`,
   );
-  return { text: rows.join("\n") || "Nothing was changed.", data: changes };
+  return { text: changeRows.join("\n") || "Nothing was changed.", data: changes };
 }

@@ -12,23 +12,23 @@ export default (zz: Zz) =>
     changes: true,
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, content }, { files, chat }) {
-      const there = fs.existsSync(files.path(path)) ? await files.read(path) : undefined;
+      const existing = fs.existsSync(files.path(path)) ? await files.read(path) : undefined;
       const data = { path };
-      if (there && there.seen === undefined && chat.messages.length)
+      if (existing && existing.seen === undefined && chat.messages.length)
         throw new Error(
           `Cannot write '${path}': it is already there and was not read in this conversation. Read it first.`,
         );
-      const unread = there && chat.messages.length && firstUnread(there);
+      const unread = existing && chat.messages.length && firstUnread(existing);
       if (unread)
         throw new Error(
           `Cannot write '${path}': line ${unread} of it was not read in this conversation. Read all of it first, or use edit_file.`,
         );
-      if (there && normalized(there.text) === normalized(content))
+      if (existing && normalized(existing.text) === normalized(content))
         return { text: `Nothing to change: '${path}' holds exactly that already.`, data };
       await files.write(path, content);
-      const lines = normalized(content).split("\n").length;
+      const lineCount = normalized(content).split("\n").length;
       return {
-        text: `${there ? "Wrote" : "Created"} ${visible(path)} (${plural(lines, "line")}).`,
+        text: `${existing ? "Wrote" : "Created"} ${visible(path)} (${plural(lineCount, "line")}).`,
         data,
       };
     },
@@ -39,13 +39,15 @@ export default (zz: Zz) =>
  * model saw it.
  */
 function firstUnread({ text, lines, seen: seenHash, hash }: FileRead): number | undefined {
-  const next = lines[0]?.[0] === 1 ? lines[0][1] + 1 : 1;
-  return seenHash === hash && next <= text.replace(/\n$/, "").split("\n").length ? next : undefined;
+  const firstUnseen = lines[0]?.[0] === 1 ? lines[0][1] + 1 : 1;
+  return seenHash === hash && firstUnseen <= text.replace(/\n$/, "").split("\n").length
+    ? firstUnseen
+    : undefined;
 }
 
 /** The text without what a write leaves unchanged in the file: BOM, line ends, final newline. */
-const normalized = (text: string): string =>
-  text
+const normalized = (fileText: string): string =>
+  fileText
     .replace(/^\uFEFF/, "")
     .replaceAll("\r\n", "\n")
     .replace(/\n$/, "");

@@ -9,12 +9,12 @@ export interface StandingClock extends Clock {
   /** Moves on by so many ms. What is due on the way happens in its order, each with all that
    * follows from it at once. Files and servers take real time: wait for what they do before the
    * clock moves on. */
-  pass(ms: number): Promise<void>;
+  pass(passedMs: number): Promise<void>;
   /**
    * Waits until something waits for that long, or for up to `most`. Returns for how long: `pass()`
    * that many ms reaches just it.
    */
-  waits(ms: number, maxMs?: number): Promise<number>;
+  waits(leastMs: number, maxMs?: number): Promise<number>;
 }
 
 /** Real time. Only a test that hangs takes so long. */
@@ -22,7 +22,8 @@ const HANGS_MS = 150_000;
 
 /** What takes so long is a limit, for which no test waits. */
 const IS_LIMIT_MS = 5_000;
-const atLeast = (ms: number): number => (ms < IS_LIMIT_MS ? ms : Math.max(ms, HANGS_MS));
+const atLeast = (delayMs: number): number =>
+  delayMs < IS_LIMIT_MS ? delayMs : Math.max(delayMs, HANGS_MS);
 
 /** As it is, whatever tests make of CLOCK. */
 const MACHINE = { ...CLOCK };
@@ -32,66 +33,70 @@ const MACHINE = { ...CLOCK };
  */
 export const PATIENT: Clock = {
   ...CLOCK,
-  timer: (ms, act, options) => MACHINE.timer(atLeast(ms), act, options),
-  limit: (ms) => MACHINE.limit(Math.max(ms, HANGS_MS)),
+  timer: (delayMs, callback, options) => MACHINE.timer(atLeast(delayMs), callback, options),
+  limit: (limitMs) => MACHINE.limit(Math.max(limitMs, HANGS_MS)),
 };
 
 type Due = { at: number; ms: number; act: () => void };
 
 export function standingClock(): StandingClock {
   const pending = new Set<Due>();
-  const awaited = new Set<{ fits(ms: number): boolean; go: (ms: number) => void }>();
-  let time = 0;
+  const awaited = new Set<{ fits(delayMs: number): boolean; go: (delayMs: number) => void }>();
+  let currentTime = 0;
   const timer: Clock["timer"] = (ms, act) => {
-    const due = { at: time + (ms > 0 ? ms : 0), ms, act };
-    pending.add(due);
+    const dueTimer = { at: currentTime + (ms > 0 ? ms : 0), ms, act };
+    pending.add(dueTimer);
     for (const waiting of awaited) if (waiting.fits(ms)) waiting.go(ms);
-    return () => void pending.delete(due);
+    return () => void pending.delete(dueTimer);
   };
   return {
-    now: () => time,
+    now: () => currentTime,
     timer,
-    sleep: (ms, signal) => sleepWith({ timer }, ms, signal),
-    limit(ms) {
-      const end = new AbortController();
-      timer(ms, () =>
-        end.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError")),
+    sleep: (delayMs, abortSignal) => sleepWith({ timer }, delayMs, abortSignal),
+    limit(limitMs) {
+      const abortController = new AbortController();
+      timer(limitMs, () =>
+        abortController.abort(
+          new DOMException("The operation was aborted due to timeout", "TimeoutError"),
+        ),
       );
-      return end.signal;
+      return abortController.signal;
     },
-    async pass(ms) {
-      if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY))
-        throw fault(`Cannot pass ${ms} ms. Give a number from 0 up.`);
-      const end = time + ms;
+    async pass(passedMs) {
+      if (!(passedMs >= 0 && passedMs < Number.POSITIVE_INFINITY))
+        throw fault(`Cannot pass ${passedMs} ms. Give a number from 0 up.`);
+      const endTime = currentTime + passedMs;
       for (;;) {
-        const next = [...pending].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
-        if (!next) break;
-        time = next.at;
-        pending.delete(next);
-        next.act();
+        const nextTimer = [...pending]
+          .filter(({ at }) => at <= endTime)
+          .sort((first, second) => first.at - second.at)[0];
+        if (!nextTimer) break;
+        currentTime = nextTimer.at;
+        pending.delete(nextTimer);
+        nextTimer.act();
         await settle();
       }
-      time = end;
+      currentTime = endTime;
     },
-    async waits(least, maxMs = least) {
-      const fits = (ms: number) => ms >= least && ms <= maxMs;
+    async waits(leastMs, maxMs = leastMs) {
+      const fits = (delayMs: number) => delayMs >= leastMs && delayMs <= maxMs;
       const current = [...pending].find(({ ms }) => fits(ms));
-      if (current) return current.at - time;
+      if (current) return current.at - currentTime;
       const { promise, resolve, reject } = Promise.withResolvers<number>();
       const waiter = { fits, go: resolve };
       awaited.add(waiter);
-      const hangs = setTimeout(() => {
+      const hangTimer = setTimeout(() => {
         const pendingTimes = [...pending].map(({ ms }) => `${ms} ms`).join(", ") || "nothing";
-        reject(fault(`Nothing came that waits for ${least} ms. What waits: ${pendingTimes}.`));
+        reject(fault(`Nothing came that waits for ${leastMs} ms. What waits: ${pendingTimes}.`));
       }, HANGS_MS);
-      hangs.unref();
+      hangTimer.unref();
       return promise.finally(() => {
         awaited.delete(waiter);
-        clearTimeout(hangs);
+        clearTimeout(hangTimer);
       });
     },
   };
 }
 
 /** Lets everything happen that waits for nothing but its turn. */
-const settle = () => new Promise<void>((done) => setImmediate(() => setImmediate(done)));
+const settle = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));

@@ -27,9 +27,9 @@ export type DecodeContext = Pick<Ctx, "programs" | "signal" | "service"> & {
   io: Pick<Ctx["io"], "clock">;
 };
 
-const [MEGABYTES, SECONDS, MOST] = [512, 15, 64];
-const MB = 2 ** 20;
-const OWN_MB = 128; // of Node itself, before it decodes anything
+const [MEGABYTES, SECONDS, MAX_MEGABYTES] = [512, 15, 64];
+const BYTES_PER_MB = 2 ** 20;
+const OWN_MEGABYTES = 128; // of Node itself, before it decodes anything
 const STACK_KB = 3_900; // of the 8 MB that systems give
 // whose limits count all memory, and whose sandbox ends with zz
 const OF_SYSTEM = process.platform === "linux";
@@ -37,13 +37,13 @@ const OF_SYSTEM = process.platform === "linux";
 const REASONS = {
   memory: () => "reading it takes too much memory",
   time: ({ seconds = SECONDS }) => `reading it took longer than ${seconds} s`,
-  size: ({ most = MOST }) => `it unpacks to more than ${most} MB`,
+  size: ({ most = MAX_MEGABYTES }) => `it unpacks to more than ${most} MB`,
   damaged: () => "it is damaged",
   ended: () => "what reads it ended",
 } satisfies Record<string, (decoding: Decoding) => string>;
 type Failure = keyof typeof REASONS;
 /** How a process ends that reached a limit: itself, and as the sandbox reports it. */
-const ENDS: Record<string, Failure> = {
+const FAILURES_BY_END: Record<string, Failure> = {
   SIGABRT: "memory",
   SIGTRAP: "memory",
   SIGILL: "memory",
@@ -61,46 +61,57 @@ export async function decode<Value>(
   decoding: Decoding,
   ctx: DecodeContext,
 ): Promise<{ value: Value; bytes: Buffer[] }> {
-  const { bytes, seconds = SECONDS, most = MOST } = decoding;
+  const { bytes, seconds = SECONDS, most = MAX_MEGABYTES } = decoding;
   const { signal, io } = ctx;
   signal.throwIfAborted();
-  const box = await sandboxed(decoding, ctx);
+  const boxedDecoder = await sandboxed(decoding, ctx);
   let failure: Failure | undefined;
-  let kill = () => {};
-  const fail = (reason: Failure) => {
+  let killChild = () => {};
+  const failWith = (reason: Failure) => {
     failure ??= reason;
-    kill();
+    killChild();
   };
-  const stop = () => kill();
-  const cancel = io.clock.timer(seconds * 1000, () => fail("time"));
-  signal.addEventListener("abort", stop, { once: true });
+  const handleAbort = () => killChild();
+  const cancelTimer = io.clock.timer(seconds * 1000, () => failWith("time"));
+  signal.addEventListener("abort", handleAbort, { once: true });
   try {
     signal.throwIfAborted();
-    const child = start(box ?? { argv: commandOf(decoding, true) }, decoding, ctx);
-    kill = () => killGroup(child);
-    const { out, end } = await outputOf(child, bytes, most * MB, () => fail("size"));
+    const decoderProcess = startProcess(
+      boxedDecoder ?? { argv: commandOf(decoding, true) },
+      decoding,
+      ctx,
+    );
+    killChild = () => killGroup(decoderProcess);
+    const { out, end } = await outputOf(decoderProcess, bytes, most * BYTES_PER_MB, () =>
+      failWith("size"),
+    );
     signal.throwIfAborted();
-    const result = failure ?? ENDS[end] ?? resultIn(out);
+    const result = failure ?? FAILURES_BY_END[end] ?? resultIn(out);
     if (typeof result === "string") throw fault(REASONS[result](decoding));
     return result;
-  } catch (error) {
+  } catch (decodeError) {
     signal.throwIfAborted();
-    throw fault((error as Error).message.replace(/\.$/, "")); // the end of another sentence
+    throw fault((decodeError as Error).message.replace(/\.$/, "")); // the end of another sentence
   } finally {
-    cancel();
-    signal.removeEventListener("abort", stop);
+    cancelTimer();
+    signal.removeEventListener("abort", handleAbort);
   }
 }
 
-function resultIn(output: Buffer): Failure | { value: any; bytes: Buffer[] } {
-  const line = output.indexOf(10, 1);
-  if (line < 0) return "ended";
-  const head = tryTo(() => JSON.parse(output.toString("utf8", 1, line)) as Head);
-  const { value, sizes = [], failure = head ? undefined : "ended", cannot } = head ?? {};
+function resultIn(decoderOutput: Buffer): Failure | { value: any; bytes: Buffer[] } {
+  const headEnd = decoderOutput.indexOf(10, 1);
+  if (headEnd < 0) return "ended";
+  const parsedHead = tryTo(() => JSON.parse(decoderOutput.toString("utf8", 1, headEnd)) as Head);
+  const {
+    value,
+    sizes = [],
+    failure = parsedHead ? undefined : "ended",
+    cannot,
+  } = parsedHead ?? {};
   if (cannot !== undefined) throw fault(cannot);
-  let offset = line + 1;
-  const bytes = sizes.map((size) => output.subarray(offset, (offset += size)));
-  return failure ?? (offset === output.length ? { value, bytes } : "ended");
+  let offset = headEnd + 1;
+  const bytes = sizes.map((byteCount) => decoderOutput.subarray(offset, (offset += byteCount)));
+  return failure ?? (offset === decoderOutput.length ? { value, bytes } : "ended");
 }
 
 // ── the process ──
@@ -110,13 +121,21 @@ function commandOf(
   { job, near, how = null, megabytes = MEGABYTES }: Decoding,
   watches: boolean,
 ): string[] {
-  const [decoder, file] = filesOf(job, near);
-  const flags = ["--no-warnings", "--permission", `--max-old-space-size=${megabytes}`];
-  if (watches) flags.push("--allow-worker");
-  if (process.platform !== "win32") flags.push(`--stack-size=${STACK_KB}`);
-  const reads = readsOf([decoder, file]).map((readable) => `--allow-fs-read=${readable}`);
-  const watch = watches ? [`${(megabytes + OWN_MB) * MB}`] : [];
-  return [nodeFile(), ...flags, ...reads, decoder, file, JSON.stringify(how), ...watch];
+  const [decoder, jobFile] = filesOf(job, near);
+  const nodeFlags = ["--no-warnings", "--permission", `--max-old-space-size=${megabytes}`];
+  if (watches) nodeFlags.push("--allow-worker");
+  if (process.platform !== "win32") nodeFlags.push(`--stack-size=${STACK_KB}`);
+  const readFlags = readsOf([decoder, jobFile]).map((readable) => `--allow-fs-read=${readable}`);
+  const watchLimit = watches ? [`${(megabytes + OWN_MEGABYTES) * BYTES_PER_MB}`] : [];
+  return [
+    nodeFile(),
+    ...nodeFlags,
+    ...readFlags,
+    decoder,
+    jobFile,
+    JSON.stringify(how),
+    ...watchLimit,
+  ];
 }
 
 const nodeFile = (): string => fs().realpathSync(process.execPath);
@@ -126,75 +145,80 @@ const fs = () => process.getBuiltinModule("node:fs");
  * What runs in the process, and the job: beside the files that ask for them in the source, in dist/
  * when built.
  */
-function filesOf(job: string, near: string): [decoder: string, job: string] {
-  const findFile = (name: string, from: string) => {
-    const file = fileBeside(from, name);
-    if (file) return fs().realpathSync(fileURLToPath(file));
-    const wanted = fileURLToPath(new URL(`./${name}.ts`, from));
-    throw usage(`Cannot decode anything by '${name}': ${wanted} is missing. Put the job there.`);
+function filesOf(jobName: string, moduleUrl: string): [decoder: string, job: string] {
+  const findFile = (fileName: string, baseUrl: string) => {
+    const fileUrl = fileBeside(baseUrl, fileName);
+    if (fileUrl) return fs().realpathSync(fileURLToPath(fileUrl));
+    const wantedFile = fileURLToPath(new URL(`./${fileName}.ts`, baseUrl));
+    throw usage(
+      `Cannot decode anything by '${fileName}': ${wantedFile} is missing. Put the job there.`,
+    );
   };
-  return [findFile("decoder", import.meta.url), findFile(job, near)];
+  return [findFile("decoder", import.meta.url), findFile(jobName, moduleUrl)];
 }
 
 /** The folders of these files, and the packages around them. */
-function readsOf(files: string[]): string[] {
-  const folders = [...new Set(files.map((file) => path.dirname(file)))];
-  const tops = folders.flatMap(packagesAround);
-  const packageParts = [...new Set(tops)].flatMap((top) =>
-    ["package.json", "node_modules"].map((name) => path.join(top, name)),
+function readsOf(neededFiles: string[]): string[] {
+  const folders = [...new Set(neededFiles.map((neededFile) => path.dirname(neededFile)))];
+  const packageFolders = folders.flatMap(packagesAround);
+  const packageParts = [...new Set(packageFolders)].flatMap((packageFolder) =>
+    ["package.json", "node_modules"].map((entryName) => path.join(packageFolder, entryName)),
   );
   return [...folders, ...packageParts.filter((packagePart) => fs().existsSync(packagePart))];
 }
 
 /** A workspace has its packages in the package around it. */
-function packagesAround(folder: string): string[] {
-  const nearest = folderAbove(folder, (folderPath) =>
+function packagesAround(startFolder: string): string[] {
+  const nearest = folderAbove(startFolder, (folderPath) =>
     fs().existsSync(path.join(folderPath, "package.json")),
   );
   if (!nearest || fs().existsSync(path.join(nearest, "node_modules")))
     return nearest ? [nearest] : [];
-  const top = folderAbove(nearest, (folderPath) =>
+  const workspaceTop = folderAbove(nearest, (folderPath) =>
     /"workspaces"/.test(textOf(path.join(folderPath, "package.json"))),
   );
-  return top ? [nearest, top] : [nearest];
+  return workspaceTop ? [nearest, workspaceTop] : [nearest];
 }
 
-function folderAbove(folder: string, fits: (folder: string) => boolean): string | undefined {
-  if (fits(folder)) return folder;
-  const above = path.dirname(folder);
-  return above === folder ? undefined : folderAbove(above, fits);
+function folderAbove(
+  startFolder: string,
+  isWanted: (folderPath: string) => boolean,
+): string | undefined {
+  if (isWanted(startFolder)) return startFolder;
+  const parentFolder = path.dirname(startFolder);
+  return parentFolder === startFolder ? undefined : folderAbove(parentFolder, isWanted);
 }
 
 async function sandboxed(
   decoding: Decoding,
   ctx: DecodeContext,
 ): Promise<SandboxedDecoder | undefined> {
-  const files = [nodeFile(), ...readsOf(filesOf(decoding.job, decoding.near))];
-  return ctx.service("sandbox")?.startDecoder(commandOf(decoding, !OF_SYSTEM), files, ctx);
+  const readableFiles = [nodeFile(), ...readsOf(filesOf(decoding.job, decoding.near))];
+  return ctx.service("sandbox")?.startDecoder(commandOf(decoding, !OF_SYSTEM), readableFiles, ctx);
 }
 
 /** The limit on the processor's time holds if zz is killed, too. */
-function start(
+function startProcess(
   { argv, third }: SandboxedDecoder,
   { megabytes = MEGABYTES, seconds = SECONDS }: Decoding,
   { programs }: DecodeContext,
 ): ChildProcess {
   const threads = argv.includes("--allow-worker") ? 2 : 1;
-  const memory = OF_SYSTEM
-    ? `ulimit -d ${(megabytes + OWN_MB) * 1024 + threads * codeRangeKb()};`
+  const memoryLimit = OF_SYSTEM
+    ? `ulimit -d ${(megabytes + OWN_MEGABYTES) * 1024 + threads * codeRangeKb()};`
     : "";
-  const limits = `{ echo 1000 > /proc/self/oom_score_adj; ulimit -c 0; ulimit -t ${4 * seconds}; ${memory} } 2>/dev/null; exec "$@"`;
+  const limitScript = `{ echo 1000 > /proc/self/oom_score_adj; ulimit -c 0; ulimit -t ${4 * seconds}; ${memoryLimit} } 2>/dev/null; exec "$@"`;
   const isPosix = process.platform !== "win32";
-  const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limits, "sh", ...argv] : argv;
-  const child = programs.start(program, args, {
+  const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limitScript, "sh", ...argv] : argv;
+  const decoderProcess = programs.start(program, args, {
     cwd: path.dirname(nodeFile()),
     env: {},
     stdio: ["pipe", "pipe", "ignore", third ? "pipe" : "ignore"],
     detached: isPosix,
     windowsHide: true, // out of reach of the terminal's Ctrl+C: zz ends it
   });
-  (child.stdio[3] as Writable | null)?.on("error", () => {}).end(third);
-  return child;
+  (decoderProcess.stdio[3] as Writable | null)?.on("error", () => {}).end(third);
+  return decoderProcess;
 }
 
 /**
@@ -202,39 +226,39 @@ function start(
  * used: as much here as there.
  */
 function codeRangeKb(): number {
-  const maps = tryTo(() => fs().readFileSync("/proc/self/maps", "latin1")) ?? "";
-  const sizes = Array.from(
-    maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp 0+ 00:00 0/gm),
-    ([, from = "", to = ""]) => Number(`0x${to}`) - Number(`0x${from}`),
+  const memoryMaps = tryTo(() => fs().readFileSync("/proc/self/maps", "latin1")) ?? "";
+  const rangeSizes = Array.from(
+    memoryMaps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp 0+ 00:00 0/gm),
+    ([, rangeStart = "", rangeEnd = ""]) => Number(`0x${rangeEnd}`) - Number(`0x${rangeStart}`),
   );
-  return Math.max(0, ...sizes) / 1024;
+  return Math.max(0, ...rangeSizes) / 1024;
 }
 
 const BEGIN = "\n";
 
 /** The output, and how the process ended: a signal's name or an exit code. */
 function outputOf(
-  child: ChildProcess,
-  bytes: Uint8Array,
+  decoderProcess: ChildProcess,
+  inputBytes: Uint8Array,
   maxBytes: number,
   tooMuch: () => void,
 ): Promise<{ out: Buffer; end: string }> {
   const { promise, resolve } = Promise.withResolvers<{ out: Buffer; end: string }>();
-  const pieces: Buffer[] = [];
-  let size = 0;
-  child.stdin!.on("error", () => {}); // it may end without reading all
+  const outputPieces: Buffer[] = [];
+  let outputSize = 0;
+  decoderProcess.stdin!.on("error", () => {}); // it may end without reading all
   // By now it would end with zz. Without BEGIN it ends itself: it was to be ended before that.
-  child.stdout!.once("data", () => {
-    child.stdin!.write(BEGIN);
-    child.stdin!.end(bytes);
+  decoderProcess.stdout!.once("data", () => {
+    decoderProcess.stdin!.write(BEGIN);
+    decoderProcess.stdin!.end(inputBytes);
   });
-  child.stdout!.on("data", (piece: Buffer) => {
-    if ((size += piece.length) > maxBytes) tooMuch();
-    else pieces.push(piece);
+  decoderProcess.stdout!.on("data", (outputPiece: Buffer) => {
+    if ((outputSize += outputPiece.length) > maxBytes) tooMuch();
+    else outputPieces.push(outputPiece);
   });
-  child.on("error", () => resolve({ out: Buffer.alloc(0), end: "" }));
-  child.on("close", (code, signal) =>
-    resolve({ out: Buffer.concat(pieces), end: signal ?? String(code) }),
+  decoderProcess.on("error", () => resolve({ out: Buffer.alloc(0), end: "" }));
+  decoderProcess.on("close", (exitCode, exitSignal) =>
+    resolve({ out: Buffer.concat(outputPieces), end: exitSignal ?? String(exitCode) }),
   );
   return promise;
 }

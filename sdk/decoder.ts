@@ -9,7 +9,7 @@ import { Worker } from "node:worker_threads";
  * cannot; of others nothing is shown.
  */
 export type Decoded = { value: unknown; bytes?: readonly Uint8Array[] };
-export type Job = (bytes: Buffer, options: any) => Decoded | Promise<Decoded>;
+export type Job = (jobBytes: Buffer, options: any) => Decoded | Promise<Decoded>;
 /** The first line of the output. */
 export type Head = {
   value?: unknown;
@@ -22,7 +22,7 @@ export type Head = {
  * Where the system sets no limits: ends this process when it takes too much memory, or when zz has
  * ended.
  */
-const watch = (maxBytes: number): Worker =>
+const startWatcher = (maxBytes: number): Worker =>
   new Worker(
     `const parent = ${process.ppid};
     setInterval(() => {
@@ -31,39 +31,39 @@ const watch = (maxBytes: number): Worker =>
     { eval: true, execArgv: [] },
   );
 
-async function input(): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of process.stdin) pieces.push(piece);
-  const [first, ...others] = pieces;
+async function readInput(): Promise<Buffer> {
+  const inputPieces: Buffer[] = [];
+  for await (const inputPiece of process.stdin) inputPieces.push(inputPiece);
+  const [firstPiece, ...otherPieces] = inputPieces;
   // what started it was ended while it started: nobody waits for it, or could end it
-  if (!first) process.exit();
-  const begun = first.subarray(1);
-  return others.length ? Buffer.concat([begun, ...others]) : begun;
+  if (!firstPiece) process.exit();
+  const firstBytes = firstPiece.subarray(1);
+  return otherPieces.length ? Buffer.concat([firstBytes, ...otherPieces]) : firstBytes;
 }
 
-async function outcome(file: string, options: unknown): Promise<[Head, readonly Uint8Array[]]> {
+async function outcome(jobFile: string, options: unknown): Promise<[Head, readonly Uint8Array[]]> {
   try {
-    const [bytes, { default: job }] = await Promise.all([
-      input(),
-      import(pathToFileURL(file).href) as Promise<{ default: Job }>,
+    const [inputBytes, { default: runJob }] = await Promise.all([
+      readInput(),
+      import(pathToFileURL(jobFile).href) as Promise<{ default: Job }>,
     ]);
-    const { value, bytes: outputs = [] } = await job(bytes, options);
+    const { value, bytes: outputs = [] } = await runJob(inputBytes, options);
     return [{ value, sizes: outputs.map(({ length }) => length) }, outputs];
-  } catch (error) {
-    const { message = "", sentence } = Object(error) as { message?: string; sentence?: boolean };
+  } catch (jobError) {
+    const { message = "", sentence } = Object(jobError) as { message?: string; sentence?: boolean };
     const isMemory = /allocat|memory/i.test(message);
     return [sentence ? { cannot: message } : { failure: isMemory ? "memory" : "damaged" }, []];
   }
 }
 
-const [file = "", optionsJson = "null", watched] = process.argv.slice(2);
-if (watched) watch(Number(watched)).unref();
+const [jobFile = "", optionsJson = "null", watched] = process.argv.slice(2);
+if (watched) startWatcher(Number(watched)).unref();
 process.stdout.on("error", () => process.exit()); // nobody waits for it any more
-const write = process.stdout.write.bind(process.stdout);
+const writeOutput = process.stdout.write.bind(process.stdout);
 // where a library prints its warnings
 process.stdout.write = process.stderr.write.bind(process.stderr);
-write("\n");
-const [head, bytes] = await outcome(file, JSON.parse(optionsJson));
-write(`${JSON.stringify(head)}\n`);
-for (const piece of bytes) write(piece);
-write("", () => process.exit()); // a job may have left something running
+writeOutput("\n");
+const [outputHead, outputBytes] = await outcome(jobFile, JSON.parse(optionsJson));
+writeOutput(`${JSON.stringify(outputHead)}\n`);
+for (const outputPiece of outputBytes) writeOutput(outputPiece);
+writeOutput("", () => process.exit()); // a job may have left something running

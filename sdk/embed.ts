@@ -29,7 +29,9 @@ export type Embedding = Omit<Options, "plugins"> & {
   ask?: Ask;
   on?: Hears;
 };
-type Hears = { [K in keyof Events]?: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void> };
+type Hears = {
+  [K in keyof Events]?: (eventFact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>;
+};
 /** Closing unloads the plugins and leaves nothing behind: `await using zz = await embed()`. */
 export type Embedded = Script & { close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
 
@@ -42,12 +44,12 @@ export async function embedWith(
   const root = resolveRoot(options, io);
   const config = options.config && path.resolve(options.config);
   const brought = options.own !== false && projectExtras({ root, home });
-  const read = options.settings ? {} : await readSettings({ home, root, config, brought });
-  const files = plugins.filter((plugin) => typeof plugin === "string");
+  const settingsRead = options.settings ? {} : await readSettings({ home, root, config, brought });
+  const pluginFiles = plugins.filter((plugin) => typeof plugin === "string");
   const core = await createZz({
-    ...read,
+    ...settingsRead,
     ...options,
-    plugins: files,
+    plugins: pluginFiles,
     home,
     root,
     ...(config && { config }),
@@ -55,30 +57,33 @@ export async function embedWith(
   const script = openScript(core, process.argv.slice(2), story);
   try {
     await takeOver();
-  } catch (error) {
+  } catch (setUpError) {
     await close().catch(() => {}); // the first error is the one to report
-    throw error;
+    throw setUpError;
   }
   return Object.assign(script, { close, [Symbol.asyncDispose]: close });
 
   async function takeOver(): Promise<void> {
     for (const [i, setUp] of plugins.filter((plugin) => typeof plugin !== "string").entries()) {
-      const plugin = newLoadedPlugin(path.join(root, setUp.name || `embedded-${i + 1}`), "program");
-      core.plugins.push(plugin);
-      (await setUpPlugin(core, plugin, { default: setUp }))?.commit();
+      const loadedPlugin = newLoadedPlugin(
+        path.join(root, setUp.name || `embedded-${i + 1}`),
+        "program",
+      );
+      core.plugins.push(loadedPlugin);
+      (await setUpPlugin(core, loadedPlugin, { default: setUp }))?.commit();
     }
-    const failed = core.plugins.flatMap(({ from, failure = "" }) =>
+    const failures = core.plugins.flatMap(({ from, failure = "" }) =>
       /^(flag|program)$/.test(from) && failure ? failure : [],
     );
-    if (failed.length) throw fault(failed.join("\n"));
+    if (failures.length) throw fault(failures.join("\n"));
     if (ask) connectPerson(core, { ask });
-    for (const [event, see] of Object.entries(on)) {
-      assertKnown("event", event, EVENTS);
+    for (const [eventName, observe] of Object.entries(on)) {
+      assertKnown("event", eventName, EVENTS);
       core.observers.push({
         owner: "program",
         value: {
-          event: event as keyof Events,
-          see: see as Hears["noted"] & {},
+          event: eventName as keyof Events,
+          see: observe as Hears["noted"] & {},
           limit: HOOK_LIMIT_MS,
         },
       });

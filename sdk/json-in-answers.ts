@@ -9,98 +9,112 @@ import { tryTo } from "../kernel/text/words.ts";
  */
 export type CodeBlock = { language: string; text: string };
 
-const OPENS = /^((?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*)(`{3,}|~{3,})(.*)$/;
-const CLOSES = /^[ \t>]*(`{3,}|~{3,})[ \t]*$/;
+const FENCE_START = /^((?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*)(`{3,}|~{3,})(.*)$/;
+const FENCE_END = /^[ \t>]*(`{3,}|~{3,})[ \t]*$/;
 
 /**
  * All blocks in order. Longer fences may contain shorter ones, tildes backticks; an unclosed block
  * ends with the text.
  */
-export function codeBlocks(text: string): CodeBlock[] {
+export function codeBlocks(answerText: string): CodeBlock[] {
   const blocks: CodeBlock[] = [];
-  let open:
+  let openBlock:
     | { fence: string; indent: number; quotes: number; language: string; lines: string[] }
     | undefined;
-  for (const line of text.split(/\r?\n/)) {
-    if (!open) {
-      const [, before = "", fence = "", info = ""] = OPENS.exec(line) ?? [];
-      if (!fence || (fence[0] === "`" && info.includes("`"))) continue;
-      const indent = before.slice(before.lastIndexOf(">") + 1).length;
-      const [language = ""] = info.trim().split(/\s/, 1);
-      open = { fence, indent, quotes: before.split(">").length - 1, language, lines: [] };
+  for (const answerLine of answerText.split(/\r?\n/)) {
+    if (!openBlock) {
+      const [, linePrefix = "", fence = "", infoWords = ""] = FENCE_START.exec(answerLine) ?? [];
+      if (!fence || (fence[0] === "`" && infoWords.includes("`"))) continue;
+      const indent = linePrefix.slice(linePrefix.lastIndexOf(">") + 1).length;
+      const [language = ""] = infoWords.trim().split(/\s/, 1);
+      openBlock = { fence, indent, quotes: linePrefix.split(">").length - 1, language, lines: [] };
       continue;
     }
-    const [, closing = ""] = CLOSES.exec(line) ?? [];
-    if (closing[0] !== open.fence[0] || closing.length < open.fence.length)
-      open.lines.push(bare(line, open));
+    const [, closing = ""] = FENCE_END.exec(answerLine) ?? [];
+    if (closing[0] !== openBlock.fence[0] || closing.length < openBlock.fence.length)
+      openBlock.lines.push(stripMarks(answerLine, openBlock));
     else {
-      blocks.push({ language: open.language, text: open.lines.join("\n") });
-      open = undefined;
+      blocks.push({ language: openBlock.language, text: openBlock.lines.join("\n") });
+      openBlock = undefined;
     }
   }
-  if (open) blocks.push({ language: open.language, text: open.lines.join("\n").trimEnd() });
+  if (openBlock)
+    blocks.push({ language: openBlock.language, text: openBlock.lines.join("\n").trimEnd() });
   return blocks;
 }
 
-function bare(line: string, { indent, quotes }: { indent: number; quotes: number }): string {
+function stripMarks(
+  quotedLine: string,
+  { indent, quotes }: { indent: number; quotes: number },
+): string {
   let index = 0;
   for (let quotesLeft = quotes; quotesLeft > 0; quotesLeft--) {
-    const [mark] = /^[ \t]{0,3}>/.exec(line.slice(index, index + 4)) ?? [];
-    if (!mark) break;
-    index += mark.length;
+    const [quoteMark] = /^[ \t]{0,3}>/.exec(quotedLine.slice(index, index + 4)) ?? [];
+    if (!quoteMark) break;
+    index += quoteMark.length;
   }
-  for (let blanksLeft = indent; blanksLeft > 0 && /[ \t]/.test(line[index] ?? ""); blanksLeft--)
+  for (
+    let blanksLeft = indent;
+    blanksLeft > 0 && /[ \t]/.test(quotedLine[index] ?? "");
+    blanksLeft--
+  )
     index++;
-  return line.slice(index);
+  return quotedLine.slice(index);
 }
 
 /** The result of looking for JSON: its value and text, or why nothing fits. */
 export type JsonRead = { value?: any; json?: string; wrong?: string };
 
 /** The last JSON value in an answer that fits a schema: models add fences and words anyway. */
-export async function readJson(text: string, schema: Schema): Promise<JsonRead> {
-  let wrong: string | undefined;
-  for (const candidates of [[text], codeBlocks(text).map((block) => block.text), values(text)])
+export async function readJson(answerText: string, schema: Schema): Promise<JsonRead> {
+  let misfitText: string | undefined;
+  for (const candidates of [
+    [answerText],
+    codeBlocks(answerText).map((block) => block.text),
+    findValues(answerText),
+  ])
     for (const json of candidates.reverse()) {
-      const parsed = tryTo(() => ({ is: JSON.parse(json) as unknown }));
-      if (!parsed) continue;
-      const read = await checkValue(schema, parsed.is);
-      if (!read.wrong) return { value: read.value, json };
-      wrong ??= read.wrong.replace(/(^|; )arguments\b/g, "$1the answer");
+      const parsedJson = tryTo(() => ({ is: JSON.parse(json) as unknown }));
+      if (!parsedJson) continue;
+      const checkResult = await checkValue(schema, parsedJson.is);
+      if (!checkResult.wrong) return { value: checkResult.value, json };
+      misfitText ??= checkResult.wrong.replace(/(^|; )arguments\b/g, "$1the answer");
     }
-  return { wrong: wrong ?? (text.trim() ? "it is not JSON" : "it is empty") };
+  return { wrong: misfitText ?? (answerText.trim() ? "it is not JSON" : "it is empty") };
 }
 
 const MAX_VALUES = 100; // candidates per answer
 
 /** Objects and lists in a text, found by their brackets; brackets in strings do not count. */
-function values(text: string): string[] {
+function findValues(answerText: string): string[] {
   const candidates: string[] = [];
   const opening = /[[{]/g;
-  for (let tries = 0; tries < MAX_VALUES; tries++) {
-    const start = opening.exec(text)?.index;
-    if (start === undefined) break;
-    const end = endOf(text, start);
-    const isCut = end < 0 && /^[[{]\s{0,20}["[{\d\]}-]/.test(text.slice(start, start + 30));
+  for (let attempts = 0; attempts < MAX_VALUES; attempts++) {
+    const startOffset = opening.exec(answerText)?.index;
+    if (startOffset === undefined) break;
+    const endOffset = endOfValue(answerText, startOffset);
+    const isCut =
+      endOffset < 0 &&
+      /^[[{]\s{0,20}["[{\d\]}-]/.test(answerText.slice(startOffset, startOffset + 30));
     if (isCut) break; // what is inside of it is not the answer
-    if (end < 0) continue;
-    candidates.push(text.slice(start, end));
-    opening.lastIndex = end;
+    if (endOffset < 0) continue;
+    candidates.push(answerText.slice(startOffset, endOffset));
+    opening.lastIndex = endOffset;
   }
   return candidates;
 }
 
 /** Where a bracket is closed; -1: nowhere. */
-function endOf(text: string, start: number): number {
-  let depth = 0;
+function endOfValue(answerText: string, startOffset: number): number {
+  let bracketDepth = 0;
   let inString = false;
-  for (let index = start; index < text.length; index++) {
-    const sign = text[index]!;
-    if (inString && sign === "\\") index++;
-    else if (sign === '"') inString = !inString;
-    else if (!inString && (sign === "{" || sign === "[")) depth++;
-    else if (!inString && (sign === "}" || sign === "]")) depth--;
-    if (!depth) return index + 1;
+  for (let index = startOffset; index < answerText.length; index++) {
+    const character = answerText[index]!;
+    if (inString && character === "\\") index++;
+    else if (character === '"') inString = !inString;
+    else if (!inString && (character === "{" || character === "[")) bracketDepth++;
+    else if (!inString && (character === "}" || character === "]")) bracketDepth--;
+    if (!bracketDepth) return index + 1;
   }
   return -1;
 }

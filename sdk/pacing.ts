@@ -23,46 +23,50 @@ export interface News {
 /** What is known of the servers of providers, by origin. */
 export interface RequestCount {
   /** Counts one more request of so many tokens; or gives how many ms it has to wait. */
-  take(origin: string, tokens: number): Promise<Sent | number>;
-  learn(origin: string, sent: Sent, news: News): Promise<void>;
+  take(origin: string, tokenCount: number): Promise<Sent | number>;
+  learn(origin: string, sentTotals: Sent, news: News): Promise<void>;
 }
 
 /**
  * Around each POST: it waits until it may be sent. A refusal with a time holds all others back, and
  * the request that met it is sent again.
  */
-export function pacing(clock: Clock, count: RequestCount): Around<Steps["fetch"]> {
-  return async (request, next) => {
-    if (request.method !== "POST") return next(request);
+export function pacing(clock: Clock, requestCount: RequestCount): Around<Steps["fetch"]> {
+  return async (request, sendNext) => {
+    if (request.method !== "POST") return sendNext(request);
     const { origin } = new URL(request.url);
-    const tokens = Math.ceil((request.body?.length ?? 0) / CHARS_PER_TOKEN);
+    const tokenCount = Math.ceil((request.body?.length ?? 0) / CHARS_PER_TOKEN);
     for (let refusals = 1; ; refusals++) {
-      const sent = await taken(origin, tokens, request.signal);
-      const answer = await next(request).catch((error: Fault) => error);
-      const pause = answer instanceof Error ? pauseOf(answer, refusals) : undefined;
-      await count.learn(origin, sent, newsOf(answer, pause));
-      if (!(answer instanceof Error)) return answer;
-      if (pause === undefined || refusals === MAX_REFUSALS) throw answer;
+      const sentTotals = await takeTurn(origin, tokenCount, request.signal);
+      const answerOrError = await sendNext(request).catch((requestError: Fault) => requestError);
+      const pauseMs = answerOrError instanceof Error ? pauseOf(answerOrError, refusals) : undefined;
+      await requestCount.learn(origin, sentTotals, newsOf(answerOrError, pauseMs));
+      if (!(answerOrError instanceof Error)) return answerOrError;
+      if (pauseMs === undefined || refusals === MAX_REFUSALS) throw answerOrError;
     }
   };
 
-  async function taken(origin: string, tokens: number, signal?: AbortSignal): Promise<Sent> {
+  async function takeTurn(
+    origin: string,
+    tokenCount: number,
+    abortSignal?: AbortSignal,
+  ): Promise<Sent> {
     for (;;) {
-      const sent = await count.take(origin, tokens);
-      if (typeof sent !== "number") return sent;
-      await clock.sleep(sent, signal);
+      const sentOrWait = await requestCount.take(origin, tokenCount);
+      if (typeof sentOrWait !== "number") return sentOrWait;
+      await clock.sleep(sentOrWait, abortSignal);
     }
   }
 }
 
-const newsOf = (answer: HttpAnswer | Error, pauseMs = 0): News =>
-  answer instanceof Error
+const newsOf = (answerOrError: HttpAnswer | Error, pauseMs = 0): News =>
+  answerOrError instanceof Error
     ? { pauseMs, isAnswered: false }
     : {
         pauseMs,
         isAnswered: true,
-        requests: rateLimitIn(answer, "requests"),
-        tokens: rateLimitIn(answer, "tokens"),
+        requests: rateLimitIn(answerOrError, "requests"),
+        tokens: rateLimitIn(answerOrError, "tokens"),
       };
 
 /** How long a refusal asks to wait. One without a time is left to those who try again. */

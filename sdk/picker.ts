@@ -36,19 +36,19 @@ export interface Picker<T> {
  */
 export async function pickRow<T>(io: PluginIo, picker: Picker<T>): Promise<T | undefined> {
   const stdin = io.stdin as NodeJS.ReadStream;
-  const state: State<T> = { term: "", selected: picker.selected, typed: [], feed: () => {} };
-  const keys = wholeKeys(io.clock, (bytes) => state.feed(bytes));
+  const pickerState: State<T> = { term: "", selected: picker.selected, typed: [], feed: () => {} };
+  const keyReader = wholeKeys(io.clock, (keyBytes) => pickerState.feed(keyBytes));
   stdin.setRawMode?.(true);
-  stdin.on("data", keys.read).resume();
+  stdin.on("data", keyReader.read).resume();
   try {
     await nextRound(); // keys typed before do not count as an answer
     for (;;) {
-      const chosen = await draw(io, picker, state);
-      if (chosen !== RESIZED) return chosen;
+      const chosenValue = await drawList(io, picker, pickerState);
+      if (chosenValue !== RESIZED) return chosenValue;
     }
   } finally {
-    keys.stop();
-    stdin.off("data", keys.read).pause();
+    keyReader.stop();
+    stdin.off("data", keyReader.read).pause();
     stdin.setRawMode?.(false);
   }
 }
@@ -58,7 +58,7 @@ interface State<T> {
   term: string;
   selected: T | undefined;
   typed: Buffer[]; // between a change of the window and the next drawing
-  feed(bytes: Buffer): void;
+  feed(keyBytes: Buffer): void;
 }
 
 /**
@@ -67,119 +67,122 @@ interface State<T> {
  */
 function wholeKeys(
   clock: Clock,
-  deliver: (bytes: Buffer) => void,
-): { read(bytes: Buffer): void; stop(): void } {
-  let held = Buffer.alloc(0);
-  let cancel = () => {};
-  const flush = () => {
-    const bytes = held;
-    held = Buffer.alloc(0);
-    deliver(bytes);
+  deliver: (keyBytes: Buffer) => void,
+): { read(keyBytes: Buffer): void; stop(): void } {
+  let heldBytes = Buffer.alloc(0);
+  let cancelTimer = () => {};
+  const deliverHeld = () => {
+    const readyBytes = heldBytes;
+    heldBytes = Buffer.alloc(0);
+    deliver(readyBytes);
   };
-  const read = (bytes: Buffer) => {
-    cancel();
-    held = Buffer.concat([held, bytes]);
-    if (STARTED_KEY.test(held.toString("latin1", Math.max(0, held.length - MAX_KEY_BYTES))))
-      cancel = clock.timer(ESCAPE_MS, flush);
-    else flush();
+  const read = (keyBytes: Buffer) => {
+    cancelTimer();
+    heldBytes = Buffer.concat([heldBytes, keyBytes]);
+    if (
+      STARTED_KEY.test(heldBytes.toString("latin1", Math.max(0, heldBytes.length - MAX_KEY_BYTES)))
+    )
+      cancelTimer = clock.timer(ESCAPE_MS, deliverHeld);
+    else deliverHeld();
   };
-  return { read, stop: () => cancel() };
+  return { read, stop: () => cancelTimer() };
 }
 
 /**
  * Shows the list until a row is chosen or the person leaves. RESIZED: the window changed, and the
  * list was erased.
  */
-async function draw<T>(
+async function drawList<T>(
   io: PluginIo,
   picker: Picker<T>,
-  state: State<T>,
+  pickerState: State<T>,
 ): Promise<T | undefined | typeof RESIZED> {
-  const [{ search }, { Chalk }, narrow] = await Promise.all([
+  const [{ search }, { Chalk }, narrowRows] = await Promise.all([
     import("@inquirer/prompts"),
     import("chalk"),
     narrowing(picker.rows),
   ]);
   const chalk = new Chalk({ level: io.variable("NO_COLOR") ? 0 : 1 });
   const stderr = io.stderr as NodeJS.WriteStream;
-  const layout = layoutOf(io, picker, state.term);
-  const { term, selected } = state;
-  const config = {
+  const layout = layoutOf(io, picker, pickerState.term);
+  const { term, selected } = pickerState;
+  const searchConfig = {
     message: layout.message.join("\n"),
     pageSize: layout.rows,
-    ...listOf(narrow, state, layout, chalk),
+    ...createList(narrowRows, pickerState, layout, chalk),
     ...(term && { initialValue: term }),
     ...(selected !== undefined && { default: selected }),
   };
-  const over = new AbortController();
+  const abortController = new AbortController();
   let isResized = false;
-  let cancel = () => {};
+  let cancelTimer = () => {};
   let isDrawn = true; // what the picker writes is shown
-  const leave = () => {
+  const leavePicker = () => {
     isDrawn = false;
-    over.abort();
+    abortController.abort();
   };
   const resized = () => {
     isDrawn = false; // it would be for the old window
-    state.feed = (bytes) => void state.typed.push(bytes);
-    cancel();
-    cancel = io.clock.timer(SETTLED_MS, () => over.abort((isResized = true)));
+    pickerState.feed = (keyBytes) => void pickerState.typed.push(keyBytes);
+    cancelTimer();
+    cancelTimer = io.clock.timer(SETTLED_MS, () => abortController.abort((isResized = true)));
   };
   const output = outputOf(stderr, () => isDrawn);
-  const input = inputWith(leave);
+  const input = inputWith(leavePicker);
   stderr.on("resize", resized);
-  picker.signal?.addEventListener("abort", leave);
-  if (picker.signal?.aborted) leave();
+  picker.signal?.addEventListener("abort", leavePicker);
+  if (picker.signal?.aborted) leavePicker();
   if (isDrawn && layout.above.length) stderr.write(`${layout.above.join("\n")}\n`);
   try {
-    const chosen = search(config, { input, output, signal: over.signal });
+    const chosenRow = search(searchConfig, { input, output, signal: abortController.signal });
     void nextRound().then(() => {
-      if (isDrawn) state.feed = (bytes) => void input.write(bytes);
-      if (isDrawn) state.typed.splice(0).forEach(state.feed);
+      if (isDrawn) pickerState.feed = (keyBytes) => void input.write(keyBytes);
+      if (isDrawn) pickerState.typed.splice(0).forEach(pickerState.feed);
     });
-    return await chosen;
-  } catch (error) {
-    if (!/^(ExitPromptError|AbortPromptError)$/.test((error as Error).name)) throw error;
-    if (!isDrawn) erase(io, layout, state.term);
+    return await chosenRow;
+  } catch (searchError) {
+    if (!/^(ExitPromptError|AbortPromptError)$/.test((searchError as Error).name))
+      throw searchError;
+    if (!isDrawn) eraseList(io, layout, pickerState.term);
     return isResized ? RESIZED : undefined;
   } finally {
-    cancel();
+    cancelTimer();
     stderr.off("resize", resized);
-    picker.signal?.removeEventListener("abort", leave);
+    picker.signal?.removeEventListener("abort", leavePicker);
   }
 }
 
 const outputOf = (stderr: NodeJS.WriteStream, isDrawn: () => boolean): NodeJS.WriteStream =>
   Object.create(stderr, {
     end: { value: () => {} }, // the terminal outlives the picker
-    write: { value: (text: string) => !isDrawn() || stderr.write(text) },
+    write: { value: (writtenText: string) => !isDrawn() || stderr.write(writtenText) },
   });
 
 /** The keys that leave are heard before the picker has them. */
-function inputWith(leave: () => void) {
+function inputWith(leavePicker: () => void) {
   const { PassThrough } = builtin("node:stream"); // slow to load
-  const input = new PassThrough();
-  builtin("node:readline").emitKeypressEvents(input, ESCAPE_ALONE);
-  input.on("keypress", (_, { name = "", ctrl }: { name?: string; ctrl?: boolean } = {}) => {
-    if (name === "escape" || (ctrl && /^[cd]$/.test(name))) leave();
+  const keyStream = new PassThrough();
+  builtin("node:readline").emitKeypressEvents(keyStream, ESCAPE_ALONE);
+  keyStream.on("keypress", (_, { name = "", ctrl }: { name?: string; ctrl?: boolean } = {}) => {
+    if (name === "escape" || (ctrl && /^[cd]$/.test(name))) leavePicker();
   });
-  return input;
+  return keyStream;
 }
 
 /** The rows that hold what was typed; similar ones only if there are none. */
 async function narrowing<T>(
-  rows: readonly PickerRow<T>[],
-): Promise<(term: string) => readonly PickerRow<T>[]> {
+  allRows: readonly PickerRow<T>[],
+): Promise<(searchTerm: string) => readonly PickerRow<T>[]> {
   const { default: Fuse } = await import("fuse.js");
-  const texts = rows.map(({ name, description = "", words = `${name} ${description}` }) =>
+  const searchTexts = allRows.map(({ name, description = "", words = `${name} ${description}` }) =>
     words.toLowerCase(),
   );
-  return (term) => {
-    const holding = rows.filter((_, i) => texts[i]!.includes(term.toLowerCase()));
-    if (holding.length || !term) return holding;
-    return new Fuse(texts, { threshold: 0.4, ignoreLocation: true })
-      .search(term)
-      .map(({ refIndex }) => rows[refIndex]!);
+  return (searchTerm) => {
+    const holding = allRows.filter((_, i) => searchTexts[i]!.includes(searchTerm.toLowerCase()));
+    if (holding.length || !searchTerm) return holding;
+    return new Fuse(searchTexts, { threshold: 0.4, ignoreLocation: true })
+      .search(searchTerm)
+      .map(({ refIndex }) => allRows[refIndex]!);
   };
 }
 
@@ -187,39 +190,40 @@ async function narrowing<T>(
  * The rows and the words around them, and which row is selected: the picker tells that only by
  * drawing it.
  */
-function listOf<T>(
-  narrow: (term: string) => readonly PickerRow<T>[],
-  state: State<T>,
-  { isLow, rows: room, columns, all }: Layout<T>,
+function createList<T>(
+  narrowRows: (searchTerm: string) => readonly PickerRow<T>[],
+  pickerState: State<T>,
+  { isLow, rows: visibleRows, columns, all }: Layout<T>,
   chalk: ChalkInstance,
 ) {
-  let rows = all;
-  const source = (term = "") => {
-    state.term = term;
-    rows = narrow(term);
-    return rows.map(({ description, words: _, ...row }) =>
+  let shownRows = all;
+  const source = (searchTerm = "") => {
+    pickerState.term = searchTerm;
+    shownRows = narrowRows(searchTerm);
+    return shownRows.map(({ description, words: _, ...row }) =>
       isLow || !description ? row : { ...row, description },
     );
   };
-  const highlight = (text: string) => {
-    const row = rows.find(({ name }) => text.slice(2) === name);
-    if (row) state.selected = row.value;
-    return chalk.cyan(text);
+  const highlight = (rowText: string) => {
+    const matchingRow = shownRows.find(({ name }) => rowText.slice(2) === name);
+    if (matchingRow) pickerState.selected = matchingRow.value;
+    return chalk.cyan(rowText);
   };
   const keysHelpTip = () => {
     const choices = `${all.length} choices`;
-    const total = all.length > room ? choices : "";
-    const count = rows.length < all.length ? `${rows.length} of ${choices}` : total;
-    const keys = rows.length ? ["↑↓ navigate", "⏎ select"] : [];
-    const helps = [
-      [count, "type to search", ...keys, "esc leave"],
-      [count, ...keys, "esc leave"],
-      [count, ...keys.slice(1), "esc leave"],
-      [count, "esc leave"],
-      [count],
+    const totalText = all.length > visibleRows ? choices : "";
+    const countText =
+      shownRows.length < all.length ? `${shownRows.length} of ${choices}` : totalText;
+    const keyHints = shownRows.length ? ["↑↓ navigate", "⏎ select"] : [];
+    const helpVariants = [
+      [countText, "type to search", ...keyHints, "esc leave"],
+      [countText, ...keyHints, "esc leave"],
+      [countText, ...keyHints.slice(1), "esc leave"],
+      [countText, "esc leave"],
+      [countText],
     ];
-    const texts = helps.map((parts) => parts.filter(Boolean).join(" · "));
-    return isLow ? "" : (texts.find((text) => width(text) < columns) ?? "");
+    const helpTexts = helpVariants.map((helpParts) => helpParts.filter(Boolean).join(" · "));
+    return isLow ? "" : (helpTexts.find((helpText) => width(helpText) < columns) ?? "");
   };
   const error = () => chalk.red("> Nothing matches.");
   return { source, theme: { style: { highlight, keysHelpTip, error } } };
@@ -234,21 +238,24 @@ interface Layout<T> {
   all: readonly PickerRow<T>[];
 }
 
-function layoutOf<T>(io: PluginIo, picker: Picker<T>, term: string): Layout<T> {
+function layoutOf<T>(io: PluginIo, picker: Picker<T>, searchTerm: string): Layout<T> {
   const columns = terminalColumns(io);
-  const height = (io.stderr as NodeJS.WriteStream).rows || 24;
+  const windowHeight = (io.stderr as NodeJS.WriteStream).rows || 24;
   const allRows = picker.rows;
-  const lines = wrap(picker.message, columns - 3);
-  const message = lines.slice(-Math.max(1, height - MIN_ROWS - 3));
-  const head = headRows(message, columns, width(term) + TYPED_COLUMNS);
+  const messageLines = wrap(picker.message, columns - 3);
+  const message = messageLines.slice(-Math.max(1, windowHeight - MIN_ROWS - 3));
+  const headHeight = headRows(message, columns, width(searchTerm) + TYPED_COLUMNS);
   const described = Math.max(
     ...allRows.map(({ description = "" }) => Math.ceil(width(description) / columns)),
     0,
   );
-  const isLow = height - head - described - 2 < MIN_ROWS;
-  const rows = Math.min(Math.max(height - head - (isLow ? 0 : described + 2), 1), MAX_ROWS);
+  const isLow = windowHeight - headHeight - described - 2 < MIN_ROWS;
+  const rows = Math.min(
+    Math.max(windowHeight - headHeight - (isLow ? 0 : described + 2), 1),
+    MAX_ROWS,
+  );
   return {
-    above: lines.slice(0, lines.length - message.length),
+    above: messageLines.slice(0, messageLines.length - message.length),
     message,
     rows,
     isLow,
@@ -258,16 +265,23 @@ function layoutOf<T>(io: PluginIo, picker: Picker<T>, term: string): Layout<T> {
 }
 
 /** The rows of the message, with its mark and so many columns typed after it. */
-const headRows = (message: string[], columns: number, typed: number): number =>
+const headRows = (message: string[], columns: number, typedColumns: number): number =>
   message
-    .map((line, i) => width(line) + (i ? 0 : 2) + (i === message.length - 1 ? 1 + typed : 0))
-    .reduce((sum, columnsUsed) => sum + Math.floor(columnsUsed / columns) + 1, 0);
+    .map(
+      (messageLine, i) =>
+        width(messageLine) + (i ? 0 : 2) + (i === message.length - 1 ? 1 + typedColumns : 0),
+    )
+    .reduce((rowSum, columnsUsed) => rowSum + Math.floor(columnsUsed / columns) + 1, 0);
 
 /**
  * Erases the list from the row in which it begins by now; the cursor stands after what was typed.
  */
-function erase<T>(io: PluginIo, { message, columns }: Layout<T>, term: string): void {
-  const above =
-    headRows(message, rewrapsLines(io.variable) ? terminalColumns(io) : columns, width(term)) - 1;
-  io.stderr.write(`${above ? `\x1b[${above}A` : ""}\r\x1b[J\x1b[?25h`);
+function eraseList<T>(io: PluginIo, { message, columns }: Layout<T>, searchTerm: string): void {
+  const rowsAbove =
+    headRows(
+      message,
+      rewrapsLines(io.variable) ? terminalColumns(io) : columns,
+      width(searchTerm),
+    ) - 1;
+  io.stderr.write(`${rowsAbove ? `\x1b[${rowsAbove}A` : ""}\r\x1b[J\x1b[?25h`);
 }

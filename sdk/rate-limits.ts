@@ -12,35 +12,43 @@ export interface RateLimit {
 
 export function rateLimitIn(
   { headers }: Pick<HttpAnswer, "headers">,
-  kind: "requests" | "tokens",
+  limitKind: "requests" | "tokens",
 ): RateLimit | undefined {
-  const kinds = kind === "tokens" ? ["tokens", "input-tokens"] : [kind];
-  for (const name of kinds)
-    for (const [limit, left, reset] of [
-      [`x-ratelimit-limit-${name}`, `x-ratelimit-remaining-${name}`, `x-ratelimit-reset-${name}`],
+  const limitKinds = limitKind === "tokens" ? ["tokens", "input-tokens"] : [limitKind];
+  for (const limitName of limitKinds)
+    for (const [limitHeader, leftHeader, resetHeader] of [
       [
-        `anthropic-ratelimit-${name}-limit`,
-        `anthropic-ratelimit-${name}-remaining`,
-        `anthropic-ratelimit-${name}-reset`,
+        `x-ratelimit-limit-${limitName}`,
+        `x-ratelimit-remaining-${limitName}`,
+        `x-ratelimit-reset-${limitName}`,
+      ],
+      [
+        `anthropic-ratelimit-${limitName}-limit`,
+        `anthropic-ratelimit-${limitName}-remaining`,
+        `anthropic-ratelimit-${limitName}-reset`,
       ],
     ] as const) {
-      const ms = spanOf(headers.get(reset));
-      const [most, rest] = [headers.get(limit), headers.get(left)].map((text) =>
-        Number(text ?? Number.NaN),
+      const ms = spanOf(headers.get(resetHeader));
+      const [limitCount, leftCount] = [headers.get(limitHeader), headers.get(leftHeader)].map(
+        (headerText) => Number(headerText ?? Number.NaN),
       );
-      if (most! > 0 && rest! >= 0 && ms !== undefined) return { limit: most!, left: rest!, ms };
+      if (limitCount! > 0 && leftCount! >= 0 && ms !== undefined)
+        return { limit: limitCount!, left: leftCount!, ms };
     }
   return undefined;
 }
 
 /** How long until then: "6m0s", "20ms", seconds, or a date. */
-export function spanOf(text: string | null): number | undefined {
-  if (!text) return undefined;
-  if (/^[\d.]+$/.test(text)) return Number(text) * 1_000;
-  if (/^([\d.]+(ms|[smhd]))+$/.test(text)) {
-    const parts = text.matchAll(/([\d.]+)(ms|[smhd])/g);
-    return [...parts].reduce((sum, [, count, unit]) => sum + Number(count) * UNIT_MS[unit!]!, 0);
+export function spanOf(spanText: string | null): number | undefined {
+  if (!spanText) return undefined;
+  if (/^[\d.]+$/.test(spanText)) return Number(spanText) * 1_000;
+  if (/^([\d.]+(ms|[smhd]))+$/.test(spanText)) {
+    const spanParts = spanText.matchAll(/([\d.]+)(ms|[smhd])/g);
+    return [...spanParts].reduce(
+      (totalMs, [, unitCount, unitName]) => totalMs + Number(unitCount) * UNIT_MS[unitName!]!,
+      0,
+    );
   }
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+  const dateMs = Date.parse(spanText);
+  return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - Date.now());
 }

@@ -17,10 +17,10 @@ import { holdScript } from "./this-process.ts";
 /** The parts of zz.ts that a script needs. */
 interface ScriptStory extends Story {
   prepare(
-    flags: string[],
-    early: CommandLine,
+    flagWords: string[],
+    earlyFlags: CommandLine,
     io: Io,
-    stop: EarlyStop,
+    earlyStop: EarlyStop,
     isScript: boolean,
   ): Promise<{ core: Core; cli: CommandLine }>;
 }
@@ -29,38 +29,41 @@ interface ScriptStory extends Story {
 export async function runScript(
   argv: string[],
   io: Io,
-  stop: EarlyStop,
+  earlyStop: EarlyStop,
   story: ScriptStory,
 ): Promise<number> {
   const runIndex = indexOfRunFlag(argv);
-  const flags = argv.slice(0, runIndex);
-  const [run = "", ...others] = argv.slice(runIndex);
-  const [file = "", ...args] = run.startsWith("--run=")
-    ? [run.slice("--run=".length), ...others]
-    : others;
-  if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
-  const script = path.resolve(io.cwd(), file);
-  if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
-  const early = parseFlags(flags, KERNEL_FLAGS);
-  const { core, cli } = await story.prepare(flags, early, io, stop, true);
+  const flagWords = argv.slice(0, runIndex);
+  const [runFlag = "", ...otherWords] = argv.slice(runIndex);
+  const [scriptName = "", ...scriptWords] = runFlag.startsWith("--run=")
+    ? [runFlag.slice("--run=".length), ...otherWords]
+    : otherWords;
+  if (!scriptName) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
+  const scriptFile = path.resolve(io.cwd(), scriptName);
+  if (!fs.existsSync(scriptFile))
+    throw usage(`Cannot run '${scriptName}': no such file. Check the path.`);
+  const earlyFlags = parseFlags(flagWords, KERNEL_FLAGS);
+  const { core, cli } = await story.prepare(flagWords, earlyFlags, io, earlyStop, true);
   if (cli.words.length)
     throw usage(`Cannot use '${cli.words.join(" ")}': words for a script stand after its name.`);
   connectPersonAtTerminal(core);
   noteUnusualFolder(core);
-  const handle = openScript(core, args, story);
-  stop.leave = handle.stop;
-  holdScript(handle);
+  const scriptHandle = openScript(core, scriptWords, story);
+  earlyStop.leave = scriptHandle.stop;
+  holdScript(scriptHandle);
   try {
-    await importScript(script);
+    await importScript(scriptFile);
     // as under node: nothing is left to do
-    await new Promise((idle) => process.once("beforeExit", idle));
-  } catch (error) {
-    const { name } = error as Error; // a sentence, of zz or of the script, needs no stack
-    throw name === "Error" && !codeOf(error)
-      ? error
-      : fault(`Cannot run '${file}' (${locationOfError(error, script)}): ${errorMessage(error)}`);
+    await new Promise((resolveIdle) => process.once("beforeExit", resolveIdle));
+  } catch (scriptError) {
+    const { name } = scriptError as Error; // a sentence, of zz or of the script, needs no stack
+    throw name === "Error" && !codeOf(scriptError)
+      ? scriptError
+      : fault(
+          `Cannot run '${scriptName}' (${locationOfError(scriptError, scriptFile)}): ${errorMessage(scriptError)}`,
+        );
   } finally {
-    handle.end();
+    scriptHandle.end();
   }
-  return handle.end() || Number(process.exitCode ?? 0);
+  return scriptHandle.end() || Number(process.exitCode ?? 0);
 }

@@ -38,11 +38,14 @@ export interface Script {
   readonly args: readonly string[]; // the words after the script
   stdin(): Promise<string>; // all of it; empty at a terminal
   // a single turn
-  ask<const S extends Schema>(text: string, options: How<S> & { schema: S }): Promise<Infer<S>>;
-  ask(text: string, options: How & { schema: string }): Promise<any>;
-  ask(text: string, options?: How): Promise<string>;
+  ask<const S extends Schema>(
+    promptText: string,
+    options: How<S> & { schema: S },
+  ): Promise<Infer<S>>;
+  ask(promptText: string, options: How & { schema: string }): Promise<any>;
+  ask(promptText: string, options?: How): Promise<string>;
   chat(options?: How): Promise<Talk>; // several turns
-  call(tool: string, args?: object): Promise<Result>; // through the same gate as a model's calls
+  call(toolName: string, args?: object): Promise<Result>; // through the same gate as a model's calls
   // what `ask` makes of each item, in their order; `jobs` at a time, 4 if it does not say
   each: typeof eachOf;
 }
@@ -68,49 +71,51 @@ export interface How<S extends Schema = Schema> {
  */
 export async function eachOf<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
-  ask: (item: T, index: number) => Promise<R> | R,
+  askAbout: (item: T, index: number) => Promise<R> | R,
   { jobs = 4 }: { jobs?: number } = {},
 ): Promise<R[]> {
   if (!(Number.isInteger(jobs) && jobs > 0))
     throw usage(`Cannot run ${jobs} jobs: it takes a whole number from 1.`);
   const results: R[] = [];
   const isAsync = Symbol.asyncIterator in items;
-  const source = isAsync ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
-  let [count, isOver] = [0, false];
-  let turn: Promise<unknown> = Promise.resolve(); // items are taken one after the other
-  const take = () =>
-    (turn = turn.catch(() => {}).then(() => source.next())) as Promise<IteratorResult<T>>;
-  const work = async () => {
+  const itemIterator = isAsync ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+  let [takenCount, isOver] = [0, false];
+  let pendingTake: Promise<unknown> = Promise.resolve(); // items are taken one after the other
+  const takeItem = () =>
+    (pendingTake = pendingTake.catch(() => {}).then(() => itemIterator.next())) as Promise<
+      IteratorResult<T>
+    >;
+  const runWorker = async () => {
     while (!isOver) {
-      const { done, value } = await take();
+      const { done, value } = await takeItem();
       if (done || isOver) return;
-      const index = count++;
-      results[index] = await ask(value, index);
+      const itemIndex = takenCount++;
+      results[itemIndex] = await askAbout(value, itemIndex);
     }
   };
   const stopping = () =>
-    work().catch((error) => {
+    runWorker().catch((workerError) => {
       isOver = true;
-      throw error;
+      throw workerError;
     });
-  const ended = await Promise.allSettled(Array.from({ length: jobs }, stopping));
-  const failed = ended.find(({ status }) => status === "rejected");
-  if (failed) throw (failed as PromiseRejectedResult).reason;
+  const workerResults = await Promise.allSettled(Array.from({ length: jobs }, stopping));
+  const failedWorker = workerResults.find(({ status }) => status === "rejected");
+  if (failedWorker) throw (failedWorker as PromiseRejectedResult).reason;
   return results;
 }
 
 const SIGNALS: Record<number, string> = { 129: "SIGHUP", 130: "SIGINT", 143: "SIGTERM" };
-const TRIES = 3; // to get an answer that fits a schema
+const SCHEMA_TRIES = 3; // to get an answer that fits a schema
 
 /** `end` closes everything and returns the exit code; `stop` ends what is running. */
 interface OpenScript extends Script {
   end(): number;
-  stop(exit: number): void;
+  stop(exitStatus: number): void;
 }
 
 /** The turn loop, as zz.ts passes it in. */
 export interface Story {
-  runTurn(core: Core, chat: LiveChat, text: string): Promise<Answer>;
+  runTurn(core: Core, chat: LiveChat, promptText: string): Promise<Answer>;
   sendQueued(core: Core, chat: LiveChat): Promise<Answer | undefined>;
 }
 /** What a script's conversations share. */
@@ -124,40 +129,40 @@ interface Running {
 }
 
 export function openScript(core: Core, args: string[], story: Story): OpenScript {
-  const script: Running = { core, story, chats: new Set(), code: 0, busy: 0 };
-  let read: Promise<string> | undefined;
+  const runningScript: Running = { core, story, chats: new Set(), code: 0, busy: 0 };
+  let stdinText: Promise<string> | undefined;
   return {
     args,
     each: eachOf,
-    stdin: () => (read ??= core.io.stdin.isTTY ? Promise.resolve("") : readAllStdin(core.io)),
-    async ask(text: string, options: How = {}) {
-      const { talk, chat } = await open(script, options);
-      return talk.ask(text, options).finally(() => close(script, chat));
+    stdin: () => (stdinText ??= core.io.stdin.isTTY ? Promise.resolve("") : readAllStdin(core.io)),
+    async ask(promptText: string, options: How = {}) {
+      const { talk, chat } = await openTalk(runningScript, options);
+      return talk.ask(promptText, options).finally(() => endChat(runningScript, chat));
     },
-    chat: async (options = {}) => (await open(script, options)).talk,
+    chat: async (options = {}) => (await openTalk(runningScript, options)).talk,
     async call(name, parameters = {}) {
-      assertOpen(script, `call '${name}'`);
+      assertOpen(runningScript, `call '${name}'`);
       if (!core.tools.has(name))
         throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
-      const chat = trackChat(script, openChat(core, NO_MODEL_ID));
-      const call = { id: newId("call_"), name, args: parameters as Record<string, unknown> };
-      const turn = { core, chat, ctx: createCtx(core, chat) };
-      const result = await whileBusy(script, () => runCall(turn, call)).finally(() =>
-        close(script, chat),
-      );
-      if (result.refused) script.code ||= 4;
-      return result;
+      const chat = trackChat(runningScript, openChat(core, NO_MODEL_ID));
+      const toolCall = { id: newId("call_"), name, args: parameters as Record<string, unknown> };
+      const turnContext = { core, chat, ctx: createCtx(core, chat) };
+      const callResult = await whileBusy(runningScript, () =>
+        runCall(turnContext, toolCall),
+      ).finally(() => endChat(runningScript, chat));
+      if (callResult.refused) runningScript.code ||= 4;
+      return callResult;
     },
     end() {
-      script.ended = true;
-      for (const chat of script.chats) close(script, chat);
+      runningScript.ended = true;
+      for (const chat of runningScript.chats) endChat(runningScript, chat);
       // the script's own exit code wins
-      return process.exitCode === undefined ? script.code : Number(process.exitCode);
+      return process.exitCode === undefined ? runningScript.code : Number(process.exitCode);
     },
-    stop(exit) {
-      for (const chat of script.chats) chat.stop.abort();
-      const isItsOwn = process.listenerCount(SIGNALS[exit] ?? "") > 1; // zz has one listener itself
-      if (!script.busy && !isItsOwn) process.exit(exit); // zz has nothing to stop first
+    stop(exitStatus) {
+      for (const chat of runningScript.chats) chat.stop.abort();
+      const isItsOwn = process.listenerCount(SIGNALS[exitStatus] ?? "") > 1; // zz has one listener itself
+      if (!runningScript.busy && !isItsOwn) process.exit(exitStatus); // zz has nothing to stop first
     },
   };
 }
@@ -166,32 +171,35 @@ function assertOpen({ ended }: Running, action: string): void {
   if (ended) throw usage(`Cannot ${action}: this zz was closed. Make another with embed().`);
 }
 
-async function whileBusy<T>(script: Running, act: () => Promise<T>): Promise<T> {
-  script.busy++;
+async function whileBusy<T>(runningScript: Running, runAction: () => Promise<T>): Promise<T> {
+  runningScript.busy++;
   try {
-    return await act();
+    return await runAction();
   } finally {
-    script.busy--;
+    runningScript.busy--;
   }
 }
 function trackChat({ chats }: Running, chat: LiveChat): LiveChat {
   chats.add(chat);
   return chat;
 }
-function close({ core, chats }: Running, chat: LiveChat): void {
+function endChat({ core, chats }: Running, chat: LiveChat): void {
   chats.delete(chat);
   closeChat(core, chat);
 }
 
-async function open(script: Running, options: How): Promise<{ talk: Talk; chat: LiveChat }> {
-  assertOpen(script, "ask");
-  const ownCore = coreWithOptions(script.core, options);
+async function openTalk(
+  runningScript: Running,
+  options: How,
+): Promise<{ talk: Talk; chat: LiveChat }> {
+  assertOpen(runningScript, "ask");
+  const ownCore = coreWithOptions(runningScript.core, options);
   const model = await chooseModel(ownCore);
   if (!model) throw usage(NO_MODEL_MESSAGE);
   ownCore.namedProvider = model.split("/")[0]!;
-  const chat = trackChat(script, openChat(ownCore, model));
+  const chat = trackChat(runningScript, openChat(ownCore, model));
   await emitStarted(ownCore, chat, false);
-  let last: Promise<unknown> = Promise.resolve(); // one turn at a time
+  let lastTurn: Promise<unknown> = Promise.resolve(); // one turn at a time
   const talk: Talk = {
     get id() {
       return chat.id;
@@ -200,56 +208,59 @@ async function open(script: Running, options: How): Promise<{ talk: Talk; chat: 
     get messages() {
       return chat.messages;
     },
-    ask(text: string, turnOptions: How = {}) {
-      assertOpen(script, "ask");
-      const answered = last.then(() =>
-        whileBusy(script, () =>
-          answer(script, ownCore, chat, text, { ...options, ...turnOptions }),
+    ask(promptText: string, turnOptions: How = {}) {
+      assertOpen(runningScript, "ask");
+      const answered = lastTurn.then(() =>
+        whileBusy(runningScript, () =>
+          answerPrompt(runningScript, ownCore, chat, promptText, { ...options, ...turnOptions }),
         ),
       );
-      last = answered.catch(() => {});
+      lastTurn = answered.catch(() => {});
       return answered;
     },
   };
   return { talk, chat };
 }
 
-async function answer(
-  script: Running,
+async function answerPrompt(
+  runningScript: Running,
   ownCore: Core,
   chat: LiveChat,
-  text: string,
+  promptText: string,
   options: How,
 ): Promise<any> {
   const { files = [], images = [], signal } = options;
-  const schema = schemaOf(options);
-  if (typeof text !== "string") throw usage("Cannot ask: what is asked must be a text.");
+  const answerSchema = schemaOf(options);
+  if (typeof promptText !== "string") throw usage("Cannot ask: what is asked must be a text.");
   signal?.throwIfAborted();
   for (const { text = [], image = [] } of await Promise.all(
-    files.map((name) => readAttachment(name, ownCore.io.cwd())),
+    files.map((fileName) => readAttachment(fileName, ownCore.io.cwd())),
   ))
     for (const attachment of [text, image].flat()) chat.attach(attachment);
   images.forEach(chat.attach);
-  const abort = () => chat.stop.abort(signal!.reason);
-  signal?.addEventListener("abort", abort, { once: true });
+  const abortChat = () => chat.stop.abort(signal!.reason);
+  signal?.addEventListener("abort", abortChat, { once: true });
   try {
-    let words = schema ? `${text}\n\n${JSON_ALONE}\n${JSON.stringify(toJsonSchema(schema))}` : text;
-    for (let triesLeft = TRIES - 1; ; triesLeft--) {
-      const answered = await script.story.runTurn(ownCore, chat, words);
-      const exit = exitCode(answered);
-      if (exit === 3 || !script.code) script.code = exit || script.code;
-      await script.story.sendQueued(ownCore, chat);
-      if (!schema) return answered.text;
-      const { value, wrong } = await readJson(answered.text, schema);
+    let nextPrompt = answerSchema
+      ? `${promptText}\n\n${JSON_ALONE}\n${JSON.stringify(toJsonSchema(answerSchema))}`
+      : promptText;
+    for (let triesLeft = SCHEMA_TRIES - 1; ; triesLeft--) {
+      const answered = await runningScript.story.runTurn(ownCore, chat, nextPrompt);
+      const exitStatus = exitCode(answered);
+      if (exitStatus === 3 || !runningScript.code)
+        runningScript.code = exitStatus || runningScript.code;
+      await runningScript.story.sendQueued(ownCore, chat);
+      if (!answerSchema) return answered.text;
+      const { value, wrong } = await readJson(answered.text, answerSchema);
       if (!wrong) return value;
       if (!triesLeft)
         throw fault(
           `The answer does not fit the schema: ${wrong}. Ask for less, or another model.`,
         );
-      words = `That does not fit: ${wrong}. ${JSON_ALONE}`;
+      nextPrompt = `That does not fit: ${wrong}. ${JSON_ALONE}`;
     }
   } finally {
-    signal?.removeEventListener("abort", abort);
+    signal?.removeEventListener("abort", abortChat);
   }
 }
 
@@ -279,33 +290,33 @@ export async function answerApart(
   if (save !== undefined) apartCore.options.save = save;
   delete apartCore.tryAgain;
   delete apartCore.goOn;
-  const chosen = await chooseModel(apartCore);
-  if (!chosen) throw usage(NO_MODEL_MESSAGE);
-  apartCore.namedProvider = chosen.split("/")[0]!;
-  const chat = openChat(apartCore, chosen);
+  const chosenModel = await chooseModel(apartCore);
+  if (!chosenModel) throw usage(NO_MODEL_MESSAGE);
+  apartCore.namedProvider = chosenModel.split("/")[0]!;
+  const chat = openChat(apartCore, chosenModel);
   images.forEach(chat.attach);
-  const abort = () => chat.stop.abort(signal!.reason);
+  const abortChat = () => chat.stop.abort(signal!.reason);
   signal?.throwIfAborted();
-  signal?.addEventListener("abort", abort, { once: true });
+  signal?.addEventListener("abort", abortChat, { once: true });
   try {
-    const answer = await story.runTurn(apartCore, chat, text);
-    return { ...answer, exit: exitCode(answer) };
+    const apartAnswer = await story.runTurn(apartCore, chat, text);
+    return { ...apartAnswer, exit: exitCode(apartAnswer) };
   } finally {
-    signal?.removeEventListener("abort", abort);
+    signal?.removeEventListener("abort", abortChat);
     closeChat(apartCore, chat);
   }
 }
 
 /** The instance, with what this conversation has differently. */
 function coreWithOptions(core: Core, { model, system, tools }: How): Core {
-  const wanted = tools || [];
-  const ownTools = wanted.filter((tool) => typeof tool !== "string");
+  const wantedTools = tools || [];
+  const ownTools = wantedTools.filter((tool) => typeof tool !== "string");
   for (const { name, run } of ownTools)
     if (!IDENTIFIER.test(name ?? "") || typeof run !== "function")
       throw usage(
         `Cannot offer '${name}': a tool has a 'name' of letters, digits, _ and -, and a function 'run'.`,
       );
-  const names = wanted.map((tool) => (typeof tool === "string" ? tool : tool.name));
+  const toolNames = wantedTools.map((tool) => (typeof tool === "string" ? tool : tool.name));
   const ownCore: Core = {
     ...core,
     ctx: () => createCtx(ownCore, ownCore.chat ?? openChat(ownCore, NO_MODEL_ID)),
@@ -314,7 +325,7 @@ function coreWithOptions(core: Core, { model, system, tools }: How): Core {
       raw: true,
       ...(model && { model }),
       ...(system !== undefined && { system }),
-      ...(tools !== undefined && { tools: names.length ? names : (false as const) }),
+      ...(tools !== undefined && { tools: toolNames.length ? toolNames : (false as const) }),
     },
     tools: new Map([
       ...core.tools,
@@ -325,51 +336,52 @@ function coreWithOptions(core: Core, { model, system, tools }: How): Core {
       ...ownTools.map((tool) => [tool.name, parametersOf(tool)] as const),
     ]),
   };
-  for (const name of names)
-    if (!ownCore.tools.has(name))
-      throw usage(`Cannot offer '${name}': ${unknown("tool", name, ownCore.tools.keys())}`);
+  for (const toolName of toolNames)
+    if (!ownCore.tools.has(toolName))
+      throw usage(`Cannot offer '${toolName}': ${unknown("tool", toolName, ownCore.tools.keys())}`);
   const systemLayers =
     system === undefined
       ? []
       : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
-  const kept = core.layers.filter(
+  const keptLayers = core.layers.filter(
     ({ owner, value }) => system === undefined || owner || value.slot !== "identity",
   );
-  ownCore.layers = [...systemLayers, ...kept];
-  const shared = {
+  ownCore.layers = [...systemLayers, ...keptLayers];
+  const sharedAsking = {
     get: () => core.asking,
     set: (asking: Core["asking"]) => void (core.asking = asking),
     enumerable: true,
   };
   // one question at a time, from all of them
-  return Object.defineProperty(ownCore, "asking", shared);
+  return Object.defineProperty(ownCore, "asking", sharedAsking);
 }
 
 /** For a program that imports zz as a plugin does. */
-export async function importScript(file: string): Promise<void> {
+export async function importScript(scriptFile: string): Promise<void> {
   providePackages();
-  const plugin = pathToFileURL(file).href;
+  const plugin = pathToFileURL(scriptFile).href;
   importTrees().set(plugin, { plugin, script: true });
   try {
     await settled(import(plugin));
-  } catch (error) {
-    if (!isForCompiler(error)) throw error ?? fault("The script threw, and did not say what.");
+  } catch (importError) {
+    if (!isForCompiler(importError))
+      throw importError ?? fault("The script threw, and did not say what.");
     await readyCompiler();
-    const again = `${plugin}?zz=1`;
-    importTrees().set(again, { plugin: again, script: true, compiled: true });
-    await settled(import(again));
+    const compiledUrl = `${plugin}?zz=1`;
+    importTrees().set(compiledUrl, { plugin: compiledUrl, script: true, compiled: true });
+    await settled(import(compiledUrl));
   }
 }
 
 /** Nothing is left to do, yet something is awaited: Node would end with a stack trace. */
 async function settled(imported: Promise<unknown>): Promise<void> {
-  const { promise: idle, reject } = Promise.withResolvers<never>();
-  const stuck = () =>
+  const { promise: idlePromise, reject } = Promise.withResolvers<never>();
+  const rejectStuck = () =>
     reject(
       fault(
         "The script waits for something that can no longer happen: a promise in it is never settled.",
       ),
     );
-  process.once("beforeExit", stuck);
-  await Promise.race([imported, idle]).finally(() => process.off("beforeExit", stuck));
+  process.once("beforeExit", rejectStuck);
+  await Promise.race([imported, idlePromise]).finally(() => process.off("beforeExit", rejectStuck));
 }

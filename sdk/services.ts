@@ -23,8 +23,8 @@ declare module "../kernel/contract.ts" {
 /** Connections to Redis or Valkey, checked, which come back when the server does. */
 export interface RedisServers {
   open(
-    url: string,
-    how: {
+    serverUrl: string,
+    details: {
       what: string; // as messages call it: "queue"; its settings have that name, too
       named: string; // where the URL comes from: "--queue"
       keyCommand: string; // prints the password, or ""
@@ -38,19 +38,19 @@ export interface OpenedRedis {
   keepsLog: boolean; // whether a restart loses nothing
   evicts: string; // how it throws data away when it is full, or ""
   // what the server said, as a sentence; passes: it may be otherwise soon
-  sentenceOf(error: Error): { text: string; passes: boolean } | undefined;
+  sentenceOf(serverError: Error): { text: string; passes: boolean } | undefined;
 }
 
 /** Other machines that answer, while --queue names where to reach them. */
 export interface Queue {
   readonly where: string;
   /** What is asked of a model in `act` counts as asked for this input: once, also after a kill. */
-  ask<T>(run: string, n: number, act: () => Promise<T>): Promise<T>;
+  ask<T>(runId: string, inputNumber: number, act: () => Promise<T>): Promise<T>;
   /** What came of an input is kept: the queue needs it no more. */
-  forget(run: string, n: number): Promise<void>;
+  forget(runId: string, inputNumber: number): Promise<void>;
   /** For those who ask on another machine how a run stands. */
-  report(run: RunReport): Promise<void>;
-  status(run?: string): Promise<Result>;
+  report(runReport: RunReport): Promise<void>;
+  status(runId?: string): Promise<Result>;
 }
 export type RunReport = {
   run: string;
@@ -62,7 +62,7 @@ export type RunReport = {
 
 /** What a command's name in another agent comes to here, as a sentence. */
 export interface OtherNames {
-  meaning(name: string): string | undefined;
+  meaning(commandName: string): string | undefined;
 }
 
 /** The terminal's background, if it has said what it is. */
@@ -77,7 +77,7 @@ export interface OwnOutput {
 
 /** zz's own names for the tools of other programs: run_command for Bash. */
 export interface ToolNames {
-  own(name: string): Promise<string | undefined>;
+  own(foreignName: string): Promise<string | undefined>;
   calls(call: Call, ctx: Ctx): Promise<Call[]>; // a call, with the arguments of zz's own tools
 }
 
@@ -90,7 +90,7 @@ export interface Sandbox {
    */
   start(
     argv: string[],
-    limits: { hosts?: string[]; write?: string[] },
+    sandboxLimits: { hosts?: string[]; write?: string[] },
     ctx: Ctx,
   ): Promise<SandboxedProgram | undefined>;
   /** For one that only reads: it sees the project and these folders, and nothing beside them. */
@@ -101,7 +101,7 @@ export interface Sandbox {
    */
   startDecoder(
     argv: string[],
-    files: string[],
+    readableFiles: string[],
     ctx: Pick<Ctx, "programs">,
   ): Promise<SandboxedDecoder | undefined>;
 }
@@ -133,24 +133,24 @@ export interface LanguageQuestion {
   file: string; // whose server is asked; relative, like all paths
   // of all files that a server may have read: changed ones are told
   stamps: ReadonlyMap<string, string>;
-  textOf(file: string): Promise<string>;
-  ask(server: LanguageServer): Promise<void>;
+  textOf(filePath: string): Promise<string>;
+  ask(languageServer: LanguageServer): Promise<void>;
 }
 export interface LanguageServer {
   readonly name: string;
   readonly isSafe: boolean; // it can read nothing that zz may not
   references(point: Point): Promise<Spot[]>;
   definition(point: Point): Promise<Spot[]>; // outside of the project: with an absolute path
-  rename(point: Point, to: string): Promise<(Spot & { text: string })[]>;
+  rename(point: Point, newName: string): Promise<(Spot & { text: string })[]>;
   mayRename(point: Point): Promise<string | undefined>; // why not
   hover(point: Point): Promise<string>;
-  problems(file: string): Promise<SpotProblem[]>;
+  problems(filePath: string): Promise<SpotProblem[]>;
   callers(point: Point): Promise<Called[]>;
   callees(point: Point): Promise<Called[]>;
-  symbols(file: string): Promise<(Spot & { name: string; begins: number; ends: number })[]>;
-  show(file: string, text: string): void; // goes by this text, whatever the disk has
-  hide(file: string): void;
-  shows(file: string): boolean;
+  symbols(filePath: string): Promise<(Spot & { name: string; begins: number; ends: number })[]>;
+  show(filePath: string, shownText: string): void; // goes by this text, whatever the disk has
+  hide(filePath: string): void;
+  shows(filePath: string): boolean;
 }
 /** A place as the protocol of language servers counts: lines and UTF-16 units, from 0. */
 export interface Point {
@@ -167,12 +167,12 @@ export type Called = Spot & { name: string; from: Spot[] }; // from: where the c
 
 /** A conversation as one HTML file that needs nothing else. */
 export interface Page {
-  html(saved: Saved, ctx: Ctx): Promise<string>;
+  html(savedChat: Saved, ctx: Ctx): Promise<string>;
 }
 
 /** Other places that the prompt's questions can be answered from, such as a phone. */
 export interface Questions {
-  also(place: AnswerPlace): () => void; // gives what ends it
+  also(answerPlace: AnswerPlace): () => void; // gives what ends it
 }
 export interface AnswerPlace {
   /**
@@ -181,21 +181,21 @@ export interface AnswerPlace {
    */
   ask(
     question: string,
-    keys: string | undefined,
-    signal: AbortSignal,
+    answerKeys: string | undefined,
+    abortSignal: AbortSignal,
   ): Promise<{ answer: string; from: string } | undefined>;
 }
 
 /** Messages that nobody asked for, to people who are not at the terminal: a build is done. */
 export interface Messenger {
   /** `to` is a name that the messenger has for a chat; "": the person's own. */
-  send(to: string, text: string, ctx: Ctx): Promise<void>;
+  send(to: string, messageText: string, ctx: Ctx): Promise<void>;
 }
 
 /** Conversations that a dialog elsewhere leads, such as a page, each in a process of its own. */
 export interface ConversationStarter {
   /** `flags` are those of the command line, without the one that the dialog itself has. */
-  start(ctx: Ctx, how: { name: string; flags: string[] }): Promise<Conversations>;
+  start(ctx: Ctx, startOptions: { name: string; flags: string[] }): Promise<Conversations>;
 }
 export interface Conversations {
   readonly ended: Promise<void>; // nothing can be asked of them any more
@@ -208,12 +208,12 @@ export interface Conversation {
   readonly id: string;
   readonly events: readonly ConversationEvent[]; // so far
   readonly last: string | undefined; // when it was opened: the key of its last message with one
-  listen(hear: (event: ConversationEvent) => void): () => void; // gives what ends it
-  send(text: string, along?: SentAlong): void; // begins a turn
+  listen(listener: (chatEvent: ConversationEvent) => void): () => void; // gives what ends it
+  send(messageText: string, sentAlong?: SentAlong): void; // begins a turn
   stop(): Promise<void>;
-  use(model: string): Promise<void>;
+  use(modelName: string): Promise<void>;
   /** The first answer counts, if the hash is that of the question. */
-  answer(name: string, hash: string, answer: string): void;
+  answer(questionName: string, questionHash: string, answerText: string): void;
   close(): Promise<void>; // ends its process; it can be opened again
 }
 export interface SentAlong {

@@ -4,7 +4,7 @@ import { usage } from "../kernel/text/faults.ts";
 
 type JsonSchema = Record<string, unknown>;
 
-const TYPES: Record<string, string> = {
+const TYPE_NAMES: Record<string, string> = {
   str: "string",
   string: "string",
   text: "string",
@@ -16,7 +16,7 @@ const TYPES: Record<string, string> = {
   boolean: "boolean",
   list: "array",
 };
-const FIELD =
+const FIELD_PATTERN =
   /^([\p{L}_][\p{L}\p{N}_-]*)(?: (list of [^ :(?]+|[^ :(?]+))? ?(\?)? ?(?::(.*)|\((.*)\))?$/u;
 const TYPE_ALONE = /^ ?(list of \w+|\w+) ?(\?)?$/;
 
@@ -26,25 +26,26 @@ const TYPE_ALONE = /^ ?(list of \w+|\w+) ?(\?)?$/;
  * field has a name, a type (text by default), `?` if it may be missing, and after a colon or in
  * brackets a description.
  */
-export function shortSchema(text: string, what = "the schema"): JsonSchema {
+export function shortSchema(schemaText: string, subject = "the schema"): JsonSchema {
   const properties: Record<string, JsonSchema> = {};
   const required: string[] = [];
-  for (const field of fieldsOf(text)) {
-    const [, name, typeText, optional, after, inside] = FIELD.exec(field) ?? [];
-    if (!name)
+  for (const fieldText of fieldsOf(schemaText)) {
+    const [, fieldName, typeText, optional, afterColon, inBrackets] =
+      FIELD_PATTERN.exec(fieldText) ?? [];
+    if (!fieldName)
       throw usage(
-        `Cannot use ${what}: '${field}' is not a field. Write a name, a type and what it means: age int (in years).`,
+        `Cannot use ${subject}: '${fieldText}' is not a field. Write a name, a type and what it means: age int (in years).`,
       );
-    if (Object.hasOwn(properties, name))
-      throw usage(`Cannot use ${what}: '${name}' stands there twice. Leave one out.`);
-    const [, alone, alsoOptional] = (!typeText && TYPE_ALONE.exec(after ?? "")) || [];
-    const isType = alone !== undefined && Object.hasOwn(TYPES, alone.split(/\s/)[0]!);
-    const description = (isType ? "" : (after ?? inside ?? "")).trim();
-    properties[name] = {
-      ...typeOf(name, typeText ?? (isType ? alone : "text"), what),
+    if (Object.hasOwn(properties, fieldName))
+      throw usage(`Cannot use ${subject}: '${fieldName}' stands there twice. Leave one out.`);
+    const [, typeAlone, alsoOptional] = (!typeText && TYPE_ALONE.exec(afterColon ?? "")) || [];
+    const isType = typeAlone !== undefined && Object.hasOwn(TYPE_NAMES, typeAlone.split(/\s/)[0]!);
+    const description = (isType ? "" : (afterColon ?? inBrackets ?? "")).trim();
+    properties[fieldName] = {
+      ...fieldTypeOf(fieldName, typeText ?? (isType ? typeAlone : "text"), subject),
       ...(description && { description }),
     };
-    if (!optional && !(isType && alsoOptional)) required.push(name);
+    if (!optional && !(isType && alsoOptional)) required.push(fieldName);
   }
   return { type: "object", properties, required, additionalProperties: false };
 }
@@ -52,28 +53,28 @@ export function shortSchema(text: string, what = "the schema"): JsonSchema {
 /**
  * Splits a text into fields: at line breaks if it has any, otherwise at commas outside of brackets.
  */
-function fieldsOf(text: string): string[] {
-  const fields = [""];
-  let depth = 0;
-  for (const sign of text.includes("\n") ? "" : text) {
-    if (sign === "(") depth++;
-    if (sign === ")") depth = Math.max(0, depth - 1);
-    if (sign === "," && !depth) fields.push("");
-    else fields[fields.length - 1] += sign;
+function fieldsOf(schemaText: string): string[] {
+  const fieldTexts = [""];
+  let bracketDepth = 0;
+  for (const character of schemaText.includes("\n") ? "" : schemaText) {
+    if (character === "(") bracketDepth++;
+    if (character === ")") bracketDepth = Math.max(0, bracketDepth - 1);
+    if (character === "," && !bracketDepth) fieldTexts.push("");
+    else fieldTexts[fieldTexts.length - 1] += character;
   }
-  const lines = text.includes("\n")
-    ? text.split("\n").map((line) => line.trim().replace(/,$/, ""))
-    : fields;
-  return lines.map((line) => line.replace(/\s+/g, " ").trim()).filter(Boolean);
+  const schemaLines = schemaText.includes("\n")
+    ? schemaText.split("\n").map((schemaLine) => schemaLine.trim().replace(/,$/, ""))
+    : fieldTexts;
+  return schemaLines.map((schemaLine) => schemaLine.replace(/\s+/g, " ").trim()).filter(Boolean);
 }
 
-function typeOf(name: string, typeText: string, what: string): JsonSchema {
-  const [word = "", , inner] = typeText.split(/\s+/);
-  for (const one of [word, inner])
-    if (one !== undefined && !Object.hasOwn(TYPES, one))
+function fieldTypeOf(fieldName: string, typeText: string, subject: string): JsonSchema {
+  const [typeWord = "", , itemWord] = typeText.split(/\s+/);
+  for (const candidate of [typeWord, itemWord])
+    if (candidate !== undefined && !Object.hasOwn(TYPE_NAMES, candidate))
       throw usage(
-        `Cannot use ${what}: '${name}' cannot be read, since ${unknown("type", one, Object.keys(TYPES))}`,
+        `Cannot use ${subject}: '${fieldName}' cannot be read, since ${unknown("type", candidate, Object.keys(TYPE_NAMES))}`,
       );
-  if (word !== "list") return { type: TYPES[word] };
-  return { type: "array", items: { type: TYPES[inner ?? "text"] } };
+  if (typeWord !== "list") return { type: TYPE_NAMES[typeWord] };
+  return { type: "array", items: { type: TYPE_NAMES[itemWord ?? "text"] } };
 }

@@ -86,11 +86,11 @@ export type Said = Answer & { results: Result[]; notes: string[] };
 export type Happened = { [K in keyof Events]: { type: K } & Events[K] }[keyof Events];
 
 export interface Harness {
-  ask(line: string): Promise<Said>; // through the turn loop; commands run, too
-  command(line: string): Promise<string[]>; // what the person was told
-  call(tool: string, args?: unknown): Promise<Result>; // as ctx.call(): through the same gate
-  read(name: string): string | undefined; // a file of the project; undefined: it does not exist
-  write(name: string, content: string | Uint8Array): void;
+  ask(typedLine: string): Promise<Said>; // through the turn loop; commands run, too
+  command(typedLine: string): Promise<string[]>; // what the person was told
+  call(toolName: string, args?: unknown): Promise<Result>; // as ctx.call(): through the same gate
+  read(fileName: string): string | undefined; // a file of the project; undefined: it does not exist
+  write(fileName: string, content: string | Uint8Array): void;
   reload(): Promise<Reloaded[]>; // plugins whose files changed
   restart(): Promise<void>; // like a new process with the same home and conversation
   stop(): void; // Ctrl+C
@@ -132,7 +132,7 @@ interface Kit
  */
 export async function harness(
   setup: Setup = {},
-  test?: { after(done: () => Promise<void>): void },
+  test?: { after(cleanUp: () => Promise<void>): void },
 ): Promise<Harness> {
   const kit = newKit(setup);
   const { root, home, requests, questions, notes, events, files } = kit;
@@ -303,14 +303,14 @@ async function replay(core: Core, cassette: string | URL): Promise<void> {
  * "yes" takes the first.
  */
 function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secret" | "pick"> {
-  const reply = (question: string, keys?: string) => {
+  const replyTo = (question: string, keys?: string) => {
     if (typeof answer === "function") return answer(question, keys);
     return keys === undefined ? "" : answer;
   };
   const asked = async (question: string, keys?: string) => {
     kit.questions.push(question);
     await emit(kit.core, "asked", { question });
-    return Promise.resolve(reply(question, keys)).finally(() =>
+    return Promise.resolve(replyTo(question, keys)).finally(() =>
       emit(kit.core, "resumed", { ms: 0 }),
     );
   };

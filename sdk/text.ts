@@ -81,9 +81,12 @@ export const decode = async <Value>(
  * A terminal as a picker gets it: the streams of the terminal outlive the picker, which ends its
  * output.
  */
-export const pickerStreams = (input: NodeJS.ReadableStream, output: NodeJS.WritableStream) => ({
+export const pickerStreams = (
+  input: NodeJS.ReadableStream,
+  outputStream: NodeJS.WritableStream,
+) => ({
   input,
-  output: Object.create(output, { end: { value: () => {} } }) as NodeJS.WritableStream,
+  output: Object.create(outputStream, { end: { value: () => {} } }) as NodeJS.WritableStream,
 });
 
 /** Where a picker is shown; it erases itself if the person leaves it. One for each. */
@@ -92,15 +95,16 @@ export function pickerContext(
   { stdin, stderr }: Pick<PluginIo, "stdin" | "stderr"> = process,
 ) {
   let hasLeft = false;
-  const see = (_: unknown, key?: { name?: string; ctrl?: boolean }) =>
+  const seeKey = (_: unknown, pressedKey?: { name?: string; ctrl?: boolean }) =>
     void (hasLeft =
-      key?.name === "escape" || (key?.ctrl === true && /^[cd]$/.test(key.name ?? "")));
-  stdin.on("keypress", see);
+      pressedKey?.name === "escape" ||
+      (pressedKey?.ctrl === true && /^[cd]$/.test(pressedKey.name ?? "")));
+  stdin.on("keypress", seeKey);
   return {
     ...pickerStreams(stdin, stderr),
     ...(signal && { signal }),
     get clearPromptOnDone(): boolean {
-      stdin.off("keypress", see); // it is asked for at the end
+      stdin.off("keypress", seeKey); // it is asked for at the end
       return hasLeft || signal?.aborted === true;
     },
   };
@@ -118,30 +122,36 @@ export const wantsWords = (io: PluginIo, ctx: Pick<Ctx, "settings"> | undefined)
 export const withoutFrame = (question: string): string =>
   question
     .split("\n")
-    .filter((line) => !/^┗ |^┠ .*skips this question\.$/.test(line))
-    .map((line) => line.replace(/^[┏┠┃] ?/, ""))
+    .filter((questionLine) => !/^┗ |^┠ .*skips this question\.$/.test(questionLine))
+    .map((questionLine) => questionLine.replace(/^[┏┠┃] ?/, ""))
     .join("\n");
 
 /** Turns each run of white space into one space. */
-export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+export const oneLine = (spacedText: string): string => spacedText.replace(/\s+/g, " ").trim();
 
 /** `12,345`. toLocaleString() gives the same, after 10 ms of loading what it knows of languages. */
 export const thousands = (count: number): string =>
   String(count).replace(/(?<=^-?\d+)(?=(\d{3})+$)/g, ",");
 
 /** The approximate number of tokens in a text. */
-export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
+export const tokensOf = (sourceText: string): number =>
+  Math.ceil(sourceText.length / CHARS_PER_TOKEN);
 
 /** A note on files whose names are not UTF-8: in a list some bytes of such a name are replaced, so
  * that what it shows is not the name of a file. */
-export function notUtf8(root: string, names: readonly string[], became: string): string[] {
+export function notUtf8(
+  root: string,
+  fileNames: readonly string[],
+  outcomeWords: string,
+): string[] {
   const { lstatSync } = process.getBuiltinModule("node:fs");
-  const lost = names.filter(
-    (name) => name.includes("\ufffd") && !lstatSync(`${root}/${name}`, { throwIfNoEntry: false }),
+  const lostNames = fileNames.filter(
+    (fileName) =>
+      fileName.includes("\ufffd") && !lstatSync(`${root}/${fileName}`, { throwIfNoEntry: false }),
   );
-  return lost.length
+  return lostNames.length
     ? [
-        `[${plural(lost.length, "file")} ${became}, for ${lost.length === 1 ? "its name is" : "their names are"} not UTF-8]`,
+        `[${plural(lostNames.length, "file")} ${outcomeWords}, for ${lostNames.length === 1 ? "its name is" : "their names are"} not UTF-8]`,
       ]
     : [];
 }

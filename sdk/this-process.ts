@@ -2,24 +2,27 @@
 // program.
 import type { Script } from "./script.ts";
 
-const SCRIPT = Symbol.for("zz.script");
-const holder = globalThis as { [SCRIPT]?: Script | Promise<Script> };
+const SCRIPT_KEY = Symbol.for("zz.script");
+const globalHolder = globalThis as { [SCRIPT_KEY]?: Script | Promise<Script> };
 
 /** Makes this the handle of the process. */
-export const holdScript = (handle: Script): void =>
-  void Object.defineProperty(holder, SCRIPT, { value: handle, configurable: true });
+export const holdScript = (scriptHandle: Script): void =>
+  void Object.defineProperty(globalHolder, SCRIPT_KEY, { value: scriptHandle, configurable: true });
 
 /** The handle of `zz --run`, or else one that is opened when something is first asked of it. */
-export function scriptOfProcess(open: () => Promise<Script>): Script {
-  const handle = async () => (holder[SCRIPT] ??= open());
+export function scriptOfProcess(openHandle: () => Promise<Script>): Script {
+  const getHandle = async () => (globalHolder[SCRIPT_KEY] ??= openHandle());
   return {
     get args() {
-      return (holder[SCRIPT] as Partial<Script> | undefined)?.args ?? process.argv.slice(2);
+      return (
+        (globalHolder[SCRIPT_KEY] as Partial<Script> | undefined)?.args ?? process.argv.slice(2)
+      );
     },
-    stdin: async () => (await handle()).stdin(),
-    ask: async (text: string, options?: any): Promise<any> => (await handle()).ask(text, options),
-    chat: async (options) => (await handle()).chat(options),
-    call: async (tool, args) => (await handle()).call(tool, args),
-    each: async (items, ask, options) => (await handle()).each(items, ask, options),
+    stdin: async () => (await getHandle()).stdin(),
+    ask: async (promptText: string, options?: any): Promise<any> =>
+      (await getHandle()).ask(promptText, options),
+    chat: async (options) => (await getHandle()).chat(options),
+    call: async (toolName, args) => (await getHandle()).call(toolName, args),
+    each: async (items, askAbout, options) => (await getHandle()).each(items, askAbout, options),
   };
 }

@@ -5,25 +5,35 @@ import { readFileSync, statSync } from "node:fs";
 export const MIN_VALUE_CHARS = 6;
 
 /** The kept variables, by name. The error is not JSON.parse's own, since that would show values. */
-export function keptVariables(home: string): Record<string, string> {
-  const file = `${home}/env.json`;
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
+export function keptVariables(homeFolder: string): Record<string, string> {
+  const variablesFile = `${homeFolder}/env.json`;
+  if (!statSync(variablesFile, { throwIfNoEntry: false })?.isFile()) return {};
   try {
-    const kept = Object.entries(JSON.parse(readFileSync(file, "utf8")) as object);
+    const keptEntries = Object.entries(JSON.parse(readFileSync(variablesFile, "utf8")) as object);
     return Object.fromEntries(
-      kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"),
+      keptEntries.filter(
+        ([variableName, variableValue]) =>
+          /^[A-Za-z_]\w*$/.test(variableName) && typeof variableValue === "string",
+      ),
     );
   } catch {
-    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`);
+    throw new Error(
+      `Cannot use '${variablesFile}': it is not readable as JSON. Fix it, or move it away.`,
+    );
   }
 }
 
 /** Replaces the values of variables with their names. */
-export function withoutValues(text: string, variables: Record<string, string>): string {
-  const long = Object.entries(variables).filter(([, value]) => value.length >= MIN_VALUE_CHARS);
-  const first = long.sort(([, a], [, two]) => two.length - a.length);
-  return first.reduce(
-    (shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`),
-    text,
+export function withoutValues(sourceText: string, variables: Record<string, string>): string {
+  const longVariables = Object.entries(variables).filter(
+    ([, variableValue]) => variableValue.length >= MIN_VALUE_CHARS,
+  );
+  const longestFirst = longVariables.sort(
+    ([, firstValue], [, secondValue]) => secondValue.length - firstValue.length,
+  );
+  return longestFirst.reduce(
+    (maskedText, [variableName, variableValue]) =>
+      maskedText.replaceAll(variableValue, () => `[value of ${variableName}]`),
+    sourceText,
   );
 }

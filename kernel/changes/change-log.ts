@@ -31,32 +31,34 @@ import {
 } from "./folder-moves.ts";
 
 /** Removes the folders around these files that one of the changes created, once they are empty. */
-export function removeCreatedFolders(changes: Change[], files: string[]): void {
+export function removeCreatedFolders(changes: Change[], filePaths: string[]): void {
   const createdFolders = new Set(changes.flatMap((change) => change.made));
   removeEmptyFolders(
-    [...createdFolders].filter((folder) => files.some((file) => isInside(folder, file))).sort(),
+    [...createdFolders]
+      .filter((createdFolder) => filePaths.some((filePath) => isInside(createdFolder, filePath)))
+      .sort(),
   );
 }
 
 /** As text where that is shorter: JSON spells out each NUL. */
-const contentOf = (bytes: Buffer): Content =>
-  isUtf8(bytes) && !bytes.includes(0)
-    ? { text: bytes.toString("utf8") }
-    : { base64: bytes.toString("base64") };
+const contentOf = (fileBytes: Buffer): Content =>
+  isUtf8(fileBytes) && !fileBytes.includes(0)
+    ? { text: fileBytes.toString("utf8") }
+    : { base64: fileBytes.toString("base64") };
 const bytesOfContent = (content: Content): Buffer =>
   "text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64");
 
 const MAX_DELTA_CHAIN = 20;
 
-const moveAct = (moves: Moves, back: boolean) => (again: boolean) =>
-  moveFiles(moves, again !== back);
+const moveAct = (moves: Moves, isBackward: boolean) => (isRevert: boolean) =>
+  moveFiles(moves, isRevert !== isBackward);
 const foldersAround = (moves: Moves) => [
-  ...new Set(filesOfMoves(moves).map((file) => path.dirname(file))),
+  ...new Set(filesOfMoves(moves).map((movedFile) => path.dirname(movedFile))),
 ];
-export const moveStepFields = (moves: Moves, back = false) => ({
+export const moveStepFields = (moves: Moves, isBackward = false) => ({
   moves,
-  act: moveAct(moves, back),
-  gone: foldersGone(moves, back),
+  act: moveAct(moves, isBackward),
+  gone: foldersGone(moves, isBackward),
   near: foldersAround(moves),
 });
 
@@ -68,30 +70,35 @@ type WriteOptions = { tidies: boolean | "made"; begin: (unfinished: Unfinished) 
 /** Records the changes first, then makes them: after a crash in between, the hashes tell. */
 export async function recordAndWrite(
   turn: TurnContext,
-  tool: string,
-  held: PendingChanges,
+  toolName: string,
+  heldChanges: PendingChanges,
   { tidies, begin }: WriteOptions,
 ): Promise<void> {
   const { core, chat } = turn;
-  const steps: ChangeStep[] = [...held].map(([file, { before, after, moves }]) => ({
+  const changeSteps: ChangeStep[] = [...heldChanges].map(([file, { before, after, moves }]) => ({
     file,
     from: before,
     to: after,
     ...(moves && moveStepFields(moves)),
   }));
-  const first = await recordChanges(turn, tool, steps);
+  const firstNumber = await recordChanges(turn, toolName, changeSteps);
   if (tidies === "made") return;
   try {
-    const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
-    const open = changeHistory(chat).changes.filter(({ undone }) => !undone);
-    writeAllOrNone(steps, () => tidies && removeCreatedFolders(open, gone), !tidies, begin);
+    const deletedFiles = changeSteps.filter(({ to }) => !to).map(({ file }) => file);
+    const standingChanges = changeHistory(chat).changes.filter(({ undone }) => !undone);
+    writeAllOrNone(
+      changeSteps,
+      () => tidies && removeCreatedFolders(standingChanges, deletedFiles),
+      !tidies,
+      begin,
+    );
   } catch (error) {
     const { lost = [] } = error as { lost?: string[] };
     saveEntry(core, chat, "undone", {
-      changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)),
+      changes: changeSteps.flatMap(({ file }, i) => (lost.includes(file) ? [] : firstNumber + i)),
       never: true,
     });
-    throw writeFault("write", (file) => shortestName(core.options, file), error);
+    throw writeFault("write", (filePath) => shortestName(core.options, filePath), error);
   }
 }
 
@@ -101,28 +108,28 @@ type ChangeStep = WriteStep & { moves?: Moves };
 async function recordChanges(
   { core, chat, ctx }: TurnContext,
   tool: string,
-  steps: ChangeStep[],
+  changeSteps: ChangeStep[],
 ): Promise<number> {
-  const past = (chat.session?.entries ?? []).filter(isChange);
-  const first = past.length + 1;
-  let keep: (fields: Record<string, unknown>) => void = (fields) =>
-    saveChangeEntry(core, chat, fields);
-  for (const [i, step] of steps.entries()) {
-    const { moves } = step;
+  const pastChanges = (chat.session?.entries ?? []).filter(isChange);
+  const firstNumber = pastChanges.length + 1;
+  let saveChange: (entryFields: Record<string, unknown>) => void = (entryFields) =>
+    saveChangeEntry(core, chat, entryFields);
+  for (const [i, changeStep] of changeSteps.entries()) {
+    const { moves } = changeStep;
     const changeEntry = {
-      change: first + i,
-      group: first,
+      change: firstNumber + i,
+      group: firstNumber,
       turn: chat.turn,
       tool,
-      ...difference(step, past),
+      ...difference(changeStep, pastChanges),
       ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
     };
     try {
-      keep(changeEntry);
+      saveChange(changeEntry);
     } catch (error) {
       await mayGoWithout(error as Error, i);
-      keep = (fields) => saveEntry(core, chat, "change", fields);
-      keep(changeEntry);
+      saveChange = (entryFields) => saveEntry(core, chat, "change", entryFields);
+      saveChange(changeEntry);
     }
     if (moves) markMoves(moves, chat.id ?? "");
   }
@@ -131,45 +138,45 @@ async function recordChanges(
     // are full
     chat.session?.syncNow();
   } catch (error) {
-    await mayGoWithout(saveFault(sessionPlaceOf(core), error), steps.length);
+    await mayGoWithout(saveFault(sessionPlaceOf(core), error), changeSteps.length);
   }
-  return first;
+  return firstNumber;
 
   /** A change that could not be undone later is made only if the person agrees. */
   async function mayGoWithout({ message }: Error, madeCount: number): Promise<void> {
-    const name = shortestName(core.options, steps[0]!.file);
-    const question = `${message} The change to '${name}' could not be undone later. Make it anyway? [y/N] `;
+    const shownName = shortestName(core.options, changeSteps[0]!.file);
+    const question = `${message} The change to '${shownName}' could not be undone later. Make it anyway? [y/N] `;
     if (core.ask && (await orAbort(ctx.signal, core.ask(question, "yn"))) === "y") return;
     if (madeCount)
       saveEntry(core, chat, "undone", {
-        changes: steps.slice(0, madeCount).map((_, i) => first + i),
+        changes: changeSteps.slice(0, madeCount).map((_, i) => firstNumber + i),
         never: true,
       });
     const reason = `what would undo it cannot be saved. ${message}`;
     throw fault(
-      `Cannot write '${name}': ${reason} --home names another place; --no-session goes without.`,
+      `Cannot write '${shownName}': ${reason} --home names another place; --no-session goes without.`,
     );
   }
 }
 
 /** From one state of a file to the other; the whole old one only where the session has no copy. */
-function difference({ file, from, to, moves }: ChangeStep, past: Change[]) {
+function difference({ file, from, to, moves }: ChangeStep, pastChanges: Change[]) {
   const [was, is] = [hashOfState(from), hashOfState(to)];
-  const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
-  const earlier = past.filter((change) => change.path === file);
+  const [oldBytes, newBytes] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
+  const earlier = pastChanges.filter((pastChange) => pastChange.path === file);
   const hasOldContent =
     earlier.at(-1)?.is === was &&
-    earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
-  const [start, end] = sharedEnds(old, next);
+    earlier.slice(-MAX_DELTA_CHAIN).some((pastChange) => pastChange.base || !pastChange.was);
+  const [sharedStart, sharedEnd] = sharedEnds(oldBytes, newBytes);
   return {
     path: file,
     was,
     is,
     modes: [from?.mode ?? 0, to?.mode ?? 0],
-    ...(from && !hasOldContent && { base: contentOf(old) }),
-    place: start,
-    cut: old.length - start - end,
-    put: contentOf(next.subarray(start, next.length - end)),
+    ...(from && !hasOldContent && { base: contentOf(oldBytes) }),
+    place: sharedStart,
+    cut: oldBytes.length - sharedStart - sharedEnd,
+    put: contentOf(newBytes.subarray(sharedStart, newBytes.length - sharedEnd)),
     made: moves ? [] : missingFolders(path.dirname(file)),
   };
 }
@@ -190,11 +197,13 @@ export function changeHistory({ session }: LiveChat): {
       redo = []; // a new change empties the redo list
     }
     if (!/^(undone|redone)$/.test(sessionEntry.type)) continue;
-    const ids = Array.isArray(sessionEntry.changes) ? (sessionEntry.changes as number[]) : [];
+    const changeNumbers = Array.isArray(sessionEntry.changes)
+      ? (sessionEntry.changes as number[])
+      : [];
     for (const change of changes)
-      if (ids.includes(change.change)) change.undone = sessionEntry.type === "undone";
+      if (changeNumbers.includes(change.change)) change.undone = sessionEntry.type === "undone";
     if (sessionEntry.type === "redone") redo = redo.slice(1);
-    else if (!sessionEntry.never) redo = [ids, ...redo];
+    else if (!sessionEntry.never) redo = [changeNumbers, ...redo];
   }
   return { changes, redo };
 }
@@ -213,21 +222,28 @@ export function bytesAround(
   changes: readonly Change[],
   change: Change,
 ): [before: Buffer, after: Buffer] {
-  const chain: Change[] = [];
-  let from = change;
-  while (!from.base && from.was !== null) {
+  const deltaChain: Change[] = [];
+  let chainStart = change;
+  while (!chainStart.base && chainStart.was !== null) {
     const earlier = changes.findLast(
-      (candidate) => candidate.path === from.path && candidate.change < from.change,
+      (candidate) => candidate.path === chainStart.path && candidate.change < chainStart.change,
     );
     if (!earlier)
       throw fault(
         `Cannot restore '${change.path}': the session no longer has its earlier content.`,
       );
-    chain.unshift(earlier);
-    from = earlier;
+    deltaChain.unshift(earlier);
+    chainStart = earlier;
   }
-  const before = chain.reduce(bytesAfter, from.base ? bytesOfContent(from.base) : Buffer.alloc(0));
-  return [before, bytesAfter(before, change)];
+  const bytesBefore = deltaChain.reduce(
+    bytesAfter,
+    chainStart.base ? bytesOfContent(chainStart.base) : Buffer.alloc(0),
+  );
+  return [bytesBefore, bytesAfter(bytesBefore, change)];
 }
-const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
-  Buffer.concat([before.subarray(0, place), bytesOfContent(put), before.subarray(place + cut)]);
+const bytesAfter = (bytesBefore: Buffer, { place, cut, put }: Change): Buffer =>
+  Buffer.concat([
+    bytesBefore.subarray(0, place),
+    bytesOfContent(put),
+    bytesBefore.subarray(place + cut),
+  ]);

@@ -53,11 +53,12 @@ export async function commitChanges(
   const open = new Map<string, PendingNeed>();
   const answered = { editedDiffs: [], declined: [] };
   const proposal: Proposal = { turn, call, held, granted, effects, open, ...answered };
-  for (const [file, { before, after }] of held) if (isSameState(before, after)) held.delete(file);
-  const denied =
+  for (const [filePath, { before, after }] of held)
+    if (isSameState(before, after)) held.delete(filePath);
+  const gateRefusal =
     (await judgeAll(turn, call.name, held, { granted, effects, open })) ??
     (await passWrappers(proposal));
-  const refusal = denied ?? (await agreeOnChanges(proposal));
+  const refusal = gateRefusal ?? (await agreeOnChanges(proposal));
   return refusal === undefined ? makeChanges(proposal) : { refusal };
 }
 
@@ -73,12 +74,13 @@ interface Proposal {
   declined: DeclinedFile[];
 }
 
-const nameIn = ({ turn }: Proposal, file: string): string => shortestName(turn.core.options, file);
+const shortenName = ({ turn }: Proposal, filePath: string): string =>
+  shortestName(turn.core.options, filePath);
 const quotedNames = (proposal: Proposal, changes: [file: string, change: unknown][]): string =>
-  changes.map(([file]) => `'${visible(nameIn(proposal, file))}'`).join(", ");
+  changes.map(([filePath]) => `'${visible(shortenName(proposal, filePath))}'`).join(", ");
 /** Those that a question shows one by one. */
 const shownInFull = ({ held, effects }: Proposal): PendingChanges =>
-  effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held;
+  effects ? new Map([...held].filter(([filePath]) => !effects.brief.has(filePath))) : held;
 const editableChanges = (proposal: Proposal) =>
   [...shownInFull(proposal)].filter(
     ([, { after }]) => proposal.turn.core.edit && isText(after) && (after!.mode & TYPE) === FILE,
@@ -90,10 +92,12 @@ const editableChanges = (proposal: Proposal) =>
  */
 async function passWrappers(proposal: Proposal): Promise<string | undefined> {
   const { turn, call, held, granted, open } = proposal;
-  const targets = [...held].flatMap(([file, { moves }]) => (moves ? filesOfMoves(moves) : [file]));
+  const targets = [...held].flatMap(([filePath, { moves }]) =>
+    moves ? filesOfMoves(moves) : [filePath],
+  );
   const write = targets
-    .filter((file) => isTool(call.name) && !granted.includes(file))
-    .map((file) => nameIn(proposal, file));
+    .filter((filePath) => isTool(call.name) && !granted.includes(filePath))
+    .map((filePath) => shortenName(proposal, filePath));
   return write.length
     ? applyGateWrappers(turn, { call, kind: "change", needs: { write } }, open)
     : undefined;
@@ -105,29 +109,29 @@ async function passWrappers(proposal: Proposal): Promise<string | undefined> {
  */
 async function agreeOnChanges(proposal: Proposal): Promise<string | undefined> {
   const { held, open } = proposal;
-  for (let news = ""; held.size; ) {
-    const stale = quotedNames(proposal, staleChanges(proposal));
-    const warning = stale && `${stale}: it changed since it was read`;
+  for (let rebaseNews = ""; held.size; ) {
+    const staleNames = quotedNames(proposal, staleChanges(proposal));
+    const warning = staleNames && `${staleNames}: it changed since it was read`;
     if (warning && !open.size) throw fault(`Cannot write ${warning}. Read it again.`);
     if (open.size) {
-      const { refusal, isAgain } = await askAboutChanges(proposal, warning, news);
+      const { refusal, isAgain } = await askAboutChanges(proposal, warning, rebaseNews);
       if (refusal !== undefined) return refusal;
       if (isAgain) continue;
     }
     const rebased = await rebaseChanges(proposal);
     if (!rebased) break;
-    news = `${rebased} changed meanwhile; the change still applies.`;
+    rebaseNews = `${rebased} changed meanwhile; the change still applies.`;
   }
   return undefined;
 }
 
 /** Files that are not as the model last saw them. */
 function staleChanges({ turn, call, held, effects }: Proposal) {
-  const seenHash = (file: string) =>
-    !isTool(call.name) || effects ? undefined : turn.chat.seen.get(file)?.hash;
+  const seenHash = (filePath: string) =>
+    !isTool(call.name) || effects ? undefined : turn.chat.seen.get(filePath)?.hash;
   return [...held].filter(
-    ([file, { before }]) =>
-      before && (seenHash(file) ?? hashOfState(before)) !== hashOfState(before),
+    ([filePath, { before }]) =>
+      before && (seenHash(filePath) ?? hashOfState(before)) !== hashOfState(before),
   );
 }
 
@@ -135,23 +139,25 @@ function staleChanges({ turn, call, held, effects }: Proposal) {
 async function askAboutChanges(
   proposal: Proposal,
   warning: string,
-  news: string,
+  rebaseNews: string,
 ): Promise<{ refusal?: string; isAgain?: true }> {
   const { turn, call, held, effects, open, declined } = proposal;
-  const inFull = () => shownInFull(proposal);
-  const about = [effects?.about, news || (warning && `Mind ${warning}.`)]
+  const listInFull = () => shownInFull(proposal);
+  const aboutText = [effects?.about, rebaseNews || (warning && `Mind ${warning}.`)]
     .filter(Boolean)
     .join("\n");
-  const { text, long } = await renderPreview(turn, call.name, about, inFull());
-  const named = (file: string) => nameIn(proposal, file);
-  const parts: QuestionParts = effects ? questionParts(held, named, open, effects) : new Map();
+  const { text, long } = await renderPreview(turn, call.name, aboutText, listInFull());
+  const nameFile = (filePath: string) => shortenName(proposal, filePath);
+  const partsByName: QuestionParts = effects
+    ? questionParts(held, nameFile, open, effects)
+    : new Map();
   const also = {
     ...(editableChanges(proposal).length && { e: "edit it first" }),
-    ...(parts.size > 1 && { f: "file by file" }),
-    ...((news || warning) && { r: "let the model look again" }),
+    ...(partsByName.size > 1 && { f: "file by file" }),
+    ...((rebaseNews || warning) && { r: "let the model look again" }),
   };
-  const needs = [...open.values()];
-  const { key, refusal } = await askPerson(turn, call.name, needs, text, {
+  const openNeeds = [...open.values()];
+  const { key, refusal } = await askPerson(turn, call.name, openNeeds, text, {
     also,
     long,
     args: call.args,
@@ -160,7 +166,8 @@ async function askAboutChanges(
   if (key === "r") return { refusal: SENT_BACK };
   // the editor was closed without saving: ask again
   if (key === "e" && !(await editChanges(proposal))) return { isAgain: true };
-  if (key === "f") declined.push(...(await askForEach(turn, call.name, parts, open, inFull)));
+  if (key === "f")
+    declined.push(...(await askForEach(turn, call.name, partsByName, open, listInFull)));
   for (const { file } of declined) held.delete(file);
   return held.size ? {} : { refusal: refusalsIn(declined) };
 }
@@ -170,14 +177,14 @@ const SENT_BACK =
 /** Lets the person edit each proposed text; what they save is written. False: they saved nothing. */
 async function editChanges(proposal: Proposal): Promise<boolean> {
   const { turn, held, editedDiffs } = proposal;
-  for (const [file, { before, after }] of editableChanges(proposal)) {
+  for (const [filePath, { before, after }] of editableChanges(proposal)) {
     const proposed = after!.bytes.toString("utf8");
-    const saved = await turn.core.edit!(proposed, path.basename(file));
-    if (saved === undefined) return false;
-    if (saved === proposed) continue;
-    held.set(file, { before, after: { ...after!, bytes: Buffer.from(saved) } });
-    const name = nameIn(proposal, file);
-    editedDiffs.push(await unifiedDiff({ path: name, before: proposed, after: saved }));
+    const savedText = await turn.core.edit!(proposed, path.basename(filePath));
+    if (savedText === undefined) return false;
+    if (savedText === proposed) continue;
+    held.set(filePath, { before, after: { ...after!, bytes: Buffer.from(savedText) } });
+    const fileName = shortenName(proposal, filePath);
+    editedDiffs.push(await unifiedDiff({ path: fileName, before: proposed, after: savedText }));
   }
   return true;
 }
@@ -185,17 +192,19 @@ async function editChanges(proposal: Proposal): Promise<boolean> {
 /** Applies the changes to files that changed meanwhile. Returns their names, "" if none did. */
 async function rebaseChanges(proposal: Proposal): Promise<string> {
   const { held, open } = proposal;
-  const swapped = [...held].filter(([file, { before, moves }]) =>
-    moves ? changedSince(moves, false).changed.length : !isSameState(stateInPlace(file), before),
+  const swapped = [...held].filter(([filePath, { before, moves }]) =>
+    moves
+      ? changedSince(moves, false).changed.length
+      : !isSameState(stateInPlace(filePath), before),
   );
-  const names = quotedNames(proposal, swapped);
-  for (const [file, { before, after, moves }] of swapped) {
-    const rebased = moves ? undefined : await reapplyChange(stateInPlace(file), before, after);
+  const swappedNames = quotedNames(proposal, swapped);
+  for (const [filePath, { before, after, moves }] of swapped) {
+    const rebased = moves ? undefined : await reapplyChange(stateInPlace(filePath), before, after);
     if (!rebased || !open.size)
-      throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
-    held.set(file, rebased);
+      throw fault(`Cannot write ${swappedNames}: it changed meanwhile. Read it again.`);
+    held.set(filePath, rebased);
   }
-  return names;
+  return swappedNames;
 }
 
 /** Makes all of them, or none. */
@@ -204,21 +213,21 @@ async function makeChanges(proposal: Proposal): Promise<Committed> {
   const { core, chat, ctx } = turn;
   const tool = call.name;
   const isUnasked = held.size > 0 && !open.size && core.ask;
-  const about = effects?.about ?? "";
+  const aboutText = effects?.about ?? "";
   const { text: shown } = isUnasked
-    ? await renderPreview(turn, tool, about, shownInFull(proposal))
+    ? await renderPreview(turn, tool, aboutText, shownInFull(proposal))
     : { text: "" };
-  const edited = editedDiffs.length
+  const editedNote = editedDiffs.length
     ? `The person edited the proposal before it was written:\n${editedDiffs.join("\n")}`
     : "";
   await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) =>
     recordAndWrite(turn, tool, held, { tidies: !effects, begin }),
   );
   if (isTool(tool)) followChanges(chat, held, !effects);
-  const paths = [...held.keys()].map((file) => nameIn(proposal, file));
+  const paths = [...held.keys()].map((filePath) => shortenName(proposal, filePath));
   if (held.size) await emit(core, "changed", { tool, paths, ...(shown && { shown }) });
-  const left = declined.map(({ file }) => nameIn(proposal, file));
-  const said = [edited, refusalsIn(declined)].filter(Boolean).join("\n");
+  const left = declined.map(({ file }) => shortenName(proposal, file));
+  const said = [editedNote, refusalsIn(declined)].filter(Boolean).join("\n");
   return { said, ...(left.length && { left }) };
 }
 
@@ -234,21 +243,25 @@ type JudgeOptions = {
 async function judgeAll(
   { core }: TurnContext,
   tool: string,
-  held: PendingChanges,
+  heldChanges: PendingChanges,
   { granted, effects, open }: JudgeOptions,
 ): Promise<string | undefined> {
-  const targets = [...held].flatMap(([file, { moves }]) =>
-    (moves ? filesOfMoves(moves) : [file]).map((changedFile) => [file, changedFile] as const),
+  const targets = [...heldChanges].flatMap(([filePath, { moves }]) =>
+    (moves ? filesOfMoves(moves) : [filePath]).map(
+      (changedFile) => [filePath, changedFile] as const,
+    ),
   );
   // though each alone is none
-  const parts = partsOfRepositories([...held].flatMap(([file, { after }]) => (after ? file : [])));
-  for (const [file, target] of targets) {
-    if (granted.includes(file) && !parts.has(file)) continue;
+  const repositoryParts = partsOfRepositories(
+    [...heldChanges].flatMap(([filePath, { after }]) => (after ? filePath : [])),
+  );
+  for (const [filePath, target] of targets) {
+    if (granted.includes(filePath) && !repositoryParts.has(filePath)) continue;
     // then its target decides
-    const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink());
+    const isLink = !effects && tryTo(() => fs.lstatSync(filePath).isSymbolicLink());
     const needsOfFile = new Map<string, PendingNeed>();
     const name = shortestName(core.options, target);
-    const need = parts.has(file)
+    const need = repositoryParts.has(filePath)
       ? {
           name,
           verdict: "ask" as const,
@@ -264,14 +277,14 @@ async function judgeAll(
       ...(!isLink && { target }),
     });
     if (refusal) return refusal;
-    const folder = effects?.brief.get(file);
-    for (const [key, needToAsk] of needsOfFile)
-      if (folder === undefined || needToAsk.why) open.set(key, needToAsk);
+    const briefFolder = effects?.brief.get(filePath);
+    for (const [needKey, needToAsk] of needsOfFile)
+      if (briefFolder === undefined || needToAsk.why) open.set(needKey, needToAsk);
       else
-        open.set(`write ${folder}`, {
+        open.set(`write ${briefFolder}`, {
           ...needToAsk,
-          name: folder,
-          target: path.resolve(core.options.root, folder),
+          name: briefFolder,
+          target: path.resolve(core.options.root, briefFolder),
         });
   }
   return undefined;
@@ -282,44 +295,55 @@ const refusalsIn = (declinedFiles: DeclinedFile[]): string =>
   [...new Set(declinedFiles.map(({ refusal }) => refusal))].join("\n");
 type QuestionParts = Map<string, PendingChanges>; // by the name in the question
 function questionParts(
-  held: PendingChanges,
-  named: (file: string) => string,
-  open: Map<string, PendingNeed>,
+  heldChanges: PendingChanges,
+  nameFile: (filePath: string) => string,
+  openNeeds: Map<string, PendingNeed>,
   { brief }: CopyEffects,
 ): QuestionParts {
-  const parts: QuestionParts = new Map();
-  for (const [file, states] of held) {
-    const name = open.has(`write ${named(file)}`) ? named(file) : brief.get(file);
-    if (name !== undefined) parts.set(name, new Map([...(parts.get(name) ?? []), [file, states]]));
+  const partsByName: QuestionParts = new Map();
+  for (const [filePath, fileStates] of heldChanges) {
+    const partName = openNeeds.has(`write ${nameFile(filePath)}`)
+      ? nameFile(filePath)
+      : brief.get(filePath);
+    if (partName !== undefined)
+      partsByName.set(
+        partName,
+        new Map([...(partsByName.get(partName) ?? []), [filePath, fileStates]]),
+      );
   }
-  return parts;
+  return partsByName;
 }
 
 /** Asks about each part. What gets a no stays as it is, and so does what depends on it. */
 async function askForEach(
   turn: TurnContext,
-  tool: string,
-  parts: QuestionParts,
-  open: Map<string, PendingNeed>,
-  inFull: () => PendingChanges,
+  toolName: string,
+  partsByName: QuestionParts,
+  openNeeds: Map<string, PendingNeed>,
+  listInFull: () => PendingChanges,
 ): Promise<DeclinedFile[]> {
   const declined: DeclinedFile[] = [];
-  const allChanges = new Map([...parts.values()].flatMap((part) => [...part]));
-  for (const [name, part] of parts) {
-    const need = open.get(`write ${name}`);
-    if (!need) continue;
-    const shown = new Map([...part].filter(([file]) => inFull().has(file)));
-    const unshown = [...part]
-      .filter(([file]) => !shown.has(file))
-      .reduce((sum, [, { moves }]) => sum + (moves?.rows.length ?? 1), 0);
-    const about = unshown ? `${plural(unshown, "file")}, not shown` : "";
-    const { text, long } = await renderPreview(turn, tool, about, shown);
-    const { key, refusal } = await askPerson(turn, tool, [need], text, { long });
+  const allChanges = new Map([...partsByName.values()].flatMap((partChanges) => [...partChanges]));
+  for (const [partName, partChanges] of partsByName) {
+    const openNeed = openNeeds.get(`write ${partName}`);
+    if (!openNeed) continue;
+    const shownChanges = new Map(
+      [...partChanges].filter(([filePath]) => listInFull().has(filePath)),
+    );
+    const unshown = [...partChanges]
+      .filter(([filePath]) => !shownChanges.has(filePath))
+      .reduce((fileCount, [, { moves }]) => fileCount + (moves?.rows.length ?? 1), 0);
+    const aboutText = unshown ? `${plural(unshown, "file")}, not shown` : "";
+    const { text, long } = await renderPreview(turn, toolName, aboutText, shownChanges);
+    const { key, refusal } = await askPerson(turn, toolName, [openNeed], text, { long });
     if (key === "A") break;
     if (refusal)
-      for (const file of part.keys())
+      for (const filePath of partChanges.keys())
         declined.push(
-          ...[file, ...dependentChanges(allChanges, file)].map((file) => ({ file, refusal })),
+          ...[filePath, ...dependentChanges(allChanges, filePath)].map((file) => ({
+            file,
+            refusal,
+          })),
         );
   }
   return declined.filter(
@@ -331,20 +355,20 @@ async function askForEach(
  * What cannot happen if this file stays: removing the folders around it, or creating something
  * inside what replaces it.
  */
-function dependentChanges(held: PendingChanges, file: string): string[] {
-  const was = held.get(file)!.before;
-  const isGone = (after: DiskState) => !after || !isFolder(after);
-  const isFile = was !== undefined && !isFolder(was);
-  return [...held].flatMap(([otherFile, { after }]) =>
-    (file.startsWith(`${otherFile}/`) && isGone(after)) ||
-    (isFile && after && otherFile.startsWith(`${file}/`))
+function dependentChanges(allChanges: PendingChanges, filePath: string): string[] {
+  const stateBefore = allChanges.get(filePath)!.before;
+  const isNoFolder = (stateAfter: DiskState) => !stateAfter || !isFolder(stateAfter);
+  const isFile = stateBefore !== undefined && !isFolder(stateBefore);
+  return [...allChanges].flatMap(([otherFile, { after }]) =>
+    (filePath.startsWith(`${otherFile}/`) && isNoFolder(after)) ||
+    (isFile && after && otherFile.startsWith(`${filePath}/`))
       ? [otherFile]
       : [],
   );
 }
 
-const isText = (state: DiskState): boolean =>
-  state !== undefined && !state.bytes.includes(0) && isUtf8(state.bytes);
+const isText = (fileState: DiskState): boolean =>
+  fileState !== undefined && !fileState.bytes.includes(0) && isUtf8(fileState.bytes);
 
 /**
  * The same change applied to a file that has changed meanwhile; undefined if it does not apply
@@ -359,23 +383,22 @@ export async function reapplyChange(
     !current ||
     !before ||
     !after ||
-    ![current, before, after].every((state) => isText(state) && !isFolder(state))
+    ![current, before, after].every((fileState) => isText(fileState) && !isFolder(fileState))
   )
     return undefined;
   if (!isComparable(before, after)) return undefined;
   const { applyPatch, structuredPatch } = await import("diff");
-  const [from, to, on] = [before, after, current].map((state) => state.bytes.toString("utf8")) as [
-    string,
-    string,
-    string,
-  ];
-  const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as
-    | StructuredPatch
-    | undefined;
-  const merged = patch && applyPatch(on, patch, { autoConvertLineEndings: false });
-  return merged === undefined || merged === false
+  const [textBefore, textAfter, currentText] = [before, after, current].map((fileState) =>
+    fileState.bytes.toString("utf8"),
+  ) as [string, string, string];
+  const textPatch = structuredPatch("", "", textBefore, textAfter, "", "", {
+    timeout: DIFF_LIMIT,
+  }) as StructuredPatch | undefined;
+  const mergedText =
+    textPatch && applyPatch(currentText, textPatch, { autoConvertLineEndings: false });
+  return mergedText === undefined || mergedText === false
     ? undefined
-    : { before: current, after: { ...after, bytes: Buffer.from(merged) } };
+    : { before: current, after: { ...after, bytes: Buffer.from(mergedText) } };
 }
 
 /** Shows a change that was already made, the way a question would. */
@@ -385,8 +408,8 @@ export async function showChange(
   change: Change,
 ): Promise<string> {
   const { path, tool, was, is, modes } = change;
-  const [old, next] = bytesAround(allChanges, change);
-  const before = was === null ? undefined : { bytes: old, mode: modes[0] };
-  const after = is === null ? undefined : { bytes: next, mode: modes[1] };
+  const [oldBytes, newBytes] = bytesAround(allChanges, change);
+  const before = was === null ? undefined : { bytes: oldBytes, mode: modes[0] };
+  const after = is === null ? undefined : { bytes: newBytes, mode: modes[1] };
   return (await renderPreview(turn, tool, "", new Map([[path, { before, after }]]))).text;
 }

@@ -17,29 +17,32 @@ type MoveRow = [name: string, was: FileLook, is: FileLook];
 /** from: where each file waits until it is moved. Names are bytes, as latin1. */
 export type Moves = { root: string; rows: MoveRow[]; from?: (string | undefined)[]; kept?: string };
 
-const latin1Bytes = (name: string): Buffer => Buffer.from(name, "latin1");
-const isFolder = (look: FileLook): boolean => look !== null && (look[0] & TYPE) === FOLDER;
-const isFile = (look: FileLook): boolean => look !== null && !isFolder(look);
-const isSameLook = (first: FileLook, two: FileLook): boolean =>
-  first && two
-    ? first[0] === two[0] && first[1] === two[1] && !(Math.abs(first[2] - two[2]) >= 1)
-    : first === two;
+const latin1Bytes = (latin1Name: string): Buffer => Buffer.from(latin1Name, "latin1");
+const isFolder = (fileLook: FileLook): boolean =>
+  fileLook !== null && (fileLook[0] & TYPE) === FOLDER;
+const isFile = (fileLook: FileLook): boolean => fileLook !== null && !isFolder(fileLook);
+const isSameLook = (firstLook: FileLook, secondLook: FileLook): boolean =>
+  firstLook && secondLook
+    ? firstLook[0] === secondLook[0] &&
+      firstLook[1] === secondLook[1] &&
+      !(Math.abs(firstLook[2] - secondLook[2]) >= 1)
+    : firstLook === secondLook;
 
-function lookAt(file: Buffer): FileLook {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  if (!stat) return null;
-  if (stat.isDirectory()) return [stat.mode, 0, 0, 0];
-  return [stat.mode, stat.size, stat.mtimeMs, stat.ino];
+function lookAtFile(filePath: Buffer): FileLook {
+  const fileStat = fs.lstatSync(filePath, { throwIfNoEntry: false });
+  if (!fileStat) return null;
+  if (fileStat.isDirectory()) return [fileStat.mode, 0, 0, 0];
+  return [fileStat.mode, fileStat.size, fileStat.mtimeMs, fileStat.ino];
 }
 
 /**
  * What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict:
  * a link is an error.
  */
-function lookIn({ at, late }: Folders, name: string, isStrict = false): FileLook {
+function lookInProject({ at, late }: Folders, fileName: string, isStrict = false): FileLook {
   try {
-    const look = lookAt(at(name));
-    return isFolder(look) && late.has(name) ? [late.get(name)!, 0, 0, 0] : look;
+    const fileLook = lookAtFile(at(fileName));
+    return isFolder(fileLook) && late.has(fileName) ? [late.get(fileName)!, 0, 0, 0] : fileLook;
   } catch (error) {
     if (["ENOENT", "ENOTDIR", "ELOOP", ...(isStrict ? [] : [""])].includes(codeOf(error)))
       return null;
@@ -48,29 +51,33 @@ function lookIn({ at, late }: Folders, name: string, isStrict = false): FileLook
 }
 
 export function planMoves(root: string, moves: readonly Move[]): Moves {
-  const rowOf = ([name, from, mode]: Move, folders: Folders): MoveRow => {
-    const is = from === undefined ? null : lookAt(latin1Bytes(from));
-    if (from !== undefined && !is) throw copyGoneFault(name);
-    if (is && mode !== undefined) is[0] = (is[0] & TYPE) | mode;
-    return [name, lookIn(folders, name), is];
+  const makeRow = ([fileName, sourcePath, newMode]: Move, folders: Folders): MoveRow => {
+    const newLook = sourcePath === undefined ? null : lookAtFile(latin1Bytes(sourcePath));
+    if (sourcePath !== undefined && !newLook) throw copyGoneFault(fileName);
+    if (newLook && newMode !== undefined) newLook[0] = (newLook[0] & TYPE) | newMode;
+    return [fileName, lookInProject(folders, fileName), newLook];
   };
   return {
     root,
-    rows: inFolders(root, moves, (folders) => moves.map((oneMove) => rowOf(oneMove, folders))),
-    from: moves.map(([, from]) => from),
+    rows: inFolders(root, moves, (folders) => moves.map((oneMove) => makeRow(oneMove, folders))),
+    from: moves.map(([, sourcePath]) => sourcePath),
   };
 }
 export const filesOfMoves = ({ root, rows }: Moves): string[] =>
   rows.map(([name]) => absoluteName(root, name).toString());
 /** Folders that go. */
-export const foldersGone = ({ root, rows }: Moves, back: boolean): string[] =>
+export const foldersGone = ({ root, rows }: Moves, isBackward: boolean): string[] =>
   rows.flatMap(([name, was, is]) =>
-    isFolder(back ? is : was) && !isFolder(back ? was : is) ? `${absoluteName(root, name)}` : [],
+    isFolder(isBackward ? is : was) && !isFolder(isBackward ? was : is)
+      ? `${absoluteName(root, name)}`
+      : [],
   );
-const absoluteName = (root: string, name: string): Buffer =>
-  Buffer.concat([Buffer.from(`${root}/`), latin1Bytes(name)]);
-const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer =>
-  !back && from?.[i] ? latin1Bytes(from[i]) : Buffer.from(`${kept}/${back ? "old" : "new"}/${i}`);
+const absoluteName = (root: string, fileName: string): Buffer =>
+  Buffer.concat([Buffer.from(`${root}/`), latin1Bytes(fileName)]);
+const sourceOf = ({ from, kept = "" }: Moves, i: number, isBackward: boolean): Buffer =>
+  !isBackward && from?.[i]
+    ? latin1Bytes(from[i])
+    : Buffer.from(`${kept}/${isBackward ? "old" : "new"}/${i}`);
 
 /**
  * Files that are neither in their old nor in their new state, and those whose kept copy is gone.
@@ -78,71 +85,88 @@ const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer 
  */
 export function changedSince(
   moves: Moves,
-  back: boolean,
+  isBackward: boolean,
   knownLooks = new Map<string, FileLook>(),
 ): { changed: string[]; missing: string[] } {
   const [changed, missing]: [MoveRow[], MoveRow[]] = [[], []];
   inFolders(moves.root, moves.rows, (folders) => {
-    for (const [i, [name, was, is]] of moves.rows.entries()) {
-      const [to, otherLook, source] = [back ? was : is, back ? is : was, sourceOf(moves, i, back)];
-      const currentLook = knownLooks.has(name) ? knownLooks.get(name)! : lookIn(folders, name);
-      knownLooks.set(name, to);
+    for (const [i, [fileName, oldLook, newLook]] of moves.rows.entries()) {
+      const [targetLook, otherLook, sourcePath] = [
+        isBackward ? oldLook : newLook,
+        isBackward ? newLook : oldLook,
+        sourceOf(moves, i, isBackward),
+      ];
+      const currentLook = knownLooks.has(fileName)
+        ? knownLooks.get(fileName)!
+        : lookInProject(folders, fileName);
+      knownLooks.set(fileName, targetLook);
       if (
-        ![was, is].some(
-          (look) => isSameLook(currentLook, look) || (isFolder(currentLook) && isFolder(look)),
+        ![oldLook, newLook].some(
+          (knownLook) =>
+            isSameLook(currentLook, knownLook) || (isFolder(currentLook) && isFolder(knownLook)),
         )
       )
         changed.push(moves.rows[i]!);
       if (
         !moves.from &&
-        isFile(to) &&
-        !isDone(source, currentLook, to, otherLook) &&
-        !lookAt(source)
+        isFile(targetLook) &&
+        !isMovedAlready(sourcePath, currentLook, targetLook, otherLook) &&
+        !lookAtFile(sourcePath)
       )
         missing.push(moves.rows[i]!);
     }
   });
   return { changed: namesOf(changed), missing: namesOf(missing) };
 }
-const copyGoneFault = (name: string) =>
-  fault(`Cannot write '${latin1Bytes(name)}': its copy is gone. Run the command again.`);
+const copyGoneFault = (fileName: string) =>
+  fault(`Cannot write '${latin1Bytes(fileName)}': its copy is gone. Run the command again.`);
 
 /** Moves every file into place, or back. Killed at any moment, each file is either old or new. */
-export function moveFiles(moves: Moves, back: boolean): void {
+export function moveFiles(moves: Moves, isBackward: boolean): void {
   const { root, rows, kept = "" } = moves;
-  for (const folder of ["old", "new"]) makePrivate(path.join(kept, folder));
-  let isNews = false;
+  for (const folderName of ["old", "new"]) makePrivate(path.join(kept, folderName));
+  let hasNewLooks = false;
   for (const i of rows.length > MAX_SYNCED_FILES ? [] : rows.keys())
-    if (isFile(rows[i]![back ? 1 : 2])) syncMovedFile(sourceOf(moves, i, back));
+    if (isFile(rows[i]![isBackward ? 1 : 2])) syncMovedFile(sourceOf(moves, i, isBackward));
   try {
     inFolders(root, rows, (folders, modes) => {
-      for (const i of back ? [...rows.keys()].reverse() : rows.keys()) moveRow(i, folders, modes);
+      for (const i of isBackward ? [...rows.keys()].reverse() : rows.keys())
+        moveRow(i, folders, modes);
     });
   } finally {
-    if (isNews) saveList(moves);
+    if (hasNewLooks) saveList(moves);
   }
 
   function moveRow(i: number, folders: Folders, modes: FolderModes): void {
-    const [name, was, is] = rows[i]!;
-    const [to, otherLook, old] = back ? [was, is, "new"] : [is, was, "old"];
-    if (!to && !lookIn(folders, name, true)) return; // its folder may be gone, too
-    const openedPath = folders.at(name);
-    const currentLook = lookIn(folders, name, true);
-    const source = sourceOf(moves, i, back);
-    if (isFile(to) ? isDone(source, currentLook, to, otherLook) : isSameLook(currentLook, to))
+    const [fileName, oldLook, newLook] = rows[i]!;
+    const [targetLook, otherLook, keptSide] = isBackward
+      ? [oldLook, newLook, "new"]
+      : [newLook, oldLook, "old"];
+    if (!targetLook && !lookInProject(folders, fileName, true)) return; // its folder may be gone, too
+    const openedPath = folders.at(fileName);
+    const currentLook = lookInProject(folders, fileName, true);
+    const sourcePath = sourceOf(moves, i, isBackward);
+    if (
+      isFile(targetLook)
+        ? isMovedAlready(sourcePath, currentLook, targetLook, otherLook)
+        : isSameLook(currentLook, targetLook)
+    )
       return;
-    if (isFile(to) && !lookAt(source)) throw copyGoneFault(name);
-    if (isFolder(currentLook) && !isFolder(to)) removeFolder(openedPath, back && !to);
+    if (isFile(targetLook) && !lookAtFile(sourcePath)) throw copyGoneFault(fileName);
+    if (isFolder(currentLook) && !isFolder(targetLook))
+      removeFolder(openedPath, isBackward && !targetLook);
     else if (currentLook && !isFolder(currentLook))
-      keepOldFile(openedPath, Buffer.from(`${kept}/${old}/${i}`), isFile(to));
-    if (isFile(to)) {
+      keepOldFile(openedPath, Buffer.from(`${kept}/${keptSide}/${i}`), isFile(targetLook));
+    if (isFile(targetLook)) {
       // another disk may have coarser times, and no modes
-      const look = renameOrCopy(source, openedPath, to) ? lookAt(openedPath) : to;
-      isNews ||= !isSameLook(look, to);
-      rows[i]![back ? 1 : 2] = look;
-    } else if (to) {
+      const movedLook = renameOrCopy(sourcePath, openedPath, targetLook)
+        ? lookAtFile(openedPath)
+        : targetLook;
+      hasNewLooks ||= !isSameLook(movedLook, targetLook);
+      rows[i]![isBackward ? 1 : 2] = movedLook;
+    } else if (targetLook) {
       if (!isFolder(currentLook)) fs.mkdirSync(openedPath);
-      tryTo(() => modes.give(name, to[0])); // some disks have no modes, or do not let them be set
+      tryTo(() => modes.give(fileName, targetLook[0])); // some disks have no modes, or do not let them be set
     }
   }
 }
@@ -150,29 +174,32 @@ export function moveFiles(moves: Moves, back: boolean): void {
 // git ignores what is moved: of more, a power cut may leave some that have to be built again
 const MAX_SYNCED_FILES = 500;
 /** What a command has just written is on the disk before it takes another file's place. */
-function syncMovedFile(source: Buffer): void {
-  const fd = tryTo(() => fs.openSync(source, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW));
+function syncMovedFile(sourcePath: Buffer): void {
+  const fd = tryTo(() => fs.openSync(sourcePath, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW));
   if (fd === undefined) return; // a link, or one that was moved before
   tryTo(() => fs.fsyncSync(fd));
   fs.closeSync(fd);
 }
 
-const namesOf = (rows: MoveRow[]): string[] => rows.map(([name]) => latin1Bytes(name).toString());
+const namesOf = (moveRows: MoveRow[]): string[] =>
+  moveRows.map(([fileName]) => latin1Bytes(fileName).toString());
 /** What `act` does with these files in their folders, even in those that keep their owner out. */
 function inFolders<T>(
   root: string,
-  files: readonly (MoveRow | Move)[],
+  movedFiles: readonly (MoveRow | Move)[],
   act: (folders: Folders, modes: FolderModes) => T,
 ): T {
   const folders = openFolders(root);
-  const modeOf = (name: string, look = lookIn(folders, name)) =>
-    isFolder(look) ? look![0] : undefined;
-  const modes = folderModes(modeOf, (name, mode) => fs.chmodSync(folders.at(name), mode & 0o7777));
+  const findMode = (folderName: string, folderLook = lookInProject(folders, folderName)) =>
+    isFolder(folderLook) ? folderLook![0] : undefined;
+  const modes = folderModes(findMode, (folderName, folderMode) =>
+    fs.chmodSync(folders.at(folderName), folderMode & 0o7777),
+  );
   folders.late = modes.late;
-  const above = (name: string) =>
-    Array.from(name.matchAll(/\//g), ({ index }) => name.slice(0, index));
+  const listParents = (fileName: string) =>
+    Array.from(fileName.matchAll(/\//g), ({ index }) => fileName.slice(0, index));
   try {
-    modes.open(new Set(["", ...files.flatMap(([name]) => above(name))]));
+    modes.open(new Set(["", ...movedFiles.flatMap(([fileName]) => listParents(fileName))]));
     return act(folders, modes);
   } finally {
     modes.close();
@@ -183,18 +210,23 @@ function inFolders<T>(
 /**
  * Whether it was moved before. Two files may look alike: package managers give all files one time.
  */
-function isDone(source: Buffer, currentLook: FileLook, to: FileLook, otherLook: FileLook): boolean {
-  if (!isSameLook(currentLook, to) || !isSameLook(currentLook, otherLook))
-    return isSameLook(currentLook, to);
-  const look = lookAt(source);
-  return look ? currentLook![3] === look[3] : currentLook![3] !== otherLook![3];
+function isMovedAlready(
+  sourcePath: Buffer,
+  currentLook: FileLook,
+  targetLook: FileLook,
+  otherLook: FileLook,
+): boolean {
+  if (!isSameLook(currentLook, targetLook) || !isSameLook(currentLook, otherLook))
+    return isSameLook(currentLook, targetLook);
+  const sourceLook = lookAtFile(sourcePath);
+  return sourceLook ? currentLook![3] === sourceLook[3] : currentLook![3] !== otherLook![3];
 }
 
 /** Holds the folder of a file open, so that nobody can swap it for a link. */
 type Folders = ReturnType<typeof openFolders>;
 function openFolders(root: string) {
-  const top = Buffer.from(root).toString("latin1");
-  let [open, fd] = ["", -1];
+  const latin1Root = Buffer.from(root).toString("latin1");
+  let [openedFolder, fd] = ["", -1];
   const close = () => {
     if (fd >= 0) fs.closeSync(fd);
     fd = -1;
@@ -202,18 +234,21 @@ function openFolders(root: string) {
   return {
     close,
     late: new Map<string, number>(), // the modes of those that stand open for now
-    at(name: string): Buffer {
-      const folder = path.posix.join(top, path.posix.dirname(name));
-      if (fd < 0 || folder !== open) {
+    at(fileName: string): Buffer {
+      const folderName = path.posix.join(latin1Root, path.posix.dirname(fileName));
+      if (fd < 0 || folderName !== openedFolder) {
         close();
-        [open, fd] = ["", fs.openSync(latin1Bytes(folder), O_PATH | fs.constants.O_DIRECTORY)];
-        if (fs.readlinkSync(`/proc/self/fd/${fd}`, "latin1") !== folder)
+        [openedFolder, fd] = [
+          "",
+          fs.openSync(latin1Bytes(folderName), O_PATH | fs.constants.O_DIRECTORY),
+        ];
+        if (fs.readlinkSync(`/proc/self/fd/${fd}`, "latin1") !== folderName)
           throw fault(
-            `Cannot write '${latin1Bytes(name)}': its folder was swapped for a link. Look at what happens there.`,
+            `Cannot write '${latin1Bytes(fileName)}': its folder was swapped for a link. Look at what happens there.`,
           );
-        open = folder;
+        openedFolder = folderName;
       }
-      return latin1Bytes(`/proc/self/fd/${fd}/${path.posix.basename(name)}`);
+      return latin1Bytes(`/proc/self/fd/${fd}/${path.posix.basename(fileName)}`);
     },
   };
 }
@@ -232,48 +267,58 @@ function removeFolder(openedPath: Buffer, isTolerant: boolean): void {
 /** linked: a replacement will take its place in one step. */
 function keepOldFile(openedPath: Buffer, keptPath: Buffer, linked: boolean): void {
   if (!linked) return void renameOrCopy(openedPath, keptPath);
-  const link = () => tryTo(() => fs.linkSync(openedPath, keptPath) ?? true);
-  if (link()) return;
+  const makeLink = () => tryTo(() => fs.linkSync(openedPath, keptPath) ?? true);
+  if (makeLink()) return;
   tryTo(() => fs.unlinkSync(keptPath)); // left over from an interrupted run
-  if (!link()) copyWhole(openedPath, keptPath); // another disk, or another owner's file
+  if (!makeLink()) copyWhole(openedPath, keptPath); // another disk, or another owner's file
 }
 
 /** Whether it was copied. */
-function renameOrCopy(from: Buffer, to: Buffer, look?: FileLook): boolean {
+function renameOrCopy(sourcePath: Buffer, targetPath: Buffer, fileLook?: FileLook): boolean {
   try {
-    fs.renameSync(from, to);
+    fs.renameSync(sourcePath, targetPath);
     return false;
   } catch (error) {
     if (codeOf(error) !== "EXDEV") throw error;
-    copyWhole(from, to, look);
-    fs.unlinkSync(from);
+    copyWhole(sourcePath, targetPath, fileLook);
+    fs.unlinkSync(sourcePath);
     return true;
   }
 }
 
 /** Copies to another disk: whole, or not at all. */
-function copyWhole(from: Buffer, to: Buffer, look = lookAt(from)): void {
-  const part = Buffer.concat([to.subarray(0, to.lastIndexOf("/") + 1), Buffer.from(partIn(""))]);
-  const { atimeMs, ...stat } = fs.lstatSync(from);
-  const [mode, , mtimeMs] = look!;
+function copyWhole(
+  sourcePath: Buffer,
+  targetPath: Buffer,
+  fileLook = lookAtFile(sourcePath),
+): void {
+  const partialPath = Buffer.concat([
+    targetPath.subarray(0, targetPath.lastIndexOf("/") + 1),
+    Buffer.from(partIn("")),
+  ]);
+  const { atimeMs, ...stat } = fs.lstatSync(sourcePath);
+  const [fileMode, , mtimeMs] = fileLook!;
   try {
-    if ((mode & TYPE) === LINK) fs.symlinkSync(fs.readlinkSync(from, "buffer"), part);
+    if ((fileMode & TYPE) === LINK)
+      fs.symlinkSync(fs.readlinkSync(sourcePath, "buffer"), partialPath);
     else {
-      if (!(stat.mode & 0o400)) fs.chmodSync(from, 0o600);
+      if (!(stat.mode & 0o400)) fs.chmodSync(sourcePath, 0o600);
       if (
-        tryTo(() => fs.copyFileSync(from, part, fs.constants.COPYFILE_FICLONE) ?? true) ===
-        undefined
+        tryTo(
+          () => fs.copyFileSync(sourcePath, partialPath, fs.constants.COPYFILE_FICLONE) ?? true,
+        ) === undefined
       )
         // it sets the mode, which some disks refuse
-        fs.writeFileSync(part, fs.readFileSync(from), { mode: mode & 0o777 });
-      if (stat.uid !== process.getuid?.()) tryTo(() => fs.chownSync(part, stat.uid, stat.gid));
-      tryTo(() => fs.chmodSync(part, mode & 0o7777));
-      if (!(stat.mode & 0o400)) fs.chmodSync(from, stat.mode & 0o7777);
+        fs.writeFileSync(partialPath, fs.readFileSync(sourcePath), { mode: fileMode & 0o777 });
+      if (stat.uid !== process.getuid?.())
+        tryTo(() => fs.chownSync(partialPath, stat.uid, stat.gid));
+      tryTo(() => fs.chmodSync(partialPath, fileMode & 0o7777));
+      if (!(stat.mode & 0o400)) fs.chmodSync(sourcePath, stat.mode & 0o7777);
     }
-    tryTo(() => fs.lutimesSync(part, atimeMs / 1_000, mtimeMs / 1_000));
-    fs.renameSync(part, to);
+    tryTo(() => fs.lutimesSync(partialPath, atimeMs / 1_000, mtimeMs / 1_000));
+    fs.renameSync(partialPath, targetPath);
   } catch (error) {
-    tryTo(() => fs.unlinkSync(part));
+    tryTo(() => fs.unlinkSync(partialPath));
     throw error;
   }
 }
@@ -285,10 +330,10 @@ const keptMovesFolder = (sessions: string): string => path.join(sessions, "moved
 
 /** Records what will be moved before anything is. Returns the name by which it is found again. */
 export function keepMoves(sessions: string, moves: Moves): string {
-  const name = newId();
-  moves.kept = path.join(keptMovesFolder(sessions), name);
+  const keptName = newId();
+  moves.kept = path.join(keptMovesFolder(sessions), keptName);
   saveList(moves);
-  return name;
+  return keptName;
 }
 const saveList = ({ root, rows, kept = "" }: Moves): void =>
   writePrivate(path.join(kept, "list.json"), JSON.stringify({ root, rows }));
@@ -297,22 +342,22 @@ const saveList = ({ root, rows, kept = "" }: Moves): void =>
 export function markMoves({ kept = "" }: Moves, session: string): void {
   writePrivate(path.join(kept, "session"), session || "none");
   const sessions = path.dirname(path.dirname(kept));
-  for (const name of entriesOf(keptMovesFolder(sessions))) {
-    const keptFolder = path.join(keptMovesFolder(sessions), name);
-    const owner = textOf(path.join(keptFolder, "session")).trim();
-    const maxAge = keptMsOf(sessions, owner);
-    const age = Date.now() - (tryTo(() => fs.statSync(keptFolder).mtimeMs) ?? 0);
-    if (keptFolder !== kept && age > maxAge)
+  for (const keptName of entriesOf(keptMovesFolder(sessions))) {
+    const keptFolder = path.join(keptMovesFolder(sessions), keptName);
+    const ownerSession = textOf(path.join(keptFolder, "session")).trim();
+    const maxAge = keptMsOf(sessions, ownerSession);
+    const folderAge = Date.now() - (tryTo(() => fs.statSync(keptFolder).mtimeMs) ?? 0);
+    if (keptFolder !== kept && folderAge > maxAge)
       tryTo(() => fs.rmSync(keptFolder, { recursive: true, force: true }));
   }
 }
 
-function keptMsOf(sessions: string, owner: string): number {
-  if (fs.existsSync(path.join(sessions, `${owner}.jsonl`))) return KEPT_MS;
-  return owner === "none" || !owner ? KEPT_MS / 30 : 0;
+function keptMsOf(sessions: string, ownerSession: string): number {
+  if (fs.existsSync(path.join(sessions, `${ownerSession}.jsonl`))) return KEPT_MS;
+  return ownerSession === "none" || !ownerSession ? KEPT_MS / 30 : 0;
 }
 
-export function keptMoves(sessions: string, name: string): Moves | undefined {
-  const kept = path.join(keptMovesFolder(sessions), path.basename(name));
+export function keptMoves(sessions: string, keptName: string): Moves | undefined {
+  const kept = path.join(keptMovesFolder(sessions), path.basename(keptName));
   return tryTo(() => ({ ...JSON.parse(textOf(path.join(kept, "list.json"))), kept }));
 }

@@ -19,10 +19,10 @@ export async function listUnignored(
     listedByGit &&
     !listedByGit.length &&
     (await gitOf(root).say(["check-ignore", "-q", top], top)) !== undefined;
-  const names = (listedByGit && !isForeign ? listedByGit : await listByWalk(root, top, folder)).map(
-    (file) => prefix + file,
-  );
-  return names.filter((file) => !NEVER_LISTED.test(file)).sort();
+  const fileNames = (
+    listedByGit && !isForeign ? listedByGit : await listByWalk(root, top, folder)
+  ).map((listedFile) => prefix + listedFile);
+  return fileNames.filter((fileName) => !NEVER_LISTED.test(fileName)).sort();
 }
 
 const NEVER_LISTED = /(^|\/)(node_modules|\.git)(\/|$)/;
@@ -46,9 +46,9 @@ async function listByGit(root: string, folder: string): Promise<string[] | undef
     .catch(() => ({ why: "git gives no answer", reads: [] }));
   // listing works without git, so no question is asked
   if (why || reads.length || !mayBeInRepository(folder)) return undefined;
-  const top = repositoryTop(folder) ?? folder;
+  const topFolder = repositoryTop(folder) ?? folder;
   if (
-    [folder, top]
+    [folder, topFolder]
       .flatMap((gitFolder) => [`${gitFolder}/.gitignore`, `${gitFolder}/.git/info/exclude`])
       .some(isEndless)
   )
@@ -60,25 +60,29 @@ async function listByGit(root: string, folder: string): Promise<string[] | undef
   if (gitOutput === undefined) return undefined;
   // listing folders costs half of a stat for every file
   const folders = new Map<string, Map<string, fs.Dirent>>();
-  const files: string[] = [];
-  for (const name of gitOutput.split("\0")) {
+  const presentFiles: string[] = [];
+  for (const listedName of gitOutput.split("\0")) {
     // tracked files may be missing
-    const dirent = name ? entryOf(name.replace(/\/$/, "")) : undefined;
-    const file = `${folder}/${name}`;
-    if (dirent?.isFile() || dirent?.isSymbolicLink()) files.push(name);
-    else if (dirent?.isDirectory() && fs.existsSync(path.join(file, ".git")))
-      files.push(...((await listByGit(root, file)) ?? []).map((inner) => path.join(name, inner)));
+    const dirent = listedName ? entryOf(listedName.replace(/\/$/, "")) : undefined;
+    const fullPath = `${folder}/${listedName}`;
+    if (dirent?.isFile() || dirent?.isSymbolicLink()) presentFiles.push(listedName);
+    else if (dirent?.isDirectory() && fs.existsSync(path.join(fullPath, ".git")))
+      presentFiles.push(
+        ...((await listByGit(root, fullPath)) ?? []).map((innerName) =>
+          path.join(listedName, innerName),
+        ),
+      );
   }
-  return files;
+  return presentFiles;
 
-  function entryOf(name: string): fs.Dirent | undefined {
-    const cut = name.lastIndexOf("/") + 1;
-    const parent = name.slice(0, cut);
-    const read = () =>
-      tryTo(() => fs.readdirSync(`${folder}/${parent}`, { withFileTypes: true })) ?? [];
-    if (!folders.has(parent))
-      folders.set(parent, new Map(read().map((child) => [child.name, child])));
-    return folders.get(parent)!.get(name.slice(cut));
+  function entryOf(entryName: string): fs.Dirent | undefined {
+    const nameStart = entryName.lastIndexOf("/") + 1;
+    const parentName = entryName.slice(0, nameStart);
+    const readParent = () =>
+      tryTo(() => fs.readdirSync(`${folder}/${parentName}`, { withFileTypes: true })) ?? [];
+    if (!folders.has(parentName))
+      folders.set(parentName, new Map(readParent().map((dirent) => [dirent.name, dirent])));
+    return folders.get(parentName)!.get(entryName.slice(nameStart));
   }
 }
 
@@ -90,12 +94,12 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
   ]);
   const wanted = under === top ? "" : `${path.relative(top, under)}/`;
   // there may be hundreds of repositories: none is asked
-  const isWide = whyNotProject(root) !== undefined;
+  const isTooWide = whyNotProject(root) !== undefined;
   const files: string[] = [];
   // reading in blocks of 30 ms is three times as fast as awaiting each folder
   let pauseAt = performance.now() + 30;
   await walk("", [], { names: new Set(), alone: false });
-  return files.map((name) => name.slice(wanted.length));
+  return files.map((fileName) => fileName.slice(wanted.length));
 
   async function walk(
     folderName: string,
@@ -106,12 +110,14 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
     const folder = path.join(top, folderName);
     const entries = tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
     const listedFiles =
-      folderName && !isWide && entries.some((dirent) => dirent.name === ".git")
+      folderName && !isTooWide && entries.some((dirent) => dirent.name === ".git")
         ? await listByGit(root, folder)
         : undefined;
     if (listedFiles)
       return void files.push(
-        ...listedFiles.map((name) => folderName + name).filter((name) => name.startsWith(wanted)),
+        ...listedFiles
+          .map((name) => folderName + name)
+          .filter((fullName) => fullName.startsWith(wanted)),
       );
     const { names, alone } = entries.some(
       (dirent) => dirent.name === ".git" && dirent.isDirectory(),
@@ -132,8 +138,8 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
       if (performance.now() > pauseAt) pauseAt = (await setImmediate(30)) + performance.now();
       const name = folderName + child.name + (child.isDirectory() ? "/" : "");
       if (!name.startsWith(wanted) && !(child.isDirectory() && wanted.startsWith(name))) continue;
-      const judged = rules.map((rule) => rule.rules.test(name.slice(rule.base.length)));
-      const last = judged.findLast(({ ignored, unignored }) => ignored || unignored);
+      const verdicts = rules.map((ruleSet) => ruleSet.rules.test(name.slice(ruleSet.base.length)));
+      const last = verdicts.findLast(({ ignored, unignored }) => ignored || unignored);
       const isLeftOut = alone || (last ? last.ignored : IGNORED_WITHOUT_GIT.includes(child.name));
       if (NEVER_LISTED.test(name) || (isLeftOut && !names.has(name))) continue;
       if (child.isDirectory()) await walk(name, rules, { names, alone: isLeftOut });
@@ -152,62 +158,72 @@ type Tracks = { names: ReadonlySet<string>; alone: boolean };
  * The names in git's index, which can be read without running anything. Empty if it is not of a
  * form that is known.
  */
-function trackedIn(index: string, folderName: string): Set<string> {
-  const bytes = tryTo(() => readRegular(index)) ?? Buffer.alloc(0);
-  const names = new Set<string>();
+function trackedIn(indexFile: string, folderName: string): Set<string> {
+  const indexBytes = tryTo(() => readRegular(indexFile)) ?? Buffer.alloc(0);
+  const trackedNames = new Set<string>();
   const version =
-    bytes.length > 12 && bytes.toString("latin1", 0, 4) === "DIRC" ? bytes.readUInt32BE(4) : 0;
-  if (version !== 2 && version !== 3 && version !== 4) return names;
-  let [start, before] = [12, ""];
+    indexBytes.length > 12 && indexBytes.toString("latin1", 0, 4) === "DIRC"
+      ? indexBytes.readUInt32BE(4)
+      : 0;
+  if (version !== 2 && version !== 3 && version !== 4) return trackedNames;
+  let [entryStart, previousName] = [12, ""];
   for (
-    let remaining = bytes.readUInt32BE(8);
-    remaining > 0 && start + 62 < bytes.length;
+    let remaining = indexBytes.readUInt32BE(8);
+    remaining > 0 && entryStart + 62 < indexBytes.length;
     remaining--
   ) {
-    let from = start + (version > 2 && bytes[start + 60]! & 0x40 ? 64 : 62);
-    let kept = 0;
+    let nameStart = entryStart + (version > 2 && indexBytes[entryStart + 60]! & 0x40 ? 64 : 62);
+    let droppedBytes = 0;
     if (version === 4) {
-      let byte = bytes[from++]!;
-      for (kept = byte & 127; byte & 128; kept = ((kept + 1) << 7) | (byte & 127))
-        byte = bytes[from++]!;
+      let nextByte = indexBytes[nameStart++]!;
+      for (
+        droppedBytes = nextByte & 127;
+        nextByte & 128;
+        droppedBytes = ((droppedBytes + 1) << 7) | (nextByte & 127)
+      )
+        nextByte = indexBytes[nameStart++]!;
     }
-    const end = bytes.indexOf(0, from);
-    if (end < 0) break;
-    const name =
-      (version === 4 ? before.slice(0, before.length - kept) : "") +
-      bytes.toString("latin1", from, end);
-    before = name;
-    start = version === 4 ? end + 1 : start + (((end - start) >> 3) + 1) * 8;
-    const trackedName = Buffer.from(name, "latin1").toString();
-    for (let cut = trackedName.indexOf("/"); cut >= 0; cut = trackedName.indexOf("/", cut + 1))
-      names.add(folderName + trackedName.slice(0, cut + 1));
-    names.add(folderName + trackedName);
+    const nameEnd = indexBytes.indexOf(0, nameStart);
+    if (nameEnd < 0) break;
+    const rawName =
+      (version === 4 ? previousName.slice(0, previousName.length - droppedBytes) : "") +
+      indexBytes.toString("latin1", nameStart, nameEnd);
+    previousName = rawName;
+    entryStart = version === 4 ? nameEnd + 1 : entryStart + (((nameEnd - entryStart) >> 3) + 1) * 8;
+    const trackedName = Buffer.from(rawName, "latin1").toString();
+    for (
+      let slashIndex = trackedName.indexOf("/");
+      slashIndex >= 0;
+      slashIndex = trackedName.indexOf("/", slashIndex + 1)
+    )
+      trackedNames.add(folderName + trackedName.slice(0, slashIndex + 1));
+    trackedNames.add(folderName + trackedName);
   }
-  return names;
+  return trackedNames;
 }
 
 /**
  * The rules of a .gitignore that are safe as regular expressions: many stars could take forever.
  */
-function rulesIn(text: string): string[] {
+function rulesIn(ignoreText: string): string[] {
   let starred = 0;
-  return text
+  return ignoreText
     .split(/\r?\n/, MAX_IGNORE_RULES)
     .filter(
-      (line) =>
-        line.length <= MAX_IGNORE_RULE_CHARS &&
-        starCount(line) <= 3 &&
-        (starCount(line) < 2 || starred++ < MAX_STARRED_RULES),
+      (ruleLine) =>
+        ruleLine.length <= MAX_IGNORE_RULE_CHARS &&
+        starCount(ruleLine) <= 3 &&
+        (starCount(ruleLine) < 2 || starred++ < MAX_STARRED_RULES),
     );
 }
-const starCount = (line: string): number =>
-  Math.max(...line.split("/").map((part) => part.split(/\*+/).length - 1));
+const starCount = (ruleLine: string): number =>
+  Math.max(...ruleLine.split("/").map((pathPart) => pathPart.split(/\*+/).length - 1));
 /**
  * Whether git could take minutes for such rules, at each listing: each star in a name multiplies
  * its work.
  */
-const isEndless = (file: string): boolean =>
-  textOf(file)
+const isEndless = (ignoreFile: string): boolean =>
+  textOf(ignoreFile)
     .split("\n", MAX_IGNORE_RULES)
-    .some((line) => starCount(line) > 3);
+    .some((ruleLine) => starCount(ruleLine) > 3);
 const [MAX_IGNORE_RULES, MAX_IGNORE_RULE_CHARS, MAX_STARRED_RULES] = [10_000, 500, 100];

@@ -17,41 +17,43 @@ type ShownPreview = { text: string; long?: string };
 export async function renderPreview(
   turn: TurnContext,
   tool: string,
-  about: string,
-  held: PendingChanges,
+  aboutText: string,
+  heldChanges: PendingChanges,
 ): Promise<ShownPreview> {
-  const room = roomLeft();
+  const questionRoom = roomLeft();
   let excessBytes = 0;
-  const changes = [...held].map(([file, { before, after }]): Difference => {
-    const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
-    const { parts, line } = binary ? { parts: [], line: 1 } : comparedParts(before, after);
-    const long = !room.takes(parts);
-    if (long) excessBytes += bytesIn(parts);
-    const isBrief = binary || long;
-    const [old, next] = isBrief
-      ? [before, after].map((state) => state && `${state.bytes.length} bytes\n`)
+  const changes = [...heldChanges].map(([filePath, { before, after }]): Difference => {
+    const isBinary = [before, after].some((fileState) =>
+      fileState?.bytes.subarray(0, 8_192).includes(0),
+    );
+    const { parts, line } = isBinary ? { parts: [], line: 1 } : comparedParts(before, after);
+    const isTooLong = !questionRoom.takes(parts);
+    if (isTooLong) excessBytes += bytesIn(parts);
+    const isBrief = isBinary || isTooLong;
+    const [oldText, newText] = isBrief
+      ? [before, after].map((fileState) => fileState && `${fileState.bytes.length} bytes\n`)
       : textsOf(parts);
-    const texts = {
-      ...(old !== undefined && { before: old }),
-      ...(next !== undefined && { after: next }),
+    const shownTexts = {
+      ...(oldText !== undefined && { before: oldText }),
+      ...(newText !== undefined && { after: newText }),
     };
-    const note = describeInvisible(
+    const noteField = describeInvisible(
       before,
       after,
-      [binary && "not text", long && "too long to be shown"],
-      old === next,
+      [isBinary && "not text", isTooLong && "too long to be shown"],
+      oldText === newText,
     );
     return {
-      path: visible(shortestName(turn.core.options, file)),
-      ...texts,
-      ...note,
+      path: visible(shortestName(turn.core.options, filePath)),
+      ...shownTexts,
+      ...noteField,
       ...(line > 1 && !isBrief && { line }),
     };
   });
   const text = await runStep(
     turn,
     "preview",
-    { tool, about: clean(about), changes },
+    { tool, about: clean(aboutText), changes },
     async ({ about, changes }) =>
       [about, ...(await Promise.all(changes.map(unifiedDiff)))].filter(Boolean).join("\n"),
   );
@@ -60,7 +62,7 @@ export async function renderPreview(
 
 type ComparedParts = (Buffer | undefined)[];
 const bytesIn = (parts: ComparedParts): number =>
-  parts.reduce((sum, part) => sum + (part?.length ?? 0), 0);
+  parts.reduce((totalBytes, partBytes) => totalBytes + (partBytes?.length ?? 0), 0);
 
 /**
  * Of a large file only what lies between its first and its last difference, in whole lines and with
@@ -71,29 +73,40 @@ function comparedParts(
   after: DiskState,
 ): { parts: ComparedParts; line: number } {
   const allBytes = [before?.bytes, after?.bytes];
-  const [old, next] = allBytes;
-  if (!old || !next || bytesIn(allBytes) < LARGE_BYTES) return { parts: allBytes, line: 1 };
-  const [start, end] = sharedEnds(old, next);
-  const lineAt = (offset: number) => (offset > 0 ? old.lastIndexOf(10, offset - 1) + 1 : 0);
-  let from = lineAt(start);
-  for (let lines = 0; lines < LINES_AROUND; lines++) from = lineAt(from - 1);
-  const upTo = (bytes: Buffer) => {
-    let offset = bytes.length - end;
-    for (let lines = 0; lines <= LINES_AROUND && offset < bytes.length; lines++)
-      offset = bytes.indexOf(10, offset) + 1 || bytes.length;
-    return offset;
+  const [oldBytes, newBytes] = allBytes;
+  if (!oldBytes || !newBytes || bytesIn(allBytes) < LARGE_BYTES)
+    return { parts: allBytes, line: 1 };
+  const [sharedStart, sharedEnd] = sharedEnds(oldBytes, newBytes);
+  const findLineStart = (offset: number) =>
+    offset > 0 ? oldBytes.lastIndexOf(10, offset - 1) + 1 : 0;
+  let partStart = findLineStart(sharedStart);
+  for (let lineCount = 0; lineCount < LINES_AROUND; lineCount++)
+    partStart = findLineStart(partStart - 1);
+  const findPartEnd = (fileBytes: Buffer) => {
+    let endOffset = fileBytes.length - sharedEnd;
+    for (let lineCount = 0; lineCount <= LINES_AROUND && endOffset < fileBytes.length; lineCount++)
+      endOffset = fileBytes.indexOf(10, endOffset) + 1 || fileBytes.length;
+    return endOffset;
   };
   return {
-    parts: [old.subarray(from, upTo(old)), next.subarray(from, upTo(next))],
-    line: linesIn(old.subarray(0, from)) + 1,
+    parts: [
+      oldBytes.subarray(partStart, findPartEnd(oldBytes)),
+      newBytes.subarray(partStart, findPartEnd(newBytes)),
+    ],
+    line: linesIn(oldBytes.subarray(0, partStart)) + 1,
   };
 }
 const [LARGE_BYTES, LINES_AROUND] = [1_000_000, 3];
 
-function linesIn(bytes: Buffer): number {
-  let lines = 0;
-  for (let offset = bytes.indexOf(10); offset >= 0; offset = bytes.indexOf(10, offset + 1)) lines++;
-  return lines;
+function linesIn(textBytes: Buffer): number {
+  let lineCount = 0;
+  for (
+    let newlineOffset = textBytes.indexOf(10);
+    newlineOffset >= 0;
+    newlineOffset = textBytes.indexOf(10, newlineOffset + 1)
+  )
+    lineCount++;
+  return lineCount;
 }
 
 /**
@@ -101,15 +114,21 @@ function linesIn(bytes: Buffer): number {
  * a question are its own.
  */
 function roomLeft() {
-  let [bytes, lines] = [MAX_COMPARED_BYTES, MAX_COMPARED_LINES];
+  let [bytesLeft, linesLeft] = [MAX_COMPARED_BYTES, MAX_COMPARED_LINES];
   return {
     takes(parts: ComparedParts): boolean {
-      const isCompared = parts.every((part) => part !== undefined);
-      const count = parts.reduce((sum, part) => sum + (part ? linesIn(part) : 0), 0);
-      if (!isCompared && (bytesIn(parts) > 4 * MAX_QUESTION_CHARS || count > MAX_QUESTION_LINES))
+      const isCompared = parts.every((partBytes) => partBytes !== undefined);
+      const lineCount = parts.reduce(
+        (totalLines, partBytes) => totalLines + (partBytes ? linesIn(partBytes) : 0),
+        0,
+      );
+      if (
+        !isCompared &&
+        (bytesIn(parts) > 4 * MAX_QUESTION_CHARS || lineCount > MAX_QUESTION_LINES)
+      )
         return false;
-      [bytes, lines] = [bytes - bytesIn(parts), lines - count];
-      return bytes >= 0 && lines >= 0;
+      [bytesLeft, linesLeft] = [bytesLeft - bytesIn(parts), linesLeft - lineCount];
+      return bytesLeft >= 0 && linesLeft >= 0;
     },
   };
 }
@@ -120,12 +139,14 @@ export const isComparable = (before: DiskState, after: DiskState): boolean =>
 
 /** As they can be shown, each difference too. */
 function textsOf(parts: ComparedParts): (string | undefined)[] {
-  const plain = parts.map((part) => part && clean(part.toString()));
-  const isBoth = parts.every((part) => part !== undefined);
-  return isBoth && plain[0] !== plain[1] ? cleanVersions(parts as Buffer[]) : plain;
+  const plainTexts = parts.map((partBytes) => partBytes && clean(partBytes.toString()));
+  const hasBothParts = parts.every((partBytes) => partBytes !== undefined);
+  return hasBothParts && plainTexts[0] !== plainTexts[1]
+    ? cleanVersions(parts as Buffer[])
+    : plainTexts;
 }
 
-const octal = ({ mode }: NonNullable<DiskState>): string => (mode & 0o7777).toString(8);
+const formatMode = ({ mode }: NonNullable<DiskState>): string => (mode & 0o7777).toString(8);
 
 /** Notes on what a diff of the texts does not show. */
 function describeInvisible(
@@ -134,22 +155,24 @@ function describeInvisible(
   otherNotes: (string | false)[],
   isSameText: boolean,
 ): { note?: string } {
-  const mode = (after ?? before)!.mode;
-  const notes = [
+  const shownMode = (after ?? before)!.mode;
+  const allNotes = [
     ...otherNotes,
     [before, after].some(isFolder) && "a folder",
-    (mode & TYPE) === LINK ? "a link" : (mode & TYPE) === FILE && mode & 0o111 && "executable",
+    (shownMode & TYPE) === LINK
+      ? "a link"
+      : (shownMode & TYPE) === FILE && shownMode & 0o111 && "executable",
     before &&
       after &&
       before.mode !== after.mode &&
-      `another mode: ${octal(before)} to ${octal(after)}`,
+      `another mode: ${formatMode(before)} to ${formatMode(after)}`,
     isSameText &&
       before &&
       after &&
       !before.bytes.equals(after.bytes) &&
       "only line ends or bytes that do not show",
   ].filter(Boolean);
-  return notes.length ? { note: notes.join(", ") } : {};
+  return allNotes.length ? { note: allNotes.join(", ") } : {};
 }
 
 export async function unifiedDiff({
@@ -160,17 +183,18 @@ export async function unifiedDiff({
   line = 1,
 }: Difference): Promise<string> {
   const { formatPatch, structuredPatch } = await import("diff");
-  const [from, to] = [
+  const [fromPath, toPath] = [
     before === undefined ? "/dev/null" : path,
     after === undefined ? "/dev/null" : path,
   ];
-  const patch = structuredPatch(from, to, before ?? "", after ?? "", "", note, {
+  const patch = structuredPatch(fromPath, toPath, before ?? "", after ?? "", "", note, {
     timeout: DIFF_LIMIT,
   });
-  const signLines = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
+  const signLines = (lineSign: string, sideText = "") =>
+    sideText.replace(/\n$/, "").replace(/^/gm, lineSign);
   // the timeout passed: nearly everything differs
   const wholeTexts = () =>
-    `--- ${from}\n+++ ${to}\n${signLines("-", before)}\n${signLines("+", after)}`;
+    `--- ${fromPath}\n+++ ${toPath}\n${signLines("-", before)}\n${signLines("+", after)}`;
   for (const hunk of patch?.hunks ?? []) {
     hunk.oldStart += line - 1;
     hunk.newStart += line - 1;
@@ -183,21 +207,28 @@ export async function unifiedDiff({
 }
 /** How many lines one state has more and less than the other, or what else there is to say. */
 export async function countLines(before: DiskState, after: DiskState): Promise<string> {
-  const state = (after ?? before)!;
-  if (isFolder(state)) return after ? "back, a folder" : "removed, a folder";
-  const isBinary = [before, after].some((side) => side?.bytes.subarray(0, 8_192).includes(0));
-  const lines = linesIn(state.bytes) + (state.bytes.length && state.bytes.at(-1) !== 10 ? 1 : 0);
-  const size = isBinary ? plural(state.bytes.length, "byte") : plural(lines, "line");
-  if (!before) return `back, ${size}`;
-  if (!after) return `removed, ${size}`;
+  const shownState = (after ?? before)!;
+  if (isFolder(shownState)) return after ? "back, a folder" : "removed, a folder";
+  const isBinary = [before, after].some((fileState) =>
+    fileState?.bytes.subarray(0, 8_192).includes(0),
+  );
+  const lineCount =
+    linesIn(shownState.bytes) + (shownState.bytes.length && shownState.bytes.at(-1) !== 10 ? 1 : 0);
+  const sizeText = isBinary ? plural(shownState.bytes.length, "byte") : plural(lineCount, "line");
+  if (!before) return `back, ${sizeText}`;
+  if (!after) return `removed, ${sizeText}`;
   if (before.bytes.equals(after.bytes)) return "its mode";
-  if (isBinary || !isComparable(before, after)) return `now ${size}`;
+  if (isBinary || !isComparable(before, after)) return `now ${sizeText}`;
   const { structuredPatch } = await import("diff");
-  const [old, next] = comparedParts(before, after).parts.map(String) as [string, string];
-  const patch = structuredPatch("", "", old, next, "", "", { timeout: DIFF_LIMIT });
+  const [oldText, newText] = comparedParts(before, after).parts.map(String) as [string, string];
+  const patch = structuredPatch("", "", oldText, newText, "", "", { timeout: DIFF_LIMIT });
   const changedLines = (patch?.hunks ?? []).flatMap((hunk) => hunk.lines);
-  const count = (sign: string) => changedLines.filter((line) => line.startsWith(sign)).length;
-  const counts = [count("+") && `+${count("+")}`, count("-") && `−${count("-")}`];
-  return counts.filter(Boolean).join(" ") || `now ${size}`;
+  const countSign = (lineSign: string) =>
+    changedLines.filter((changedLine) => changedLine.startsWith(lineSign)).length;
+  const signCounts = [
+    countSign("+") && `+${countSign("+")}`,
+    countSign("-") && `−${countSign("-")}`,
+  ];
+  return signCounts.filter(Boolean).join(" ") || `now ${sizeText}`;
 }
 export const DIFF_LIMIT = 1_000; // ms

@@ -16,28 +16,28 @@ export const movedNow = (chat: LiveChat, seenFile: Seen | undefined): Moved[] =>
 
 export function markLinesSeen(
   chat: LiveChat,
-  file: string,
+  filePath: string,
   hash: string,
-  lines: Span[] = [ALL_LINES],
+  lineSpans: Span[] = [ALL_LINES],
 ): void {
-  const [seenFile, round] = [chat.seen.get(file), roundOf(chat)];
+  const [seenFile, round] = [chat.seen.get(filePath), roundOf(chat)];
   const seenLines =
     seenFile?.hash === hash
       ? { lines: seenFile.lines, moved: movedNow(chat, seenFile) }
       : { lines: [], moved: round ? [EVERYTHING_MOVED] : [] };
-  if (lines.length)
-    keepSeen(chat, file, {
+  if (lineSpans.length)
+    keepSeen(chat, filePath, {
       ...seenLines,
       hash,
       round,
-      lines: mergeSpans([...seenLines.lines, ...lines]),
+      lines: mergeSpans([...seenLines.lines, ...lineSpans]),
     });
 }
 
-function keepSeen(chat: LiveChat, file: string, seenFile?: Seen): void {
-  if (seenFile) chat.seen.set(file, seenFile);
-  else if (!chat.seen.delete(file)) return;
-  chat.unsavedSeen.add(file);
+function keepSeen(chat: LiveChat, filePath: string, seenFile?: Seen): void {
+  if (seenFile) chat.seen.set(filePath, seenFile);
+  else if (!chat.seen.delete(filePath)) return;
+  chat.unsavedSeen.add(filePath);
 }
 
 /**
@@ -46,36 +46,38 @@ function keepSeen(chat: LiveChat, file: string, seenFile?: Seen): void {
  */
 export function followChanges(
   chat: LiveChat,
-  held: Map<string, { before: DiskState; after: DiskState }>,
+  heldChanges: Map<string, { before: DiskState; after: DiskState }>,
   wrote: boolean,
 ): void {
   const round = roundOf(chat);
-  const seenBefore = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
-  for (const [file, { before, after }] of held) {
+  const seenBefore = new Map(
+    [...heldChanges.keys()].map((filePath) => [filePath, chat.seen.get(filePath)]),
+  );
+  for (const [filePath, { before, after }] of heldChanges) {
     if (isFolder(after)) continue; // nobody reads it
-    const from = [...held].find(
+    const movedFrom = [...heldChanges].find(
       ([, otherChange]) =>
         !before &&
         !otherChange.after &&
         otherChange.before &&
         after?.bytes.equals(otherChange.before.bytes),
     );
-    const seenFile = seenBefore.get(from?.[0] ?? file);
+    const seenFile = seenBefore.get(movedFrom?.[0] ?? filePath);
     // it has to be read again
-    const isLost = !wrote && !from && seenFile?.hash !== hashOfState(before);
-    if (!isLost) keepSeen(chat, file);
+    const isLost = !wrote && !movedFrom && seenFile?.hash !== hashOfState(before);
+    if (!isLost) keepSeen(chat, filePath);
     if (!after || isLost) continue;
     const hash = hashOf(after.bytes);
-    if (from && seenFile?.hash === hash) keepSeen(chat, file, seenFile);
-    else if (!before && !from)
-      keepSeen(chat, file, {
+    if (movedFrom && seenFile?.hash === hash) keepSeen(chat, filePath, seenFile);
+    else if (!before && !movedFrom)
+      keepSeen(chat, filePath, {
         hash,
         lines: [ALL_LINES],
         round,
         moved: round ? [EVERYTHING_MOVED] : [],
       });
-    else if (before && !from)
-      keepSeen(chat, file, { hash, round, ...withChange(seenFile, before, after) });
+    else if (before && !movedFrom)
+      keepSeen(chat, filePath, { hash, round, ...withChange(seenFile, before, after) });
   }
 
   function withChange(
@@ -84,15 +86,21 @@ export function followChanges(
     after: NonNullable<DiskState>,
   ) {
     const isKnown = seenText?.hash === hashOfState(before);
-    const move = lineMove(linesOf(before), linesOf(after));
+    const movedLines = lineMove(linesOf(before), linesOf(after));
     const shifted = isKnown
-      ? seenText.lines.flatMap((span) => (move ? shiftedSpans(span, move) : [span]))
+      ? seenText.lines.flatMap((seenSpan) =>
+          movedLines ? shiftedSpans(seenSpan, movedLines) : [seenSpan],
+        )
       : [];
-    const fresh: Span[] =
-      wrote && move && move.to + move.by >= move.from ? [[move.from, move.to + move.by]] : [];
+    const freshSpans: Span[] =
+      wrote && movedLines && movedLines.to + movedLines.by >= movedLines.from
+        ? [[movedLines.from, movedLines.to + movedLines.by]]
+        : [];
     return {
-      lines: [...shifted, ...fresh],
-      moved: isKnown ? [...movedNow(chat, seenText), ...(move ? [move] : [])] : [EVERYTHING_MOVED],
+      lines: [...shifted, ...freshSpans],
+      moved: isKnown
+        ? [...movedNow(chat, seenText), ...(movedLines ? [movedLines] : [])]
+        : [EVERYTHING_MOVED],
     };
   }
 }
@@ -102,34 +110,40 @@ const linesOf = ({ bytes }: NonNullable<DiskState>): string[] =>
 
 /** The lines that were replaced. Where lines are alike and several ranges would do, all of them. */
 function lineMove(before: string[], after: string[]): Moved | undefined {
-  const [n, m, least] = [before.length, after.length, Math.min(before.length, after.length)];
+  const [oldCount, newCount, lowerCount] = [
+    before.length,
+    after.length,
+    Math.min(before.length, after.length),
+  ];
   let [head, tail] = [0, 0];
-  while (head < least && before[head] === after[head]) head++;
-  while (tail < least && before[n - 1 - tail] === after[m - 1 - tail]) tail++;
-  if (head === n && head === m) return undefined;
+  while (head < lowerCount && before[head] === after[head]) head++;
+  while (tail < lowerCount && before[oldCount - 1 - tail] === after[newCount - 1 - tail]) tail++;
+  if (head === oldCount && head === newCount) return undefined;
   return {
-    from: Math.min(head, least - tail) + 1,
-    to: Math.max(n - tail, head + n - least),
-    by: m - n,
+    from: Math.min(head, lowerCount - tail) + 1,
+    to: Math.max(oldCount - tail, head + oldCount - lowerCount),
+    by: newCount - oldCount,
   };
 }
 
 /** What is left of a span before and after the replaced lines, with the new numbers. */
-function shiftedSpans([start, end]: Span, { from, to, by }: Moved): Span[] {
-  const parts: Span[] = [
-    [start, Math.min(end, from - 1)],
-    [Math.max(start, to + 1) + by, end + by],
+function shiftedSpans([spanStart, spanEnd]: Span, { from, to, by }: Moved): Span[] {
+  const spanParts: Span[] = [
+    [spanStart, Math.min(spanEnd, from - 1)],
+    [Math.max(spanStart, to + 1) + by, spanEnd + by],
   ];
-  return parts.filter(([first, last]) => first <= last);
+  return spanParts.filter(([firstLine, lastLine]) => firstLine <= lastLine);
 }
 
 /** Sorts spans and joins neighbours. */
-export function mergeSpans(lines: Span[]): Span[] {
-  const merged: Span[] = [];
-  for (const [from, to] of [...lines].sort(([a], [b]) => a - b)) {
-    const last = merged.at(-1);
-    if (last && from <= last[1] + 1) last[1] = Math.max(last[1], to);
-    else merged.push([from, to]);
+export function mergeSpans(lineSpans: Span[]): Span[] {
+  const mergedSpans: Span[] = [];
+  for (const [spanStart, spanEnd] of [...lineSpans].sort(
+    ([firstStart], [secondStart]) => firstStart - secondStart,
+  )) {
+    const lastSpan = mergedSpans.at(-1);
+    if (lastSpan && spanStart <= lastSpan[1] + 1) lastSpan[1] = Math.max(lastSpan[1], spanEnd);
+    else mergedSpans.push([spanStart, spanEnd]);
   }
-  return merged;
+  return mergedSpans;
 }

@@ -52,49 +52,49 @@ type FilesOfCall = TurnContext &
     bases: Map<string, string>; // hashes of what it read last, on which its changes are based
   };
 
-export function filesForCall(turnContext: TurnContext, reach: CallReach): Files {
+export function filesForCall(turnContext: TurnContext, callReach: CallReach): Files {
   const defaults = { args: {}, granted: [], changes: true, bases: new Map() };
-  const hand: FilesOfCall = { ...turnContext, ...defaults, ...reach };
+  const hand: FilesOfCall = { ...turnContext, ...defaults, ...callReach };
   const { options } = turnContext.core;
   return {
-    path: (name) => requireInside(hand, name),
-    read: (name) => readFile(hand, name),
-    shown(name, lines, hash) {
-      const file = requireInside(hand, name);
-      hand.reads?.delete(file);
-      const pendingState = hash ?? tryTo(() => hashOfState(stateOf(file)));
-      if (pendingState) markLinesSeen(turnContext.chat, file, pendingState, lines);
+    path: (fileName) => requireInside(hand, fileName),
+    read: (fileName) => readFile(hand, fileName),
+    shown(fileName, lineSpans, fileHash) {
+      const filePath = requireInside(hand, fileName);
+      hand.reads?.delete(filePath);
+      const pendingState = fileHash ?? tryTo(() => hashOfState(stateOf(filePath)));
+      if (pendingState) markLinesSeen(turnContext.chat, filePath, pendingState, lineSpans);
     },
     open: openReal,
-    list: (under) => listFiles(hand, under),
-    async write(name, content) {
+    list: (underFolder) => listFiles(hand, underFolder),
+    async write(fileName, content) {
       const newBytes = typeof content === "string" ? undefined : Buffer.from(content);
-      const mode = FILE | (0o666 & ~process.umask());
-      const become = (before: DiskState) => ({
+      const newFileMode = FILE | (0o666 & ~process.umask());
+      const makeState = (before: DiskState) => ({
         bytes: newBytes ?? adaptText(String(content), before),
-        mode: before?.mode ?? mode,
+        mode: before?.mode ?? newFileMode,
       });
-      await changeFiles(hand, "write", name, [[realPath(options, name), become]]);
+      await changeFiles(hand, "write", fileName, [[realPath(options, fileName), makeState]]);
     },
-    async remove(name) {
-      const file = pathOfLinkItself(hand, name);
-      if (!stateOfFile(hand, file)) throw fileFault("delete", name, { code: "ENOENT" });
-      await changeFiles(hand, "delete", name, [[file, () => undefined]]);
+    async remove(fileName) {
+      const filePath = pathOfLinkItself(hand, fileName);
+      if (!stateOfFile(hand, filePath)) throw fileFault("delete", fileName, { code: "ENOENT" });
+      await changeFiles(hand, "delete", fileName, [[filePath, () => undefined]]);
     },
     async move(from, to) {
-      const [file, target] = [pathOfLinkItself(hand, from), pathOfLinkItself(hand, to)];
+      const [file, targetPath] = [pathOfLinkItself(hand, from), pathOfLinkItself(hand, to)];
       if (!heldOrOnDisk(hand, file)) throw fileFault("move", from, { code: "ENOENT" });
-      if (heldOrOnDisk(hand, target))
+      if (heldOrOnDisk(hand, targetPath))
         throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
-      await changeFiles(hand, "move", from, moveSteps(hand, file, target));
+      await changeFiles(hand, "move", from, moveSteps(hand, file, targetPath));
     },
-    apply: (states, about) => applyCopyEffects(hand, states, about),
-    made: (before) => recordMade(hand, before),
+    apply: (fileStates, aboutText) => applyCopyEffects(hand, fileStates, aboutText),
+    made: (statesBefore) => recordMade(hand, statesBefore),
     changes: () =>
       changeHistory(sessionWithChanges(turnContext)).changes.map((pastChange) => {
-        const { change: id, turn, at, tool, path: file, undone } = pastChange;
+        const { change: id, turn, at, tool, path: filePath, undone } = pastChange;
         const did = changeEffect(pastChange);
-        return { id, turn, at, tool, path: shortestName(options, file), did, undone };
+        return { id, turn, at, tool, path: shortestName(options, filePath), did, undone };
       }),
     async diff(id) {
       const pastChanges = changeHistory(sessionWithChanges(turnContext)).changes;
@@ -109,227 +109,237 @@ export function filesForCall(turnContext: TurnContext, reach: CallReach): Files 
 }
 
 /** Commands and flags act for the person; a tool acts for the model. */
-function forPerson(hand: FilesOfCall, verb: string): TurnContext {
-  if (!isTool(hand.tool)) return hand;
+function forPerson(fileAccess: FilesOfCall, verb: string): TurnContext {
+  if (!isTool(fileAccess.tool)) return fileAccess;
   throw fault(`Cannot ${verb} in a tool: only the person does that. Register a command for it.`);
 }
 
-function requireInside({ core, granted }: FilesOfCall, name: string): string {
-  const file = realPath(core.options, name);
-  const allowed = (needKind: Kind) => verdictFor(core, needKind, file, file).verdict === "allow";
+function requireInside({ core, granted }: FilesOfCall, fileName: string): string {
+  const filePath = realPath(core.options, fileName);
+  const allowed = (needKind: Kind) =>
+    verdictFor(core, needKind, filePath, filePath).verdict === "allow";
   if (
-    !projectContaining(core.options, file) &&
-    !granted.includes(file) &&
+    !projectContaining(core.options, filePath) &&
+    !granted.includes(filePath) &&
     !allowed("read") &&
     !allowed("write")
   )
     throw fault(
-      `Cannot use '${name}': it is outside the project (${core.options.root}). ${insteadOf(core, file)}`,
+      `Cannot use '${fileName}': it is outside the project (${core.options.root}). ${insteadOf(core, filePath)}`,
     );
-  return file;
+  return filePath;
 }
 
 /** A subfolder of a repository is a project of its own, unless the person says otherwise. */
-function insteadOf({ options: { root } }: Core, file: string): string {
+function insteadOf({ options: { root } }: Core, filePath: string): string {
   const repository = repositoryAround(root);
-  return repository && repository !== root && isInside(repository, file)
+  return repository && repository !== root && isInside(repository, filePath)
     ? `It is in the same repository: the person can let zz work in all of that (/config project.scope repository).`
     : "Use a path inside it.";
 }
 
 /** The path itself, with a link at its end not followed. */
-function pathOfLinkItself({ core }: FilesOfCall, name: string): string {
-  const literalPath = absolutePath(core.options, name);
+function pathOfLinkItself({ core }: FilesOfCall, fileName: string): string {
+  const literalPath = absolutePath(core.options, fileName);
   return path.join(realPath(core.options, path.dirname(literalPath)), path.basename(literalPath));
 }
 
-const heldOrOnDisk = ({ held }: FilesOfCall, file: string): DiskState =>
-  held?.has(file) ? held.get(file)!.after : stateOf(file);
+const heldOrOnDisk = ({ held }: FilesOfCall, filePath: string): DiskState =>
+  held?.has(filePath) ? held.get(filePath)!.after : stateOf(filePath);
 
 /**
  * A folder is made before what is in it, and goes after that; undone in reverse, this holds too.
  */
-function moveSteps(hand: FilesOfCall, file: string, target: string): PendingStep[] {
-  const state = heldOrOnDisk(hand, file);
-  const names = isFolder(state) ? fs.readdirSync(file) : [];
-  const inner = names.flatMap((name) =>
-    moveSteps(hand, path.join(file, name), path.join(target, name)),
+function moveSteps(fileAccess: FilesOfCall, sourcePath: string, targetPath: string): PendingStep[] {
+  const fileState = heldOrOnDisk(fileAccess, sourcePath);
+  const childNames = isFolder(fileState) ? fs.readdirSync(sourcePath) : [];
+  const innerSteps = childNames.flatMap((childName) =>
+    moveSteps(fileAccess, path.join(sourcePath, childName), path.join(targetPath, childName)),
   );
-  return [[target, () => state], ...inner, [file, () => undefined]];
+  return [[targetPath, () => fileState], ...innerSteps, [sourcePath, () => undefined]];
 }
 
-function stateOfFile(hand: FilesOfCall, file: string): DiskState {
-  const state = heldOrOnDisk(hand, file);
-  if (isFolder(state))
-    throw fault(`Cannot change '${file}': it is a folder. Name a file, or use a command.`);
-  return state;
+function stateOfFile(fileAccess: FilesOfCall, filePath: string): DiskState {
+  const fileState = heldOrOnDisk(fileAccess, filePath);
+  if (isFolder(fileState))
+    throw fault(`Cannot change '${filePath}': it is a folder. Name a file, or use a command.`);
+  return fileState;
 }
 
 /** Changes that a command made on a copy: always shown and asked for, at once. */
 async function applyCopyEffects(
-  hand: FilesOfCall,
-  states: FileState[],
+  fileAccess: FilesOfCall,
+  fileStates: FileState[],
   about: string,
 ): ReturnType<Files["apply"]> {
-  const into: PendingChanges = new Map();
+  const pendingChanges: PendingChanges = new Map();
   const brief = new Map<string, string>();
   for (const {
-    path: name,
+    path: fileName,
     bytes,
     mode = FILE | 0o644,
-    brief: folder,
+    brief: briefFolder,
     moves: givenMoves,
-  } of states) {
-    const file = absolutePath(hand.core.options, name);
-    const isMade = () =>
+  } of fileStates) {
+    const filePath = absolutePath(fileAccess.core.options, fileName);
+    const isInNewFolder = () =>
       // it replaces a link
-      [...into].some(
+      [...pendingChanges].some(
         ([madeFolder, { after }]) =>
-          madeFolder !== file && isFolder(after) && isInside(madeFolder, file),
+          madeFolder !== filePath && isFolder(after) && isInside(madeFolder, filePath),
       );
     if (
-      !isInside(hand.core.options.root, file) ||
-      (pathOfLinkItself(hand, name) !== file && !isMade())
+      !isInside(fileAccess.core.options.root, filePath) ||
+      (pathOfLinkItself(fileAccess, fileName) !== filePath && !isInNewFolder())
     )
-      throw fault(`Cannot change '${name}': a link on its way leads elsewhere.`);
-    if (into.has(file))
+      throw fault(`Cannot change '${fileName}': a link on its way leads elsewhere.`);
+    if (pendingChanges.has(filePath))
       throw fault(
-        `Cannot change '${name}': two changes are of that name, as far as it is UTF-8. Make them one by one.`,
+        `Cannot change '${fileName}': two changes are of that name, as far as it is UTF-8. Make them one by one.`,
       );
     const after = bytes && { bytes: Buffer.from(bytes), mode };
-    const moves = givenMoves && planMoves(hand.core.options.root, givenMoves);
-    if (moves) into.set(file, { ...combinedState(moves, after!), moves });
-    else into.set(file, { before: stateInPlace(file), after });
-    if (folder !== undefined) brief.set(file, folder);
+    const moves = givenMoves && planMoves(fileAccess.core.options.root, givenMoves);
+    if (moves) pendingChanges.set(filePath, { ...combinedState(moves, after!), moves });
+    else pendingChanges.set(filePath, { before: stateInPlace(filePath), after });
+    if (briefFolder !== undefined) brief.set(filePath, briefFolder);
   }
-  return commitChanges(hand, callOf(hand), into, [], { about, brief });
+  return commitChanges(fileAccess, buildCall(fileAccess), pendingChanges, [], { about, brief });
 }
 
 /**
  * Records what a command did in the project itself, where it was allowed to, so that undo has it.
  */
-async function recordMade(hand: FilesOfCall, states: FileState[]): Promise<void> {
-  const { core, chat, ctx, tool } = hand;
+async function recordMade(fileAccess: FilesOfCall, fileStates: FileState[]): Promise<void> {
+  const { core, chat, ctx, tool } = fileAccess;
   const madeChanges: PendingChanges = new Map();
-  for (const { path: name, bytes, mode = FILE | 0o644 } of states) {
-    const file = pathOfLinkItself(hand, name);
+  for (const { path: fileName, bytes, mode = FILE | 0o644 } of fileStates) {
+    const filePath = pathOfLinkItself(fileAccess, fileName);
     const before = bytes && { bytes: Buffer.from(bytes), mode };
-    if (isInside(core.options.root, file))
-      madeChanges.set(file, { before, after: stateInPlace(file) });
+    if (isInside(core.options.root, filePath))
+      madeChanges.set(filePath, { before, after: stateInPlace(filePath) });
   }
   if (!madeChanges.size) return;
   await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) =>
-    recordAndWrite(hand, tool, madeChanges, { tidies: "made", begin }),
+    recordAndWrite(fileAccess, tool, madeChanges, { tidies: "made", begin }),
   );
   if (isTool(tool)) followChanges(chat, madeChanges, false);
   await emit(core, "changed", {
     tool,
-    paths: [...madeChanges.keys()].map((file) => shortestName(core.options, file)),
+    paths: [...madeChanges.keys()].map((filePath) => shortestName(core.options, filePath)),
   });
 }
 
 /** Many files that are shown and recorded as one entry with their number. */
 function combinedState(
   { rows }: Moves,
-  about: NonNullable<DiskState>,
+  summaryState: NonNullable<DiskState>,
 ): { before: DiskState; after: DiskState } {
-  const isGone = rows.every(([, , is]) => !is);
-  const emptied = rows.some(([, was]) => was) ? { ...about, bytes: Buffer.alloc(0) } : undefined;
-  return { before: isGone ? about : emptied, after: isGone ? undefined : about };
+  const isGone = rows.every(([, , newLook]) => !newLook);
+  const emptied = rows.some(([, oldLook]) => oldLook)
+    ? { ...summaryState, bytes: Buffer.alloc(0) }
+    : undefined;
+  return { before: isGone ? summaryState : emptied, after: isGone ? undefined : summaryState };
 }
 
-const callOf = ({ tool, args }: FilesOfCall) => ({ name: tool, args });
+const buildCall = ({ tool, args }: FilesOfCall) => ({ name: tool, args });
 
 type PendingStep = [file: string, become: (before: DiskState) => DiskState];
 /** Holds a tool's changes until it returns; a command's are asked for and made at once. */
 async function changeFiles(
-  hand: FilesOfCall,
+  fileAccess: FilesOfCall,
   verb: string,
-  name: string,
-  steps: PendingStep[],
+  fileName: string,
+  pendingSteps: PendingStep[],
 ): Promise<void> {
-  const { tool, held, changes } = hand;
+  const { tool, held, changes } = fileAccess;
   if (!changes)
     throw fault(
-      `Cannot ${verb} '${name}': '${tool}' does not say that it changes files. Add changes: true to it.`,
+      `Cannot ${verb} '${fileName}': '${tool}' does not say that it changes files. Add changes: true to it.`,
     );
-  const into: PendingChanges = held ?? new Map();
+  const pendingChanges: PendingChanges = held ?? new Map();
   try {
-    for (const [file, become] of steps) {
-      const present = verb === "move" ? heldOrOnDisk(hand, file) : stateOfFile(hand, file);
+    for (const [filePath, makeState] of pendingSteps) {
+      const present =
+        verb === "move" ? heldOrOnDisk(fileAccess, filePath) : stateOfFile(fileAccess, filePath);
       if (present && !(present.mode & 0o222) && (present.mode & TYPE) === FILE)
         throw fault(
-          `Cannot ${verb} '${name}': it is read-only. Leave it, or have its mode changed first.`,
+          `Cannot ${verb} '${fileName}': it is read-only. Leave it, or have its mode changed first.`,
         );
       // what it becomes was made of what was read
-      if (!into.has(file) && hand.bases.has(file) && hand.bases.get(file) !== hashOfState(present))
-        throw fault(`Cannot ${verb} '${name}': it changed meanwhile. Read it again.`);
-      into.set(file, {
-        before: into.has(file) ? into.get(file)!.before : present,
-        after: become(present),
+      if (
+        !pendingChanges.has(filePath) &&
+        fileAccess.bases.has(filePath) &&
+        fileAccess.bases.get(filePath) !== hashOfState(present)
+      )
+        throw fault(`Cannot ${verb} '${fileName}': it changed meanwhile. Read it again.`);
+      pendingChanges.set(filePath, {
+        before: pendingChanges.has(filePath) ? pendingChanges.get(filePath)!.before : present,
+        after: makeState(present),
       });
     }
   } catch (error) {
-    throw codeOf(error) ? fileFault(verb, name, error) : error;
+    throw codeOf(error) ? fileFault(verb, fileName, error) : error;
   }
-  const { refusal } = held ? {} : await commitChanges(hand, callOf(hand), into);
+  const { refusal } = held
+    ? {}
+    : await commitChanges(fileAccess, buildCall(fileAccess), pendingChanges);
   if (refusal) throw fault(refusal);
-  for (const [file] of steps) hand.bases.delete(file);
+  for (const [filePath] of pendingSteps) fileAccess.bases.delete(filePath);
 }
 
-async function readFile(hand: FilesOfCall, name: string): Promise<FileRead> {
-  const { core, chat, granted, held, reads } = hand;
-  const refuse = (reason: string) => fault(`Cannot read '${name}': ${reason}`);
-  const file = requireInside(hand, name);
+async function readFile(fileAccess: FilesOfCall, fileName: string): Promise<FileRead> {
+  const { core, chat, granted, held, reads } = fileAccess;
+  const refuseRead = (reason: string) => fault(`Cannot read '${fileName}': ${reason}`);
+  const filePath = requireInside(fileAccess, fileName);
   // judged again: a search finds files that no need named
-  const { verdict, why } = verdictFor(core, "read", file, file);
-  if (verdict === "deny") throw refuse(`it is denied ${why}.`);
-  if (verdict === "ask" && !granted.includes(file))
-    throw refuse("it requires read access. Name the file itself, and it is asked for.");
-  const waiting = held?.get(file);
+  const { verdict, why } = verdictFor(core, "read", filePath, filePath);
+  if (verdict === "deny") throw refuseRead(`it is denied ${why}.`);
+  if (verdict === "ask" && !granted.includes(filePath))
+    throw refuseRead("it requires read access. Name the file itself, and it is asked for.");
+  const waiting = held?.get(filePath);
   try {
-    if (waiting && !waiting.after) throw fileFault("read", name, { code: "ENOENT" });
-    const bytes = waiting?.after?.bytes ?? (await bytesOf(file, refuse));
+    if (waiting && !waiting.after) throw fileFault("read", fileName, { code: "ENOENT" });
+    const bytes = waiting?.after?.bytes ?? (await bytesOf(filePath, refuseRead));
     const hash = hashOfState({ bytes, mode: FILE })!;
-    const seenFile = chat.seen.get(file);
+    const seenFile = chat.seen.get(filePath);
     const seenFields = {
       ...(seenFile && { seen: seenFile.hash }),
       lines: mergeSpans(seenFile?.lines ?? []),
       moved: movedNow(chat, seenFile),
     };
-    if (!waiting && isTool(hand.tool)) hand.bases.set(file, hash);
-    if (granted.includes(file)) reads?.set(file, hash);
+    if (!waiting && isTool(fileAccess.tool)) fileAccess.bases.set(filePath, hash);
+    if (granted.includes(filePath)) reads?.set(filePath, hash);
     return { text: bytes.toString("utf8"), bytes, hash, ...seenFields };
   } catch (error) {
-    throw codeOf(error) ? fileFault("read", name, error) : error;
+    throw codeOf(error) ? fileFault("read", fileName, error) : error;
   }
 }
 
-async function bytesOf(file: string, refuse: (reason: string) => Fault): Promise<Buffer> {
-  const check = (stat: fs.Stats) => {
-    if (stat.isDirectory()) throw refuse("it is a folder. List it with list_dir instead.");
-    if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-    if (stat.size > MAX_READ_BYTES)
-      throw refuse(`${stat.size} bytes are too many. Search it instead.`);
+async function bytesOf(filePath: string, refuseRead: (reason: string) => Fault): Promise<Buffer> {
+  const checkStat = (fileStat: fs.Stats) => {
+    if (fileStat.isDirectory()) throw refuseRead("it is a folder. List it with list_dir instead.");
+    if (!fileStat.isFile()) throw refuseRead("it is not a regular file. Choose another.");
+    if (fileStat.size > MAX_READ_BYTES)
+      throw refuseRead(`${fileStat.size} bytes are too many. Search it instead.`);
   };
-  check(await fs.promises.lstat(file)); // devices are refused before they are opened
-  const fd = openReal(file);
+  checkStat(await fs.promises.lstat(filePath)); // devices are refused before they are opened
+  const fd = openReal(filePath);
   try {
-    check(fs.fstatSync(fd));
+    checkStat(fs.fstatSync(fd));
     return await promisify(fs.readFile)(fd);
   } finally {
     fs.closeSync(fd);
   }
 }
 
-async function listFiles(hand: FilesOfCall, under = "."): Promise<string[]> {
-  const { options } = hand.core;
+async function listFiles(fileAccess: FilesOfCall, underFolder = "."): Promise<string[]> {
+  const { options } = fileAccess.core;
   const { root } = options;
-  const folder = requireInside(hand, under);
-  const stat = fs.statSync(folder, { throwIfNoEntry: false });
-  if (!stat?.isDirectory())
+  const folder = requireInside(fileAccess, underFolder);
+  const folderStat = fs.statSync(folder, { throwIfNoEntry: false });
+  if (!folderStat?.isDirectory())
     throw fault(
-      `Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`,
+      `Cannot list '${underFolder}': ${folderStat ? "it is a file. Read it" : "no such folder. Check the path"}.`,
     );
   const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
   const top = isInside(root, folder)
@@ -339,16 +349,20 @@ async function listFiles(hand: FilesOfCall, under = "."): Promise<string[]> {
 }
 
 /** A text that keeps the file's byte order mark, line ends and final newline. */
-function adaptText(text: string, before: DiskState): Buffer {
-  const old = before?.bytes.toString("utf8") ?? "";
-  if (!before || !old || !before.bytes.equals(Buffer.from(old))) return Buffer.from(text);
-  const count = (ending: string) => old.split(ending).length - 1;
-  const lineCount = count("\n");
-  let next = text;
-  if (lineCount && count("\r\n") === lineCount) next = next.replace(/\r?\n/g, "\r\n");
-  else if (lineCount && !count("\r\n")) next = next.replaceAll("\r\n", "\n");
-  if (!old.endsWith("\n")) next = next.replace(/\r?\n$/, "");
-  else if (next && !next.endsWith("\n")) next += /\r\n$/.test(old) ? "\r\n" : "\n";
-  if (old.startsWith("\ufeff") && !next.startsWith("\ufeff")) next = `\ufeff${next}`;
-  return Buffer.from(next);
+function adaptText(newText: string, before: DiskState): Buffer {
+  const oldText = before?.bytes.toString("utf8") ?? "";
+  if (!before || !oldText || !before.bytes.equals(Buffer.from(oldText)))
+    return Buffer.from(newText);
+  const countEnding = (lineEnding: string) => oldText.split(lineEnding).length - 1;
+  const lineCount = countEnding("\n");
+  let adaptedText = newText;
+  if (lineCount && countEnding("\r\n") === lineCount)
+    adaptedText = adaptedText.replace(/\r?\n/g, "\r\n");
+  else if (lineCount && !countEnding("\r\n")) adaptedText = adaptedText.replaceAll("\r\n", "\n");
+  if (!oldText.endsWith("\n")) adaptedText = adaptedText.replace(/\r?\n$/, "");
+  else if (adaptedText && !adaptedText.endsWith("\n"))
+    adaptedText += /\r\n$/.test(oldText) ? "\r\n" : "\n";
+  if (oldText.startsWith("\ufeff") && !adaptedText.startsWith("\ufeff"))
+    adaptedText = `\ufeff${adaptedText}`;
+  return Buffer.from(adaptedText);
 }

@@ -46,12 +46,12 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
   const { home, root } = core.options;
   const { past, model } = chat;
   if (!past || chat.session) return chat;
-  const warn = (text: string) => emitNote(core, text);
+  const warnPerson = (warningText: string) => emitNote(core, warningText);
   const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(home, id).entries)));
-  const id = past === true ? lastSession(home, root, warn, changed) : findSession(home, past);
+  const id = past === true ? lastSession(home, root, warnPerson, changed) : findSession(home, past);
   if (!id) return chat;
   try {
-    return Object.assign(chat, openChat(core, model, openSession(home, id, warn)));
+    return Object.assign(chat, openChat(core, model, openSession(home, id, warnPerson)));
   } catch (error) {
     if (!/^(ENOSPC|EDQUOT|EROFS)$/.test(codeOf(error))) throw error;
     // what filled the disk may be what is to be undone
@@ -65,11 +65,11 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
 
 /** Whether any change was made, and not only meant to be. */
 function hasChanged(entries: readonly Entry[]): boolean {
-  const never = entries.flatMap((sessionEntry) =>
+  const neverMade = entries.flatMap((sessionEntry) =>
     sessionEntry.never ? (sessionEntry.changes as number[]) : [],
   );
   return entries.some(
-    (sessionEntry) => isChange(sessionEntry) && !never.includes(sessionEntry.change),
+    (sessionEntry) => isChange(sessionEntry) && !neverMade.includes(sessionEntry.change),
   );
 }
 
@@ -80,8 +80,8 @@ type UndoRequest = TurnContext & {
   back: boolean;
 };
 type BeginWriting = (unfinished: Unfinished) => void;
-const visibleName = ({ core }: UndoRequest, file: string): string =>
-  visible(shortestName(core.options, file));
+const visibleName = ({ core }: UndoRequest, filePath: string): string =>
+  visible(shortestName(core.options, filePath));
 
 /** Undoes or redoes all of the given changes, or none. */
 export async function undoOrRedo(
@@ -96,85 +96,101 @@ export async function undoOrRedo(
   const batches = undoRequest.back
     ? changesToUndo(undoRequest, selector)
     : redo.slice(0, Number(selector) || 0);
-  const picked = changes.filter(({ change }) => batches.flat().includes(change));
-  if (!picked.length)
+  const pickedChanges = changes.filter(({ change }) => batches.flat().includes(change));
+  if (!pickedChanges.length)
     return {
       text: `Nothing to ${verb}${/^(\d+|turn)$/.test(selector) ? "" : ` in '${selector}'`}.`,
       data: [],
     };
-  if (undoRequest.back) picked.reverse();
-  const paths = picked.map((change) => change.path);
-  const [steps, knownLooks]: [WriteStep[], Parameters<typeof changedSince>[2]] = [[], new Map()];
-  let [file] = paths;
+  if (undoRequest.back) pickedChanges.reverse();
+  const changedPaths = pickedChanges.map((change) => change.path);
+  const [writeSteps, knownLooks]: [WriteStep[], Parameters<typeof changedSince>[2]] = [
+    [],
+    new Map(),
+  ];
+  let [currentFile] = changedPaths;
   try {
-    for (const target of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
-      file = typeof target === "string" ? target : target.path;
-      const changesOfTarget = picked.filter((change) => change.path === target);
-      const step =
+    for (const target of new Set(
+      pickedChanges.map((change) => (change.moves ? change : change.path)),
+    )) {
+      currentFile = typeof target === "string" ? target : target.path;
+      const changesOfTarget = pickedChanges.filter((change) => change.path === target);
+      const writeStep =
         typeof target === "string"
           ? await undoStepFor(undoRequest, target, changesOfTarget)
-          : await moveStepOf(undoRequest, target, knownLooks, steps);
-      if (typeof step === "string") return { text: step, failed: true };
-      if (step) steps.push(step);
+          : await moveStepOf(undoRequest, target, knownLooks, writeSteps);
+      if (typeof writeStep === "string") return { text: writeStep, failed: true };
+      if (writeStep) writeSteps.push(writeStep);
     }
-    const put = async (begin: BeginWriting) =>
-      writeAllOrNone(steps, () => removeCreatedFolders(changes, paths), true, begin);
-    await withProjectLock(core.options.root, clockOf(core.io), turn.ctx.signal, put);
+    const writeAll = async (beginWriting: BeginWriting) =>
+      writeAllOrNone(
+        writeSteps,
+        () => removeCreatedFolders(changes, changedPaths),
+        true,
+        beginWriting,
+      );
+    await withProjectLock(core.options.root, clockOf(core.io), turn.ctx.signal, writeAll);
   } catch (error) {
-    throw writeFault(verb, (file) => visibleName(undoRequest, file), error, file);
+    throw writeFault(verb, (filePath) => visibleName(undoRequest, filePath), error, currentFile);
   }
   if (chat.lost) saveAgain(core, chat);
   for (const changes of batches)
     saveEntry(core, chat, undoRequest.back ? "undone" : "redone", { changes });
   await chat.session?.sync();
-  const text = tellUndone(undoRequest, picked.length, await describeSteps(undoRequest, steps));
-  return { text, data: paths.map((file) => shortestName(core.options, file)) };
+  const text = tellUndone(
+    undoRequest,
+    pickedChanges.length,
+    await describeSteps(undoRequest, writeSteps),
+  );
+  return { text, data: changedPaths.map((filePath) => shortestName(core.options, filePath)) };
 }
 
 /** Which files became what they were, and by how many lines. */
-async function describeSteps(undoRequest: UndoRequest, steps: WriteStep[]): Promise<string> {
-  const shown: [name: string, lines: string][] = [];
-  for (const { file, from, to } of steps) {
-    const isCounted = shown.length < MAX_NAMED && (from || to);
-    const lines = isCounted ? ` (${await countLines(from, to)})` : "";
-    shown.push([visibleName(undoRequest, file), lines]);
+async function describeSteps(undoRequest: UndoRequest, writeSteps: WriteStep[]): Promise<string> {
+  const shownSteps: [name: string, lines: string][] = [];
+  for (const { file, from, to } of writeSteps) {
+    const isCounted = shownSteps.length < MAX_NAMED && (from || to);
+    const lineCounts = isCounted ? ` (${await countLines(from, to)})` : "";
+    shownSteps.push([visibleName(undoRequest, file), lineCounts]);
   }
-  return someOf(MAX_NAMED, shown, ([name, lines]) => name + lines);
+  return someOf(MAX_NAMED, shownSteps, ([fileName, lineCounts]) => fileName + lineCounts);
 }
 const MAX_NAMED = 20;
 
 /** Says what was undone or redone, to the person and in the conversation. */
-function tellUndone(undoRequest: UndoRequest, count: number, effects: string): string {
+function tellUndone(undoRequest: UndoRequest, changeCount: number, effects: string): string {
   const { core, chat } = undoRequest;
   if (chat.lost)
     emitNote(
       core,
       `Nothing can be written in the home now, so zz does not remember that it ${undoRequest.back ? "undid" : "redid"} this.`,
     );
-  const did = undoRequest.back ? "Undid" : "Redid";
-  const text = `${did} ${plural(count, "change")}${effects && `: ${effects}`}.`;
+  const doneVerb = undoRequest.back ? "Undid" : "Redid";
+  const sentence = `${doneVerb} ${plural(changeCount, "change")}${effects && `: ${effects}`}.`;
   if (chat.messages.length)
     addMessage(core, chat, {
       role: "user",
-      text: `[Since your last message: ${text}]`,
+      text: `[Since your last message: ${sentence}]`,
       aside: true,
     });
-  return text;
+  return sentence;
 }
 
 /** The last calls, one by one; the whole last turn; or the last change of one file. */
 function changesToUndo({ core, changes }: UndoRequest, selector: string): number[][] {
-  const open = changes.filter((change) => !change.undone);
-  const of = (fits: (change: Change) => boolean) => open.filter(fits).map(({ change }) => change);
-  if (selector === "turn") return [of(({ turn }) => turn === open.at(-1)!.turn)];
+  const standingChanges = changes.filter((change) => !change.undone);
+  const pickNumbers = (isPicked: (change: Change) => boolean) =>
+    standingChanges.filter(isPicked).map(({ change }) => change);
+  if (selector === "turn")
+    return [pickNumbers(({ turn }) => turn === standingChanges.at(-1)!.turn)];
   if (/^\d+$/.test(selector)) {
-    const groups = [...new Set(open.map(({ group }) => group))]
+    const lastGroups = [...new Set(standingChanges.map(({ group }) => group))]
       .reverse()
       .slice(0, Number(selector));
-    return groups.map((group) => of((change) => change.group === group));
+    return lastGroups.map((groupNumber) => pickNumbers((change) => change.group === groupNumber));
   }
-  const file = realPath(core.options, selector);
-  return [of((change) => change.path === file).slice(-1)];
+  const filePath = realPath(core.options, selector);
+  return [pickNumbers((change) => change.path === filePath).slice(-1)];
 }
 
 /** The new state of one file, or a text that says why it cannot be changed back. */
@@ -185,91 +201,103 @@ async function undoStepFor(
 ): Promise<WriteStep | string | undefined> {
   const { core, back } = undoRequest;
   const from = stateInPlace(file);
-  let hash = hashOfState(from);
+  let reachedHash = hashOfState(from);
   const expected = changesOfFile.every(({ was, is, modes }) => {
     const [before, after] = back ? [is, was] : [was, is];
     // one makes room for the other
-    const isBetween = hash === null && modes.some((mode) => (mode & TYPE) === FOLDER);
+    const isBetween =
+      reachedHash === null && modes.some((fileMode) => (fileMode & TYPE) === FOLDER);
     // after: zz was killed before it could make the change
-    const fits = hash === before || hash === after || isBetween;
-    hash = after;
-    return fits;
+    const isExpected = reachedHash === before || reachedHash === after || isBetween;
+    reachedHash = after;
+    return isExpected;
   });
-  const [first, last] = [changesOfFile[0]!, changesOfFile.at(-1)!];
-  const then = last.modes[back ? 0 : 1];
-  const isKept =
+  const [firstChange, lastChange] = [changesOfFile[0]!, changesOfFile.at(-1)!];
+  const restoredMode = lastChange.modes[back ? 0 : 1];
+  const isModeKept =
     // somebody has set it since
-    from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE);
-  const isGone = (back ? last.was : last.is) === null;
-  const to = isGone
+    from &&
+    from.mode !== firstChange.modes[back ? 1 : 0] &&
+    (from.mode & TYPE) === (restoredMode & TYPE);
+  const isDeleted = (back ? lastChange.was : lastChange.is) === null;
+  const to = isDeleted
     ? undefined
     : {
-        bytes: bytesAround(undoRequest.changes, last)[back ? 0 : 1],
-        mode: isKept ? from.mode : then,
+        bytes: bytesAround(undoRequest.changes, lastChange)[back ? 0 : 1],
+        mode: isModeKept ? from.mode : restoredMode,
       };
   if (expected) return isSameState(from, to) ? undefined : { file, from, to };
-  const cannot = `Cannot ${back ? "undo" : "redo"} '${visibleName(undoRequest, file)}': it has changed since.`;
+  const failureText = `Cannot ${back ? "undo" : "redo"} '${visibleName(undoRequest, file)}': it has changed since.`;
   if (!core.ask)
-    return `${cannot} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
-  const merged = await mergeAll(undoRequest, from, changesOfFile);
-  const keys = `${merged ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
-  const key = await core.ask(
-    `${cannot} [${merged ? "m/" : ""}o/N] (${keys}) `,
-    merged ? "mon" : "on",
+    return `${failureText} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
+  const mergedState = await mergeAll(undoRequest, from, changesOfFile);
+  const keyHints = `${mergedState ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
+  const answerKey = await core.ask(
+    `${failureText} [${mergedState ? "m/" : ""}o/N] (${keyHints}) `,
+    mergedState ? "mon" : "on",
   );
-  if (key === "o") return { file, from, to };
-  return key === "m" && merged ? { file, from, to: merged } : `${cannot} Nothing was touched.`;
+  if (answerKey === "o") return { file, from, to };
+  return answerKey === "m" && mergedState
+    ? { file, from, to: mergedState }
+    : `${failureText} Nothing was touched.`;
 }
 
 async function moveStepOf(
   undoRequest: UndoRequest,
-  { path: file, moves: name = "" }: Change,
+  { path: file, moves: keptName = "" }: Change,
   knownLooks: Map<string, any>,
-  before: WriteStep[],
+  earlierSteps: WriteStep[],
 ) {
   const { core, back } = undoRequest;
-  const moves = keptMoves(sessionsFolder(core.options.home), name);
-  const cannot = `Cannot ${back ? "undo" : "redo"} '${visibleName(undoRequest, file)}':`;
-  if (!moves) return `${cannot} what stood there is not kept any more. Nothing was touched.`;
-  const nameSome = (names: string[]) => someOf(1, names, (name) => `'${visible(name)}'`);
-  const raw = (file: string) => Buffer.from(file).toString("latin1"); // names are bytes
-  const rows = new Map(moves.rows.map(([name]) => [`${raw(moves.root)}/${name}`, name]));
+  const moves = keptMoves(sessionsFolder(core.options.home), keptName);
+  const failureText = `Cannot ${back ? "undo" : "redo"} '${visibleName(undoRequest, file)}':`;
+  if (!moves) return `${failureText} what stood there is not kept any more. Nothing was touched.`;
+  const nameSome = (fileNames: string[]) =>
+    someOf(1, fileNames, (fileName) => `'${visible(fileName)}'`);
+  const toLatin1 = (filePath: string) => Buffer.from(filePath).toString("latin1"); // names are bytes
+  const namesByPath = new Map(
+    moves.rows.map(([rowName]) => [`${toLatin1(moves.root)}/${rowName}`, rowName]),
+  );
   for (const { path: changedPath, was, is, moves: movedFiles } of undoRequest.changes) {
-    const [row, last] = [
-      movedFiles ? undefined : rows.get(raw(changedPath)),
-      before.findLast((step) => step.file === changedPath),
+    const [rowName, lastStep] = [
+      movedFiles ? undefined : namesByPath.get(toLatin1(changedPath)),
+      earlierSteps.findLast((earlierStep) => earlierStep.file === changedPath),
     ];
-    if (row === undefined || knownLooks.has(row)) continue;
-    const state = last ? last.to : tryTo(() => stateInPlace(changedPath));
-    if (state && [was, is].includes(hashOfState(state)))
-      knownLooks.set(row, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
+    if (rowName === undefined || knownLooks.has(rowName)) continue;
+    const fileState = lastStep ? lastStep.to : tryTo(() => stateInPlace(changedPath));
+    if (fileState && [was, is].includes(hashOfState(fileState)))
+      knownLooks.set(rowName, [fileState.mode, fileState.bytes.length, Number.NaN, 0]); // zz wrote it
   }
   const { changed, missing } = changedSince(moves, back, knownLooks);
   if (missing.length)
-    return `${cannot} the copy of ${nameSome(missing)} is gone. Nothing was touched.`;
-  const reason = `${cannot} ${nameSome(changed)} changed since.`;
-  const key = changed.length
+    return `${failureText} the copy of ${nameSome(missing)} is gone. Nothing was touched.`;
+  const reason = `${failureText} ${nameSome(changed)} changed since.`;
+  const answerKey = changed.length
     ? await core.ask?.(`${reason} [o/N] (o = overwrite, n = leave everything) `, "on")
     : "o";
-  if (key !== "o") return `${reason} Nothing was touched.`;
+  if (answerKey !== "o") return `${reason} Nothing was touched.`;
   return { file, from: undefined, to: undefined, ...moveStepFields(moves, back) };
 }
 
 async function mergeAll(
   undoRequest: UndoRequest,
-  from: DiskState,
+  stateOnDisk: DiskState,
   changesOfFile: Change[],
 ): Promise<DiskState> {
-  let current = from;
+  let current = stateOnDisk;
   for (const change of changesOfFile) {
     if (change.was === null || change.is === null) return undefined;
-    const [older, two] = bytesAround(undoRequest.changes, change).map((bytes) => ({
+    const [olderState, newerState] = bytesAround(undoRequest.changes, change).map((bytes) => ({
       bytes,
       mode: 0,
     }));
     current = (
-      await reapplyChange(current, undoRequest.back ? two : older, undoRequest.back ? older : two)
+      await reapplyChange(
+        current,
+        undoRequest.back ? newerState : olderState,
+        undoRequest.back ? olderState : newerState,
+      )
     )?.after;
   }
-  return current && { bytes: current.bytes, mode: from!.mode };
+  return current && { bytes: current.bytes, mode: stateOnDisk!.mode };
 }

@@ -31,7 +31,7 @@ import { sessionPlaceOf, storeNamed } from "./session-store.ts";
  * Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its
  * first message on.
  */
-export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
+export function openChat(core: Core, model: string, savedSession?: Session | Saved): LiveChat {
   const chat: LiveChat = {
     id: null,
     model,
@@ -45,11 +45,11 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     unsavedSeen: new Set(),
     stop: new AbortController(),
     tree: () => ({ entries: chat.session?.entries ?? [], branch: chat.session?.branch() ?? [] }),
-    back: (to, keep) => goBack(core, chat, to, keep),
-    use: (named) => useModel(core, chat, named),
-    send: (text) => void chat.queue.push(text),
-    tell(text) {
-      chat.told.push(veil(text));
+    back: (entryId, keepsStates) => goBack(core, chat, entryId, keepsStates),
+    use: (modelName) => useModel(core, chat, modelName),
+    send: (messageText) => void chat.queue.push(messageText),
+    tell(asideText) {
+      chat.told.push(veil(asideText));
       if (chat.phase === "idle" && chat.messages.length) addAsides(core, chat);
     },
     attach: (attachment) => void chat.attached.push(attachment),
@@ -66,24 +66,24 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     },
   };
   core.chat = chat;
-  continueSession(core, chat, from);
+  continueSession(core, chat, savedSession);
   return chat;
 }
 
 /** Continues that session, or a copy of it, or starts a new conversation. */
-function continueSession(core: Core, chat: LiveChat, from?: Session | Saved): void {
-  const isContinued = from && "append" in from;
+function continueSession(core: Core, chat: LiveChat, savedSession?: Session | Saved): void {
+  const isContinued = savedSession && "append" in savedSession;
   delete chat.session;
   delete chat.used;
   const turn = isContinued
-    ? Math.max(0, ...from.entries.filter(isChange).map((change) => change.turn))
+    ? Math.max(0, ...savedSession.entries.filter(isChange).map((change) => change.turn))
     : 0;
   Object.assign(chat, {
-    id: isContinued ? from.header.id : null,
+    id: isContinued ? savedSession.header.id : null,
     turn,
-    ...(isContinued && { session: from }),
+    ...(isContinued && { session: savedSession }),
   });
-  const branch = from?.branch() ?? [];
+  const branch = savedSession?.branch() ?? [];
   rebuildFromBranch(core, chat, branch);
   if (isContinued) return;
   for (const { type, id, parent, at, ...fields } of branch)
@@ -97,10 +97,11 @@ function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
   chat.messages = [];
   delete chat.prompt;
   restoreSeen(chat, branch);
-  for (const state of core.states.values()) renew(state, JSON.parse(state.initial));
+  for (const pluginState of core.states.values())
+    restoreState(pluginState, JSON.parse(pluginState.initial));
   for (const { type, message, plugin, value, ...entry } of branch) {
-    const state = type === "state" ? core.states.get(String(plugin)) : undefined;
-    if (state) renew(state, value as object);
+    const pluginState = type === "state" ? core.states.get(String(plugin)) : undefined;
+    if (pluginState) restoreState(pluginState, value as object);
     else if (type === "prompt") setSystemPrompt(chat, entry.layers as Part[]);
     else if (type === "news") attachLayerUpdates(chat, entry.news as Record<string, string>);
     else if (type === "compaction" && entry.before === chat.messages.length)
@@ -113,10 +114,11 @@ function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
     {}) as AnswerMeta;
   if (usage) chat.used = usage.input + usage.output;
 
-  function renew(state: { live: object; saved: string }, value: object): void {
-    for (const key of Object.keys(state.live)) delete (state.live as Record<string, unknown>)[key];
-    Object.assign(state.live, structuredClone(value));
-    state.saved = JSON.stringify(state.live);
+  function restoreState(pluginState: { live: object; saved: string }, savedValue: object): void {
+    for (const stateKey of Object.keys(pluginState.live))
+      delete (pluginState.live as Record<string, unknown>)[stateKey];
+    Object.assign(pluginState.live, structuredClone(savedValue));
+    pluginState.saved = JSON.stringify(pluginState.live);
   }
 }
 
@@ -127,15 +129,15 @@ function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
 function restoreSeen(chat: LiveChat, branch: Entry[]): void {
   chat.seen.clear();
   chat.unsavedSeen.clear();
-  for (const [file, saved] of branch.flatMap(({ seen }) =>
+  for (const [filePath, savedSeen] of branch.flatMap(({ seen }) =>
     Object.entries((seen ?? {}) as SavedSeen),
   )) {
-    const lines = saved?.lines.map(
-      ([first, last]): Span => [first, last ?? Number.POSITIVE_INFINITY],
+    const lines = savedSeen?.lines.map(
+      ([firstLine, lastLine]): Span => [firstLine, lastLine ?? Number.POSITIVE_INFINITY],
     );
-    if (saved && lines)
-      chat.seen.set(file, { hash: saved.hash, lines, round: undefined, moved: [] });
-    else chat.seen.delete(file);
+    if (savedSeen && lines)
+      chat.seen.set(filePath, { hash: savedSeen.hash, lines, round: undefined, moved: [] });
+    else chat.seen.delete(filePath);
   }
 }
 
@@ -145,9 +147,14 @@ type SavedSeen = Record<
 >; // a last of null: to the end
 
 function newlySeen(chat: LiveChat): Record<string, Pick<Seen, "hash" | "lines"> | null> {
-  const files = [...chat.unsavedSeen].map((file) => [file, chat.seen.get(file)] as const);
+  const unsavedFiles = [...chat.unsavedSeen].map(
+    (filePath) => [filePath, chat.seen.get(filePath)] as const,
+  );
   return Object.fromEntries(
-    files.map(([file, shown]) => [file, shown ? { hash: shown.hash, lines: shown.lines } : null]),
+    unsavedFiles.map(([filePath, seenFile]) => [
+      filePath,
+      seenFile ? { hash: seenFile.hash, lines: seenFile.lines } : null,
+    ]),
   );
 }
 
@@ -155,23 +162,28 @@ function newlySeen(chat: LiveChat): Record<string, Pick<Seen, "hash" | "lines"> 
  * Continues from an earlier entry. What came after that entry stays in the file, on a branch of its
  * own.
  */
-function goBack(core: Core, chat: LiveChat, to: number | null, keep = false): void {
+function goBack(core: Core, chat: LiveChat, entryId: number | null, keepsStates = false): void {
   if (chat.phase !== "idle")
     throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
-  if (to !== null && !chat.session?.entries.some(({ id }) => id === to))
-    throw fault(`Cannot go back to ${to}: there is no entry with that number. /tree lists them.`);
+  if (entryId !== null && !chat.session?.entries.some(({ id }) => id === entryId))
+    throw fault(
+      `Cannot go back to ${entryId}: there is no entry with that number. /tree lists them.`,
+    );
   savePluginStates(core, chat);
-  chat.session?.append("back", {}, to);
+  chat.session?.append("back", {}, entryId);
   delete chat.used;
-  const kept = [...core.states.values()].map(({ live }) => ({ live, was: structuredClone(live) }));
+  const keptStates = [...core.states.values()].map(({ live }) => ({
+    live,
+    was: structuredClone(live),
+  }));
   rebuildFromBranch(core, chat, chat.session?.branch() ?? []);
-  if (!keep) return;
-  for (const { live, was } of kept) Object.assign(live, was);
+  if (!keepsStates) return;
+  for (const { live, was } of keptStates) Object.assign(live, was);
   savePluginStates(core, chat);
 }
 
-async function useModel(core: Core, chat: LiveChat, named: string): Promise<void> {
-  const completed = await completeModelName(core, named);
+async function useModel(core: Core, chat: LiveChat, modelName: string): Promise<void> {
+  const completed = await completeModelName(core, modelName);
   const { name } = providerNamed(core, completed);
   const model = completed === name ? await firstModel(core, name) : completed;
   if (model === `${name}/`)
@@ -182,27 +194,32 @@ async function useModel(core: Core, chat: LiveChat, named: string): Promise<void
 }
 
 export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Sessions {
-  const warn = (text: string) => emitNote(core, text);
+  const warnPerson = (warningText: string) => emitNote(core, warningText);
   return {
     list: () => listSessions(sessionPlaceOf(core)),
     read: (id) => readSession(sessionPlaceOf(core), findSession(sessionPlaceOf(core), id)),
     store: (storeName) => storeNamed(core, storeName),
-    open(id, copy = false) {
+    open(id, isCopy = false) {
       const sessionPlace = sessionPlaceOf(core);
       if (chat.phase !== "idle")
         throw fault(
           "Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.",
         );
       const sessionId = id === undefined ? undefined : findSession(sessionPlace, id);
-      if (sessionId === chat.id && sessionId !== undefined && !copy) return;
-      const load = (id: string) =>
-        copy ? readSession(sessionPlace, id) : openSession(sessionPlace, id, warn);
-      const from = sessionId === undefined ? undefined : load(sessionId);
+      if (sessionId === chat.id && sessionId !== undefined && !isCopy) return;
+      const loadSession = (id: string) =>
+        isCopy ? readSession(sessionPlace, id) : openSession(sessionPlace, id, warnPerson);
+      const savedSession = sessionId === undefined ? undefined : loadSession(sessionId);
       closeChat(core, chat);
-      continueSession(core, chat, from);
-      const model = from && modelOfSession(from);
-      if (!model || !allProviders(core).has(model.split("/")[0]!) || model === chat.model) return;
-      chat.model = model;
+      continueSession(core, chat, savedSession);
+      const modelName = savedSession && modelOfSession(savedSession);
+      if (
+        !modelName ||
+        !allProviders(core).has(modelName.split("/")[0]!) ||
+        modelName === chat.model
+      )
+        return;
+      chat.model = modelName;
       delete chat.window;
       void learnWindow(core, chat);
     },
@@ -211,7 +228,7 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       const sessionId = findSession(sessionPlace, id);
       // throws if another zz has it open
       const session =
-        sessionId === chat.id ? chat.session : openSession(sessionPlace, sessionId, warn);
+        sessionId === chat.id ? chat.session : openSession(sessionPlace, sessionId, warnPerson);
       session?.append("title", { title });
       if (session !== chat.session) session?.close();
       storeNamed(core).rename(sessionId, title);
@@ -223,7 +240,7 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
         throw fault(
           "Cannot delete the current conversation. Start another with /new, then delete this one.",
         );
-      openSession(sessionPlace, sessionId, warn).close(); // throws if another zz has it open
+      openSession(sessionPlace, sessionId, warnPerson).close(); // throws if another zz has it open
       storeNamed(core).remove(sessionId);
     },
   };

@@ -33,47 +33,47 @@ export async function listModels(
   isOfAll: boolean,
 ): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;
-  const only = isOfAll
+  const onlyProvider = isOfAll
     ? undefined
     : (model?.split("/")[0] ?? (baseUrl ? defaultProvider(core) : undefined));
   const isConfigured = ({ name, role }: Provider) =>
     role !== "service" &&
     (role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url);
-  const asked = only
-    ? [providerNamed(core, only)]
+  const askedProviders = onlyProvider
+    ? [providerNamed(core, onlyProvider)]
     : [...allProviders(core).values()].filter(isConfigured);
   const failures: string[] = [];
-  const lists = asked.map(async ({ name, models }) => {
-    const list = async () => {
+  const pendingLists = askedProviders.map(async ({ name, models }) => {
+    const fetchList = async () => {
       refuseUnknownFields(core, name);
       return models(clockOf(core.io).limit(PROVIDER_TIMEOUT_MS), endpointOf(core, name));
     };
-    const listed = await list().catch((error) => {
-      if (only) throw error;
+    const listedModels = await fetchList().catch((error) => {
+      if (onlyProvider) throw error;
       failures.push(`${name}: ${errorMessage(error)}`);
       return [];
     });
-    return listed
+    return listedModels
       .filter(({ id }) => clean(id) === id)
-      .map((model) => ({ ...model, id: `${name}/${model.id}` }));
+      .map((listedModel) => ({ ...listedModel, id: `${name}/${listedModel.id}` }));
   });
-  return { models: (await Promise.all(lists)).flat(), failures };
+  return { models: (await Promise.all(pendingLists)).flat(), failures };
 }
 
 /** The provider in a model's name, which is the part before the first slash. */
-export function providerNamed(core: Core, model: string): Provider {
-  const [name = ""] = model.split("/");
+export function providerNamed(core: Core, modelName: string): Provider {
+  const [providerName = ""] = modelName.split("/");
   const providers = allProviders(core);
-  const provider = providers.get(name);
-  refuseUnknownFields(core, name);
+  const provider = providers.get(providerName);
+  refuseUnknownFields(core, providerName);
   if (provider) return provider;
-  const { like } = ownSettings(core)[name] ?? {};
+  const { like } = ownSettings(core)[providerName] ?? {};
   if (like)
     throw usage(
-      `Cannot use provider '${name}': it is said to be like '${like}', and ${unknown("provider", like, providers.keys())}`,
+      `Cannot use provider '${providerName}': it is said to be like '${like}', and ${unknown("provider", like, providers.keys())}`,
     );
   throw usage(
-    `Cannot use model '${model}': a model is named provider/model, and ${unknown("provider", name, providers.keys())}`,
+    `Cannot use model '${modelName}': a model is named provider/model, and ${unknown("provider", providerName, providers.keys())}`,
   );
 }
 
@@ -81,52 +81,60 @@ export function providerNamed(core: Core, model: string): Provider {
  * What is configured but not understood is not used: with a misspelt "url", the person's words
  * would go to another server.
  */
-function refuseUnknownFields(core: Core, name: string): void {
+function refuseUnknownFields(core: Core, providerName: string): void {
   const { providers = {} } = core.options.settings;
   const knownNames = [...allProviders(core).keys()];
   const misspelt = Object.keys(providers).find(
-    (configured) => !knownNames.includes(configured) && nearest(configured, knownNames) === name,
+    (configured) =>
+      !knownNames.includes(configured) && nearest(configured, knownNames) === providerName,
   );
-  const refuse = (reason: string) => usage(`Cannot use provider '${name}': ${reason}`);
+  const refuseProvider = (reason: string) =>
+    usage(`Cannot use provider '${providerName}': ${reason}`);
   const reason = whyNotUnderstood(core, "providers");
-  if (reason && allProviders(core).get(name)?.role !== "fallback") throw refuse(reason);
+  if (reason && allProviders(core).get(providerName)?.role !== "fallback")
+    throw refuseProvider(reason);
   if (misspelt !== undefined)
-    throw refuse(
+    throw refuseProvider(
       `the settings describe '${shortenName(misspelt)}', which nobody has. Correct its name, or say what it is "like".`,
     );
-  const fields = Object.keys(ENDPOINT.properties);
-  const strange = Object.keys(providers[name] ?? {}).find(
-    (field) => field !== "kept" && !fields.includes(field),
+  const knownFields = Object.keys(ENDPOINT.properties);
+  const strange = Object.keys(providers[providerName] ?? {}).find(
+    (fieldName) => fieldName !== "kept" && !knownFields.includes(fieldName),
   );
   if (strange === undefined) return;
-  throw refuse(
-    `in its settings ${unknown("field", shortenName(strange), fields)} Correct it, so that nothing goes elsewhere.`,
+  throw refuseProvider(
+    `in its settings ${unknown("field", shortenName(strange), knownFields)} Correct it, so that nothing goes elsewhere.`,
   );
 }
 
 /** Why zz stops at a setting that it does not know: one that it has was probably meant. */
-function whyNotUnderstood(core: Core, ...meant: (keyof Settings)[]): string | undefined {
-  const names = [
+function whyNotUnderstood(core: Core, ...meantSettings: (keyof Settings)[]): string | undefined {
+  const knownSettings = [
     ...Object.keys(SETTINGS),
     ...core.configs.map(({ value }) => value.section),
     ...core.plugins.map(({ name }) => name),
   ];
   const { home } = sourcesOf(core.options);
-  const isMisspelt = (name: string) =>
-    !names.includes(name) && meant.some((known) => known === nearest(name, names));
-  const name = Object.keys(home).find(isMisspelt);
-  const tasks =
-    meant.includes("models") && !home.models?.chat ? Object.keys(home.models ?? {}) : [];
-  const task = tasks.find((task) => nearest(task, ["chat"]));
-  const strange = name ?? task;
+  const isMisspelt = (settingName: string) =>
+    !knownSettings.includes(settingName) &&
+    meantSettings.some((meantSetting) => meantSetting === nearest(settingName, knownSettings));
+  const misspeltName = Object.keys(home).find(isMisspelt);
+  const taskNames =
+    meantSettings.includes("models") && !home.models?.chat ? Object.keys(home.models ?? {}) : [];
+  const misspeltTask = taskNames.find((taskName) => nearest(taskName, ["chat"]));
+  const strange = misspeltName ?? misspeltTask;
   if (strange === undefined) return undefined;
-  const why = unknown("setting", shortenName(strange), name === undefined ? ["chat"] : names);
-  return `${why} Correct it, so that nothing goes elsewhere.`;
+  const whyUnknown = unknown(
+    "setting",
+    shortenName(strange),
+    misspeltName === undefined ? ["chat"] : knownSettings,
+  );
+  return `${whyUnknown} Correct it, so that nothing goes elsewhere.`;
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {
   const { options } = core;
-  const set = options.settings.providers?.[provider];
+  const configured = options.settings.providers?.[provider];
   const {
     url: _,
     key: __,
@@ -135,31 +143,35 @@ export function endpointOf(core: Core, provider: string): Endpoint {
     key_command_seconds: seconds,
     ...more
   } = ownSettings(core)[provider] ?? {};
-  const from = allProviders(core).get(provider);
-  const meant =
+  const registered = allProviders(core).get(provider);
+  const meantProvider =
     core.namedProvider || wantedModel(core)?.split("/")[0] || (defaultProvider(core) ?? provider);
-  const isMeant = meant === provider; // else the flags are for another provider
-  const variable = (of?: { variable: string }) => of && core.io.env[of.variable];
-  const url = (isMeant && options.baseUrl) || set?.url || variable(from?.url);
-  const [keySource, key] =
+  const isMeant = meantProvider === provider; // else the flags are for another provider
+  const variable = (valueSource?: { variable: string }) =>
+    valueSource && core.io.env[valueSource.variable];
+  const serverUrl = (isMeant && options.baseUrl) || configured?.url || variable(registered?.url);
+  const [keySource, keyValue] =
     [
       ["--key", isMeant && options.key] as const,
-      ["the setting", set?.key] as const,
-      [from?.key?.variable ?? "", variable(from?.key)] as const,
+      ["the setting", configured?.key] as const,
+      [registered?.key?.variable ?? "", variable(registered?.key)] as const,
       ["key_command", command && commandKey(core, provider, command, seconds)] as const,
-      ["keys.json", set?.kept] as const,
-    ].find(([, given]) => given) ?? [];
+      ["keys.json", configured?.kept] as const,
+    ].find(([, candidate]) => candidate) ?? [];
   const otherFields = Object.keys(more).length
     ? { own: sealSecrets("", more) as Record<string, unknown> }
     : {};
   const aliased =
     // its other name has the same
-    !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {};
+    !serverUrl && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {};
   return {
     ...aliased,
-    ...(url && { url: sealUrl(url) }),
-    ...(key && {
-      key: checkedKey({ provider, source: keySource!, pattern: from?.key?.pattern }, key),
+    ...(serverUrl && { url: sealUrl(serverUrl) }),
+    ...(keyValue && {
+      key: checkedKey(
+        { provider, source: keySource!, pattern: registered?.key?.pattern },
+        keyValue,
+      ),
     }),
     ...otherFields,
   };
@@ -168,13 +180,13 @@ export function endpointOf(core: Core, provider: string): Endpoint {
 /** On its first use, and so before any request, what is not a key is refused. */
 function checkedKey(
   { provider, source, pattern }: { provider: string; source: string; pattern?: string | undefined },
-  given: string | SecretValue,
+  rawKey: string | SecretValue,
 ): Secret {
-  const secret = typeof given === "string" ? makeSecret(given) : given;
-  const keys = new RegExp(`^(?:${pattern ?? "[\\x21-\\x7e]+"})$`);
+  const keySecret = typeof rawKey === "string" ? makeSecret(rawKey) : rawKey;
+  const keyPattern = new RegExp(`^(?:${pattern ?? "[\\x21-\\x7e]+"})$`);
   return new Secret(() => {
-    const key = String(revealSecret(secret)).trim();
-    if (keys.test(key)) return key;
+    const revealedKey = String(revealSecret(keySecret)).trim();
+    if (keyPattern.test(revealedKey)) return revealedKey;
     throw usage(
       `Cannot use the key of '${provider}': what ${source} gives is not one. A key is one word in one line. Copy it again, and keep it with zz --keys set ${provider}.`,
     );
@@ -189,11 +201,11 @@ function commandKey(
   command: string,
   seconds = KEY_COMMAND_SECONDS,
 ): Secret {
-  const name = `${seconds} ${command}`;
+  const cacheKey = `${seconds} ${command}`;
   const keySecret =
-    commandKeys.get(name) ??
+    commandKeys.get(cacheKey) ??
     new Secret(() => fetchKey(options.home, io.env, provider, command, seconds));
-  commandKeys.set(name, keySecret);
+  commandKeys.set(cacheKey, keySecret);
   return keySecret;
 }
 const KEY_COMMAND_SECONDS = 10;
@@ -209,7 +221,7 @@ function fetchKey(
   command: string,
   seconds: number,
 ): string {
-  const refuse = (reason: string) =>
+  const refuseCommand = (reason: string) =>
     usage(
       `Cannot get the key of '${provider}' by its key_command: ${reason}. Run it yourself, and fix it.`,
     );
@@ -228,17 +240,17 @@ function fetchKey(
   );
   if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // with everything that it started
   if (codeOf(error) === "ETIMEDOUT")
-    throw refuse(
+    throw refuseCommand(
       `it took longer than ${seconds} s (key_command_seconds), or waits for somebody to answer`,
     );
   if (error || status !== 0)
-    throw refuse(error ? errorMessage(error) : `it ended with exit code ${status}`);
-  const lines = stdout.toString().trimEnd().split("\n");
-  const key = lines[0]!.trim();
-  if (!key) throw refuse("its first line is empty");
-  if (lines.length > MAX_KEY_LINES || !/^[\x21-\x7e]{4,4096}$/.test(key))
-    throw refuse("what it printed is not a key, which is one word in one line");
-  return key;
+    throw refuseCommand(error ? errorMessage(error) : `it ended with exit code ${status}`);
+  const outputLines = stdout.toString().trimEnd().split("\n");
+  const firstLine = outputLines[0]!.trim();
+  if (!firstLine) throw refuseCommand("its first line is empty");
+  if (outputLines.length > MAX_KEY_LINES || !/^[\x21-\x7e]{4,4096}$/.test(firstLine))
+    throw refuseCommand("what it printed is not a key, which is one word in one line");
+  return firstLine;
 }
 const MAX_KEY_LINES = 20; // lines that it prints; more would be a file of something else
 
@@ -246,10 +258,13 @@ const MAX_KEY_LINES = 20; // lines that it prints; more would be a file of somet
 export function wantedModel(core: Core, earlier?: string): string | undefined {
   const { options, io } = core;
   const { model, baseUrl, settings } = options;
-  const named = model || io.env.ZZ_MODEL || earlier || settings.model || settings.models?.chat;
-  const first =
-    named && baseUrl && !allProviders(core).has(named.split("/")[0]!) && defaultProvider(core);
-  return first ? `${first}/${named}` : named;
+  const namedModel = model || io.env.ZZ_MODEL || earlier || settings.model || settings.models?.chat;
+  const defaultName =
+    namedModel &&
+    baseUrl &&
+    !allProviders(core).has(namedModel.split("/")[0]!) &&
+    defaultProvider(core);
+  return defaultName ? `${defaultName}/${namedModel}` : namedModel;
 }
 
 /**
@@ -260,11 +275,13 @@ export async function completeModelName(core: Core, modelName: string): Promise<
   if (modelName.includes("/") || allProviders(core).has(modelName)) return modelName;
   const { models } = await listModels(core, true);
   const bareName = ({ id }: Model) => id.slice(id.indexOf("/") + 1).toLowerCase();
-  const exactMatches = models.filter((model) => bareName(model) === modelName.toLowerCase());
-  const fits = exactMatches.length
+  const exactMatches = models.filter(
+    (listedModel) => bareName(listedModel) === modelName.toLowerCase(),
+  );
+  const matchingModels = exactMatches.length
     ? exactMatches
-    : models.filter((model) => bareName(model).includes(modelName.toLowerCase()));
-  return fits.length === 1 ? fits[0]!.id : modelName;
+    : models.filter((listedModel) => bareName(listedModel).includes(modelName.toLowerCase()));
+  return matchingModels.length === 1 ? matchingModels[0]!.id : modelName;
 }
 
 /**
@@ -273,25 +290,30 @@ export async function completeModelName(core: Core, modelName: string): Promise<
  */
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
   const { baseUrl } = core.options;
-  const wanted = wantedModel(core, earlier);
-  const named = wanted && (await completeModelName(core, wanted));
-  if (named)
-    return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
-  const first = baseUrl && defaultProvider(core);
-  if (first) return firstModel(core, first);
+  const wantedName = wantedModel(core, earlier);
+  const completeName = wantedName && (await completeModelName(core, wantedName));
+  if (completeName)
+    return providerNamed(core, completeName) && completeName.includes("/")
+      ? completeName
+      : firstModel(core, completeName);
+  const defaultName = baseUrl && defaultProvider(core);
+  if (defaultName) return firstModel(core, defaultName);
   const reason = whyNotUnderstood(core, "model", "models");
   if (reason) throw usage(`Cannot choose a model: ${reason}`);
   // until the first byte; after that a server may take its time
   const signal = clockOf(core.io).limit(LOCAL_LIMIT_MS);
-  const offers = [...allProviders(core).values()].map(
+  const modelOffers = [...allProviders(core).values()].map(
     (provider) =>
       [provider.name, provider.auto?.(signal, endpointOf(core, provider.name))] as const,
   );
-  const answers = offers.map(
-    ([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const,
+  const answers = modelOffers.map(
+    ([providerName, offeredModel]) =>
+      [providerName, Promise.resolve(offeredModel).catch(() => undefined)] as const,
   );
-  for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
-  for (const [name, model] of answers) if (await model) return `${name}/${await model}`;
+  for (const [providerName, offeredModel] of modelOffers)
+    if (typeof offeredModel === "string") return `${providerName}/${offeredModel}`;
+  for (const [providerName, offeredModel] of answers)
+    if (await offeredModel) return `${providerName}/${await offeredModel}`;
   return undefined;
 }
 
@@ -306,15 +328,17 @@ export async function fallbackModel(core: Core): Promise<string> {
   return firstModel(core, fallback.name);
 }
 
-export async function firstModel(core: Core, name: string): Promise<string> {
-  const provider = providerNamed(core, name);
+export async function firstModel(core: Core, providerName: string): Promise<string> {
+  const provider = providerNamed(core, providerName);
   const signal = clockOf(core.io).limit(PROVIDER_TIMEOUT_MS);
-  const endpoint = endpointOf(core, name);
-  const model =
+  const endpoint = endpointOf(core, providerName);
+  const modelName =
     (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
-  if (!model)
-    throw usage(`Cannot use '${name}': it offers no model. Name one with --model ${name}/MODEL.`);
-  return `${name}/${model}`;
+  if (!modelName)
+    throw usage(
+      `Cannot use '${providerName}': it offers no model. Name one with --model ${providerName}/MODEL.`,
+    );
+  return `${providerName}/${modelName}`;
 }
 
 const LOCAL_LIMIT_MS = 300;
@@ -337,28 +361,28 @@ export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
  */
 export async function describeModel(
   core: Core,
-  model: string,
-  quick = false,
+  modelName: string,
+  isQuick = false,
 ): Promise<Model | undefined> {
   const { models } = core; // others take their place when what was said no longer counts
-  const description = models.get(model);
-  if (description || !model) return description;
-  const provider = providerNamed(core, model);
-  const id = model.slice(provider.name.length + 1);
-  if (quick && !provider.model) return undefined;
+  const description = models.get(modelName);
+  if (description || !modelName) return description;
+  const provider = providerNamed(core, modelName);
+  const id = modelName.slice(provider.name.length + 1);
+  if (isQuick && !provider.model) return undefined;
   const endpoint = endpointOf(core, provider.name);
   const patience = () => clockOf(core.io).limit(PROVIDER_TIMEOUT_MS);
   const described = await (async () => provider.model?.(id, patience, endpoint))().catch(
     () => undefined,
   );
   const listedModels =
-    described?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
+    described?.window || isQuick ? [] : await provider.models(patience(), endpoint).catch(() => []);
   const match = listedModels.find((candidate) => candidate.id === id) ?? described;
   const window = match?.window ?? core.options.settings.window;
   if (!match && !window) return undefined;
-  const told = { ...match, id, ...(window && { window }) };
-  if (window) models.set(model, told);
-  return told;
+  const knownModel = { ...match, id, ...(window && { window }) };
+  if (window) models.set(modelName, knownModel);
+  return knownModel;
 }
 
 /** The last model that a session used, on whichever branch: going back does not change it. */

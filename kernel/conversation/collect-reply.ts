@@ -7,62 +7,68 @@ import { tryTo } from "../text/words.ts";
 import { answerFault, isDeep, MAX_JSON_DEPTH } from "./server-errors.ts";
 
 // so far; and what came since the last call
-type SeeProgress = (text: string, thinking: string, thought: string, size: number) => void;
+type SeeProgress = (
+  answerText: string,
+  thinking: string,
+  thought: string,
+  pieceSize: number,
+) => void;
 /** Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names
  * sent twice, pieces of arguments, finish reasons that contradict the content. Throws if it was cut
  * off or carried an error; what had arrived is in `partial`. */
 export async function collectReply(
   stream: AsyncIterable<Delta>,
-  see?: SeeProgress,
-  from = "",
+  reportProgress?: SeeProgress,
+  providerName = "",
 ): Promise<Reply> {
   let [text, thinking] = ["", ""];
   let finish: Finish | undefined;
   let usage: Usage | undefined;
-  const drafts: CallDraft[] = [];
+  const callDrafts: CallDraft[] = [];
   const extra: unknown[] = [];
-  const unrun: UnrunCalls = { count: 0, names: new Set() };
-  let size = 0;
+  const unrunCalls: UnrunCalls = { count: 0, names: new Set() };
+  let replySize = 0;
   try {
     for await (const delta of stream) {
       if (!isDelta(delta))
         throw fault(
-          `Cannot read the answer of provider '${from}': ${JSON.stringify(delta)?.slice(0, 60)} ${NOT_A_DELTA}`,
+          `Cannot read the answer of provider '${providerName}': ${JSON.stringify(delta)?.slice(0, 60)} ${NOT_A_DELTA}`,
         );
       if ("text" in delta) text += delta.text ?? "";
       else if ("thinking" in delta) thinking += delta.thinking ?? "";
-      else if ("call" in delta) addCallPiece(drafts, delta.call, unrun);
+      else if ("call" in delta) addCallPiece(callDrafts, delta.call, unrunCalls);
       else if ("usage" in delta) usage = checkedUsage({ ...usage, ...delta.usage });
       else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
       else if ("error" in delta)
         throw answerFault("The model's server failed in mid-stream", delta.error);
       if (delta.extra !== undefined && !isDeep(delta.extra, MAX_JSON_DEPTH))
         extra.push(delta.extra);
-      const deltaSize = sizeOf(delta);
-      see?.(text, thinking, ("thinking" in delta && delta.thinking) || "", deltaSize);
-      size += deltaSize + CHARS_PER_DELTA;
-      if (size > MAX_REPLY_CHARS)
+      const deltaSize = measureDelta(delta);
+      reportProgress?.(text, thinking, ("thinking" in delta && delta.thinking) || "", deltaSize);
+      replySize += deltaSize + CHARS_PER_DELTA;
+      if (replySize > MAX_REPLY_CHARS)
         throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
     }
-    if (!finish && !text && !thinking && !drafts.length)
+    if (!finish && !text && !thinking && !callDrafts.length)
       throw fault("The server answered with nothing. Try again.", { transient: true });
     if (!finish) throw fault(CUT_OFF, { transient: true });
   } catch (error) {
-    const cut = CONNECTION_ENDED.test((error as NodeJS.ErrnoException)?.code ?? "");
-    throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : asFault(error), {
+    const isCutOff = CONNECTION_ENDED.test((error as NodeJS.ErrnoException)?.code ?? "");
+    throw Object.assign(isCutOff ? fault(CUT_OFF, { transient: true }) : asFault(error), {
       partial: { text, thinking },
     });
   }
-  const calls = drafts
+  const calls = callDrafts
     .filter(({ name, args }) => name || args)
-    .map((draft) => finishCall(draft, finish === "length"));
-  if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooManyCalls(calls[MAX_CALLS]!, unrun);
+    .map((callDraft) => finishCall(callDraft, finish === "length"));
+  if (calls.length > MAX_CALLS)
+    calls[MAX_CALLS]!.broken = tooManyCalls(calls[MAX_CALLS]!, unrunCalls);
   if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
   giveOwnIds(calls);
-  const parts = splitThinking(text);
-  const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
+  const splitReply = splitThinking(text);
+  const thought = [...new Set([thinking.trim(), splitReply.thinking])].filter(Boolean).join("\n");
   return {
-    text: parts.text,
+    text: splitReply.text,
     thinking: thought,
     calls,
     finish,
@@ -71,10 +77,10 @@ export async function collectReply(
   };
 }
 function giveOwnIds(calls: Call[]): void {
-  const ids = new Set<string>();
+  const usedIds = new Set<string>();
   for (const call of calls) {
-    if (!call.id || ids.has(call.id)) call.id = newId("call_");
-    ids.add(call.id);
+    if (!call.id || usedIds.has(call.id)) call.id = newId("call_");
+    usedIds.add(call.id);
   }
 }
 
@@ -92,17 +98,19 @@ const DELTA_FIELDS = {
 };
 const DELTA_FIELD_TYPES = Object.entries(DELTA_FIELDS);
 function isDelta(delta: any): boolean {
-  const fields = Object(delta);
-  let count = 0;
-  for (const [name, type] of DELTA_FIELD_TYPES)
+  const deltaFields = Object(delta);
+  let fieldCount = 0;
+  for (const [fieldName, fieldType] of DELTA_FIELD_TYPES)
     if (
-      name in fields &&
-      ++count &&
-      type &&
-      (fields[name] == null ? name === "call" : typeof fields[name] !== type)
+      fieldName in deltaFields &&
+      ++fieldCount &&
+      fieldType &&
+      (deltaFields[fieldName] == null
+        ? fieldName === "call"
+        : typeof deltaFields[fieldName] !== fieldType)
     )
       return false;
-  return count > 0;
+  return fieldCount > 0;
 }
 const MAX_REPLY_CHARS = 64 * 1024 * 1024;
 const CHARS_PER_DELTA = 32; // what an empty delta counts as, so that endless ones stop too
@@ -111,22 +119,28 @@ const MAX_NAME_CHARS = 200; // of a tool's name
 const MAX_ID_CHARS = 100_000; // some gateways put signatures into it
 const MAX_ARGS_CHARS = 4 * 1024 * 1024; // of one call's arguments
 const MAX_PARSED_CHARS = 8 * 1024 * 1024; // parsed to see whether a call's arguments are complete
-const charsOf = (text: unknown): number => (typeof text === "string" ? text.length : 0);
-const extraSize = (extra: unknown): number =>
-  extra === undefined || isDeep(extra, MAX_JSON_DEPTH) ? 0 : charsOf(JSON.stringify(extra));
-function sizeOf(delta: Delta): number {
+const charsOf = (maybeText: unknown): number =>
+  typeof maybeText === "string" ? maybeText.length : 0;
+const extraSize = (extraData: unknown): number =>
+  extraData === undefined || isDeep(extraData, MAX_JSON_DEPTH)
+    ? 0
+    : charsOf(JSON.stringify(extraData));
+function measureDelta(delta: Delta): number {
   const { text, thinking, call } = delta as { text?: string; thinking?: string; call?: CallDelta };
-  const size = charsOf(text) + charsOf(thinking) + extraSize(delta.extra);
+  const basicSize = charsOf(text) + charsOf(thinking) + extraSize(delta.extra);
   return call
-    ? size + charsOf(call.id) + charsOf(call.name) + charsOf(call.args) + extraSize(call.extra)
-    : size;
+    ? basicSize + charsOf(call.id) + charsOf(call.name) + charsOf(call.args) + extraSize(call.extra)
+    : basicSize;
 }
 
 /** A server's token counts, if they are numbers. */
 function checkedUsage({ input, output, cached, written }: Partial<Usage>): Usage {
-  const number = (value: unknown) => (Number.isFinite(value) ? Math.max(0, value as number) : 0);
-  const cacheCounts = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
-  return { input: number(input), output: number(output), ...Object.fromEntries(cacheCounts) };
+  const toCount = (rawCount: unknown) =>
+    Number.isFinite(rawCount) ? Math.max(0, rawCount as number) : 0;
+  const cacheCounts = Object.entries({ cached, written }).filter(
+    ([, rawCount]) => toCount(rawCount) > 0,
+  );
+  return { input: toCount(input), output: toCount(output), ...Object.fromEntries(cacheCounts) };
 }
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";
 interface CallDraft {
@@ -142,133 +156,143 @@ interface CallDraft {
 type UnrunCalls = { count: number; names: Set<string> }; // calls beyond the limit
 
 /** Adds a piece to its call: by index, else by id, else to the last call. */
-function addCallPiece(drafts: CallDraft[], piece: CallDelta, unrun: UnrunCalls): void {
-  const index = piece.index ?? undefined;
-  const id = typeof piece.id === "string" && piece.id.length <= MAX_ID_CHARS ? piece.id : "";
-  const name = typeof piece.name === "string" ? piece.name : "";
-  const { args, wrong } = textOfArgs(piece.args);
-  const last = drafts.at(-1);
-  let draft = last;
-  if (index !== undefined) draft = drafts.findLast((candidate) => candidate.index === index);
+function addCallPiece(callDrafts: CallDraft[], callPiece: CallDelta, unrunCalls: UnrunCalls): void {
+  const index = callPiece.index ?? undefined;
+  const id =
+    typeof callPiece.id === "string" && callPiece.id.length <= MAX_ID_CHARS ? callPiece.id : "";
+  const pieceName = typeof callPiece.name === "string" ? callPiece.name : "";
+  const { args, wrong } = textOfArgs(callPiece.args);
+  const lastDraft = callDrafts.at(-1);
+  let callDraft = lastDraft;
+  if (index !== undefined)
+    callDraft = callDrafts.findLast((candidate) => candidate.index === index);
   else if (id)
-    draft = drafts.findLast((candidate) => candidate.id === id) ?? (last?.id ? undefined : last);
-  if (!draft || startsAnother(draft)) {
-    if (drafts.length > MAX_CALLS) leaveOut(drafts.pop()!);
-    drafts.push((draft = { index, id: "", name: "", args: "", last: "", parsed: 0 }));
+    callDraft =
+      callDrafts.findLast((candidate) => candidate.id === id) ??
+      (lastDraft?.id ? undefined : lastDraft);
+  if (!callDraft || startsAnother(callDraft)) {
+    if (callDrafts.length > MAX_CALLS) leaveOut(callDrafts.pop()!);
+    callDrafts.push((callDraft = { index, id: "", name: "", args: "", last: "", parsed: 0 }));
   }
-  draft.id ||= id;
+  callDraft.id ||= id;
   // some gateways send it again: never append
-  draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name;
-  if (name.length > MAX_NAME_CHARS)
-    draft.wrong = `its name has ${name.length} characters, more than the ${MAX_NAME_CHARS} that a tool's may have`;
-  if (wrong) draft.wrong = wrong;
-  draft.last = args.at(-1) ?? draft.last;
-  if (draft.args.length + args.length <= MAX_ARGS_CHARS) draft.args += args;
-  else draft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;
-  if (piece.extra !== undefined && !isDeep(piece.extra, MAX_JSON_DEPTH)) draft.extra = piece.extra;
+  callDraft.name = pieceName.slice(0, MAX_NAME_CHARS + 1) || callDraft.name;
+  if (pieceName.length > MAX_NAME_CHARS)
+    callDraft.wrong = `its name has ${pieceName.length} characters, more than the ${MAX_NAME_CHARS} that a tool's may have`;
+  if (wrong) callDraft.wrong = wrong;
+  callDraft.last = args.at(-1) ?? callDraft.last;
+  if (callDraft.args.length + args.length <= MAX_ARGS_CHARS) callDraft.args += args;
+  else callDraft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;
+  if (callPiece.extra !== undefined && !isDeep(callPiece.extra, MAX_JSON_DEPTH))
+    callDraft.extra = callPiece.extra;
 
-  function startsAnother(open: CallDraft): boolean {
-    if (id && open.id && id !== open.id) return true;
-    if (!name || !open.name) return false;
-    const isOtherName = name.slice(0, MAX_NAME_CHARS + 1) !== open.name;
+  function startsAnother(openDraft: CallDraft): boolean {
+    if (id && openDraft.id && id !== openDraft.id) return true;
+    if (!pieceName || !openDraft.name) return false;
+    const isOtherName = pieceName.slice(0, MAX_NAME_CHARS + 1) !== openDraft.name;
     if (index === undefined && isOtherName) return true;
-    if (!isDraftWhole(open)) return false;
-    return isOtherName || (isWhole(args) && ((index === undefined && !id) || args !== open.args));
+    if (!isDraftWhole(openDraft)) return false;
+    return (
+      isOtherName || (isWhole(args) && ((index === undefined && !id) || args !== openDraft.args))
+    );
   }
   function leaveOut({ name }: CallDraft): void {
-    unrun.count++;
-    if (unrun.names.size < 10) unrun.names.add(name.slice(0, 60));
+    unrunCalls.count++;
+    if (unrunCalls.names.size < 10) unrunCalls.names.add(name.slice(0, 60));
   }
 }
 
 /** Arguments may come as text or as JSON values. */
-function textOfArgs(args: unknown): { args: string; wrong?: string } {
-  if (typeof args === "string" || !args) return { args: (args as string) || "" };
-  return isDeep(args, MAX_JSON_DEPTH)
+function textOfArgs(rawArguments: unknown): { args: string; wrong?: string } {
+  if (typeof rawArguments === "string" || !rawArguments)
+    return { args: (rawArguments as string) || "" };
+  return isDeep(rawArguments, MAX_JSON_DEPTH)
     ? { args: "", wrong: TOO_DEEP }
-    : { args: JSON.stringify(args) ?? "" };
+    : { args: JSON.stringify(rawArguments) ?? "" };
 }
 
 /** Asked for every piece: checks the last character first, and parses only up to a limit. */
-function isDraftWhole(draft: CallDraft): boolean {
-  if (draft.parsed > MAX_PARSED_CHARS || !/[}"l\s]/.test(draft.last)) return false;
-  draft.parsed += draft.args.length;
-  return isWhole(draft.args);
+function isDraftWhole(callDraft: CallDraft): boolean {
+  if (callDraft.parsed > MAX_PARSED_CHARS || !/[}"l\s]/.test(callDraft.last)) return false;
+  callDraft.parsed += callDraft.args.length;
+  return isWhole(callDraft.args);
 }
 
 function tooManyCalls({ name }: Call, { count, names }: UnrunCalls): string {
   const unrunNames = [...names, name.slice(0, 60)].filter(
-    (name, i, list) => name && list.indexOf(name) === i,
+    (unrunName, i, allNames) => unrunName && allNames.indexOf(unrunName) === i,
   );
-  const excess = `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run.`;
-  return `${excess} Not run: the last ${count + 1}, of ${unrunNames.join(", ")}. Make those that are still needed in the next reply.`;
+  const excessText = `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run.`;
+  return `${excessText} Not run: the last ${count + 1}, of ${unrunNames.join(", ")}. Make those that are still needed in the next reply.`;
 }
 
-const isWhole = (args: string): boolean => args.trim() !== "" && "args" in parseArguments(args);
+const isWhole = (argsText: string): boolean =>
+  argsText.trim() !== "" && "args" in parseArguments(argsText);
 
-function finishCall({ id, name, args, extra, wrong }: CallDraft, cut: boolean): Call {
+function finishCall({ id, name, args, extra, wrong }: CallDraft, isCutOff: boolean): Call {
   const broken = `The call did not run: ${wrong}. Send it again, shorter.`;
   if (wrong) return { id, name: name.slice(0, MAX_NAME_CHARS), args: {}, broken };
-  const parsed = parseArguments(args);
-  const call: Call = {
+  const parsedArgs = parseArguments(args);
+  const finishedCall: Call = {
     id,
     name,
-    args: "args" in parsed ? parsed.args : {},
+    args: "args" in parsedArgs ? parsedArgs.args : {},
     ...(extra !== undefined && { extra }),
   };
-  if (cut && !isWhole(args))
-    call.broken =
+  if (isCutOff && !isWhole(args))
+    finishedCall.broken =
       "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
-  else if ("wrong" in parsed)
-    call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
-  else if (!name) call.broken = "The call names no tool. Send it again with a name.";
-  return call;
+  else if ("wrong" in parsedArgs)
+    finishedCall.broken = `The arguments are not usable: ${parsedArgs.wrong}. Send the call again with a valid JSON object.`;
+  else if (!name) finishedCall.broken = "The call names no tool. Send it again with a name.";
+  return finishedCall;
 }
 
 /**
  * Parses arguments. Nothing is {}; a JSON string is parsed again; repeated objects count once, and
  * a leading {} is dropped.
  */
-function parseArguments(text: string): { args: Record<string, unknown> } | { wrong: string } {
-  if (!text.trim()) return { args: {} };
-  let value: unknown;
+function parseArguments(argsText: string): { args: Record<string, unknown> } | { wrong: string } {
+  if (!argsText.trim()) return { args: {} };
+  let parsedValue: unknown;
   try {
-    value = JSON.parse(text);
-    if (typeof value === "string") value = JSON.parse(value);
+    parsedValue = JSON.parse(argsText);
+    if (typeof parsedValue === "string") parsedValue = JSON.parse(parsedValue);
   } catch (error) {
-    const values = jsonValues(text);
-    const meant = values?.filter((json) => json !== "{}");
-    if (!values || new Set(meant).size > 1) return { wrong: errorMessage(error) };
-    value = JSON.parse(meant?.[0] ?? "{}");
+    const jsonTexts = jsonValues(argsText);
+    const nonEmptyTexts = jsonTexts?.filter((jsonText) => jsonText !== "{}");
+    if (!jsonTexts || new Set(nonEmptyTexts).size > 1) return { wrong: errorMessage(error) };
+    parsedValue = JSON.parse(nonEmptyTexts?.[0] ?? "{}");
   }
-  if (isDeep(value, MAX_JSON_DEPTH)) return { wrong: TOO_DEEP };
-  if (typeof value === "object" && !Array.isArray(value)) return { args: { ...value } };
-  return { wrong: `expected an object, got ${text.trim().slice(0, 40)}` };
+  if (isDeep(parsedValue, MAX_JSON_DEPTH)) return { wrong: TOO_DEEP };
+  if (typeof parsedValue === "object" && !Array.isArray(parsedValue))
+    return { args: { ...parsedValue } };
+  return { wrong: `expected an object, got ${argsText.trim().slice(0, 40)}` };
 }
 const TOO_DEEP = `its arguments are nested more than ${MAX_JSON_DEPTH} deep`;
 
 /** Splits `{…}{…}`; undefined unless everything is objects. */
-function jsonValues(text: string): string[] | undefined {
-  const values: string[] = [];
-  let [depth, start] = [0, 0];
-  for (const { 0: token, index } of text.matchAll(/"(?:\\.|[^"\\])*"?|[{}]/gs)) {
-    if (token === "{") depth++;
-    if (token !== "}" || --depth > 0) continue;
-    values.push(text.slice(start, index + 1));
-    start = index + 1;
+function jsonValues(joinedJson: string): string[] | undefined {
+  const jsonTexts: string[] = [];
+  let [braceDepth, objectStart] = [0, 0];
+  for (const { 0: token, index } of joinedJson.matchAll(/"(?:\\.|[^"\\])*"?|[{}]/gs)) {
+    if (token === "{") braceDepth++;
+    if (token !== "}" || --braceDepth > 0) continue;
+    jsonTexts.push(joinedJson.slice(objectStart, index + 1));
+    objectStart = index + 1;
   }
-  if (values.length < 2 || text.slice(start).trim()) return undefined;
-  return tryTo(() => values.map((value) => JSON.stringify(JSON.parse(value))));
+  if (jsonTexts.length < 2 || joinedJson.slice(objectStart).trim()) return undefined;
+  return tryTo(() => jsonTexts.map((jsonText) => JSON.stringify(JSON.parse(jsonText))));
 }
 
-function finishOf(word: string): Finish | undefined {
-  if (!word) return undefined;
-  if (/^(tool_calls|tool_use|function_call|calls)$/.test(word)) return "calls";
-  if (/length|max_tokens|window_exceeded/.test(word)) return "length";
-  if (/content_filter|safety|^filter$/i.test(word)) return "filter";
-  if (word === "refusal") return "refusal";
-  if (/^error$|insufficient_system_resource/.test(word))
-    throw fault(`The model's server gave up in mid-stream (${word}). Try again.`, {
+function finishOf(finishWord: string): Finish | undefined {
+  if (!finishWord) return undefined;
+  if (/^(tool_calls|tool_use|function_call|calls)$/.test(finishWord)) return "calls";
+  if (/length|max_tokens|window_exceeded/.test(finishWord)) return "length";
+  if (/content_filter|safety|^filter$/i.test(finishWord)) return "filter";
+  if (finishWord === "refusal") return "refusal";
+  if (/^error$|insufficient_system_resource/.test(finishWord))
+    throw fault(`The model's server gave up in mid-stream (${finishWord}). Try again.`, {
       transient: true,
     });
   return "stop";
@@ -278,37 +302,37 @@ function finishOf(word: string): Finish | undefined {
  * Separates thinking from text: `<think>…</think>` at the start, or everything before a lone
  * `</think>` that is not in code.
  */
-export function splitThinking(text: string): { text: string; thinking: string } {
-  let remaining = text;
+export function splitThinking(replyText: string): { text: string; thinking: string } {
+  let remaining = replyText;
   const thoughts: string[] = [];
   for (
-    let block: RegExpExecArray | null;
-    (block = /^\s*<think(?:ing)?>(.*?)(?:<\/think(?:ing)?>|$)/s.exec(remaining));
+    let thinkBlock: RegExpExecArray | null;
+    (thinkBlock = /^\s*<think(?:ing)?>(.*?)(?:<\/think(?:ing)?>|$)/s.exec(remaining));
   ) {
-    thoughts.push(block[1]!.replace(/^\s*<think>/, "").trim());
-    remaining = remaining.slice(block[0].length);
+    thoughts.push(thinkBlock[1]!.replace(/^\s*<think>/, "").trim());
+    remaining = remaining.slice(thinkBlock[0].length);
   }
-  const close = remaining.indexOf("</think>");
-  const before = remaining.slice(0, close);
+  const closeIndex = remaining.indexOf("</think>");
+  const textBefore = remaining.slice(0, closeIndex);
   if (thoughts.length) remaining = remaining.replace(/^\s*<\/think>/, "");
-  else if (close >= 0 && !before.includes("<think>") && !isQuoted(before)) {
-    thoughts.push(before.trim());
-    remaining = remaining.slice(close + "</think>".length);
+  else if (closeIndex >= 0 && !textBefore.includes("<think>") && !isQuoted(textBefore)) {
+    thoughts.push(textBefore.trim());
+    remaining = remaining.slice(closeIndex + "</think>".length);
   }
-  if (remaining.length !== text.length) remaining = remaining.replace(/^\s+/, "");
+  if (remaining.length !== replyText.length) remaining = remaining.replace(/^\s+/, "");
   return { text: remaining, thinking: thoughts.filter(Boolean).join("\n") };
 }
 
 /** Of a reply that is not complete yet, the text that is certainly no thinking at its start. */
-export function answerSoFar(text: string): string {
-  if (!/^\s*</.test(text.slice(0, 200))) return text;
-  return /^\s*<[^>]*$/.test(text) ? "" : splitThinking(text).text;
+export function answerSoFar(replyText: string): string {
+  if (!/^\s*</.test(replyText.slice(0, 200))) return replyText;
+  return /^\s*<[^>]*$/.test(replyText) ? "" : splitThinking(replyText).text;
 }
 
 /** Whether a text ends inside of a code fence or inline code. */
-function isQuoted(before: string): boolean {
+function isQuoted(textBefore: string): boolean {
   return (
-    before.split("```").length % 2 === 0 ||
-    before.slice(before.lastIndexOf("\n") + 1).split("`").length % 2 === 0
+    textBefore.split("```").length % 2 === 0 ||
+    textBefore.slice(textBefore.lastIndexOf("\n") + 1).split("`").length % 2 === 0
   );
 }

@@ -26,25 +26,28 @@ const MAX_JSON_BYTES = 32 * MB; // parsing blocks everything else
 interface Outgoing {
   url: string;
   request: HttpRequest;
-  hide(text: string): string;
+  hide(shownText: string): string;
 }
 
 export function fillSecrets(address: string, request: HttpRequest = {}): Outgoing {
-  const used = new Set<string>();
-  const url = fillPlaceholders(sealUrl(address), "url", used);
+  const usedSecrets = new Set<string>();
+  const url = fillPlaceholders(sealUrl(address), "url", usedSecrets);
   const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(request.headers ?? {})) {
-    headers[name] = fillPlaceholders(String(value), "header", used);
-    const credential = headers[name].replace(/^(Bearer|Basic|Token)\s+/i, "");
-    if (!namesSecret(name) || !credential || credential === "none") continue;
+  for (const [headerName, headerValue] of Object.entries(request.headers ?? {})) {
+    headers[headerName] = fillPlaceholders(String(headerValue), "header", usedSecrets);
+    const credential = headers[headerName].replace(/^(Bearer|Basic|Token)\s+/i, "");
+    if (!namesSecret(headerName) || !credential || credential === "none") continue;
     learnSecret(credential);
-    used.add(credential);
+    usedSecrets.add(credential);
   }
-  const hiddenValues = [...used]
-    .filter((value) => value.length >= MIN_HIDDEN_CHARS)
-    .sort((a, b) => b.length - a.length);
-  const hide = (text: string) =>
-    hiddenValues.reduce((shown, value) => shown.replaceAll(value, KEY), veil(text));
+  const hiddenValues = [...usedSecrets]
+    .filter((secretValue) => secretValue.length >= MIN_HIDDEN_CHARS)
+    .sort((first, second) => second.length - first.length);
+  const hide = (plainText: string) =>
+    hiddenValues.reduce(
+      (hiddenText, secretValue) => hiddenText.replaceAll(secretValue, KEY),
+      veil(plainText),
+    );
   return { url, request: { ...request, ...(request.headers && { headers }) }, hide };
 }
 const MIN_HIDDEN_CHARS = 4;
@@ -53,16 +56,16 @@ const MIN_HIDDEN_CHARS = 4;
  * Like fetch, for http and https: follows redirects, unpacks bodies, and reconnects when a kept
  * connection was closed.
  */
-export const sendHttp = (url: string, request?: HttpRequest): Promise<HttpAnswer> =>
-  fetchWithRedirects(fillSecrets(url, request));
+export const sendHttp = (address: string, request?: HttpRequest): Promise<HttpAnswer> =>
+  fetchWithRedirects(fillSecrets(address, request));
 
 // what a server does is no mistake of the person's
 const ofServer = (message: string): Fault => fault(message, { kind: "provider" });
 
 /** A limit's reason is told as what it means. */
-const abortReason = ({ reason }: AbortSignal, host: string): unknown =>
+const abortReason = ({ reason }: AbortSignal, hostName: string): unknown =>
   reason?.name === "TimeoutError"
-    ? fault(`Cannot reach '${host}': ${errors.network.ETIMEDOUT}`, {
+    ? fault(`Cannot reach '${hostName}': ${errors.network.ETIMEDOUT}`, {
         kind: "network",
         transient: true,
       })
@@ -74,7 +77,7 @@ type FinalAnswer = HttpAnswer & { host: string; beginning(maxChars: number): Pro
 export async function fetchWithRedirects(
   outgoing: Outgoing,
   isModels = false,
-  moves = 0,
+  redirectCount = 0,
 ): Promise<FinalAnswer> {
   const { url, request, hide } = outgoing;
   const { signal } = request;
@@ -82,7 +85,7 @@ export async function fetchWithRedirects(
   const location = new URL(url);
   if (!/^https?:$/.test(location.protocol))
     throw usage(`Cannot reach '${hide(sealUrl(url))}': neither http nor https. Check the address.`);
-  const again = (error: NodeJS.ErrnoException & { stale?: boolean }) => {
+  const retryStale = (error: NodeJS.ErrnoException & { stale?: boolean }) => {
     if (/^ERR_INVALID_(CHAR|HTTP_TOKEN)$/.test(codeOf(error)))
       throw usage(
         `Cannot ask '${location.host}': a header has a character that none may have (${hide(error.message)}). Correct it where it is set.`,
@@ -91,82 +94,90 @@ export async function fetchWithRedirects(
     if (!error.stale) throw Object.assign(error, { host: location.host });
     return connect(location, request); // the server had closed the kept connection
   };
-  const answer = await connect(location, request).catch(again);
-  const status = answer.statusCode!;
-  const to = [301, 302, 303, 307, 308].includes(status) && answer.headers.location;
-  if (to && URL.canParse(to, location.href)) {
-    answer.destroy();
-    if (moves >= MAX_REDIRECTS)
+  const response = await connect(location, request).catch(retryStale);
+  const statusCode = response.statusCode!;
+  const movedTo = [301, 302, 303, 307, 308].includes(statusCode) && response.headers.location;
+  if (movedTo && URL.canParse(movedTo, location.href)) {
+    response.destroy();
+    if (redirectCount >= MAX_REDIRECTS)
       throw ofServer(`Cannot reach '${location.host}': it redirects without end.`);
-    const next = redirected(outgoing, new URL(to, location.href), status, isModels);
-    return fetchWithRedirects(next, isModels, moves + 1);
+    const nextRequest = redirected(outgoing, new URL(movedTo, location.href), statusCode, isModels);
+    return fetchWithRedirects(nextRequest, isModels, redirectCount + 1);
   }
-  return answerFrom(answer, location.host, signal);
+  return answerFrom(response, location.host, signal);
 }
 
 /** The same request for where it has moved to; throws where it may not go there. */
 function redirected(
   { url, request, hide }: Outgoing,
-  moved: URL,
-  status: number,
+  movedUrl: URL,
+  statusCode: number,
   isModels: boolean,
 ): Outgoing {
-  if (!/^https?:$/.test(moved.protocol))
+  if (!/^https?:$/.test(movedUrl.protocol))
     throw ofServer(
-      `Cannot reach '${hide(sealUrl(url))}': it has moved to '${hide(sealUrl(moved.href))}', neither http nor https.`,
+      `Cannot reach '${hide(sealUrl(url))}': it has moved to '${hide(sealUrl(movedUrl.href))}', neither http nor https.`,
     );
-  const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
-  const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
-  const isFar = moved.origin !== new URL(url).origin;
+  const isReading = /^(GET|HEAD)$/i.test(request.method ?? "GET");
+  const keptRequest =
+    statusCode === 303 && !isReading ? { ...request, method: "GET", body: undefined } : request;
+  const isOtherServer = movedUrl.origin !== new URL(url).origin;
   // A body is not sent on unless the status says so, and never to another server; nor is a
   // model's server exchanged unseen.
-  if ((!reads && status < 303) || (isFar && (isModels || kept.body !== undefined))) {
-    const shownMoved = hide(sealUrl(moved.href));
-    const far = isFar ? ", another server, and nothing was sent there" : "";
-    const hint = isModels
+  if (
+    (!isReading && statusCode < 303) ||
+    (isOtherServer && (isModels || keptRequest.body !== undefined))
+  ) {
+    const shownMoved = hide(sealUrl(movedUrl.href));
+    const serverNote = isOtherServer ? ", another server, and nothing was sent there" : "";
+    const remedy = isModels
       ? `If you trust it: --base-url ${shownMoved.replace(WIRE_PATH, "")}`
       : "Give that address";
     throw usage(
-      `Cannot reach '${hide(sealUrl(url))}': it has moved to '${shownMoved}'${far}. ${hint}.`,
+      `Cannot reach '${hide(sealUrl(url))}': it has moved to '${shownMoved}'${serverNote}. ${remedy}.`,
     );
   }
   return {
-    url: moved.href,
-    request: isFar ? { ...kept, headers: headersForOtherServer(kept.headers) } : kept,
+    url: movedUrl.href,
+    request: isOtherServer
+      ? { ...keptRequest, headers: headersForOtherServer(keptRequest.headers) }
+      : keptRequest,
     hide,
   };
 }
 
 function answerFrom(
-  answer: IncomingMessage,
+  response: IncomingMessage,
   host: string,
   signal: AbortSignal | undefined,
 ): FinalAnswer {
-  const body = unpackBody(answer, host);
-  const parts = () => readPieces(body, answer, host, signal);
-  const text = async (maxChars = MAX_TEXT_BYTES, isCut = false) => {
+  const unpackedBody = unpackBody(response, host);
+  const readBody = () => readPieces(unpackedBody, response, host, signal);
+  const readText = async (maxChars = MAX_TEXT_BYTES, isCut = false) => {
     const decoder = new TextDecoder();
-    let text = "";
+    let decodedText = "";
     try {
-      for await (const bytes of parts()) {
-        text += decoder.decode(bytes, { stream: true });
-        if (text.length > maxChars)
+      for await (const pieceBytes of readBody()) {
+        decodedText += decoder.decode(pieceBytes, { stream: true });
+        if (decodedText.length > maxChars)
           throw ofServer(`Cannot use what '${host}' sent: it is larger than ${maxChars / MB} MB.`);
       }
     } catch (error) {
       if (!isCut) throw error; // else what arrived is enough
     }
-    return text + decoder.decode();
+    return decodedText + decoder.decode();
   };
   return {
     host,
-    beginning: (maxChars) => text(maxChars, true),
-    ok: answer.statusCode! >= 200 && answer.statusCode! < 300,
-    status: answer.statusCode!,
-    headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
-    body: parts(),
-    text: () => text(),
-    json: async () => JSON.parse(await text(MAX_JSON_BYTES)),
+    beginning: (maxChars) => readText(maxChars, true),
+    ok: response.statusCode! >= 200 && response.statusCode! < 300,
+    status: response.statusCode!,
+    headers: {
+      get: (headerName) => response.headers[headerName.toLowerCase()]?.toString() ?? null,
+    },
+    body: readBody(),
+    text: () => readText(),
+    json: async () => JSON.parse(await readText(MAX_JSON_BYTES)),
   };
 }
 // what wires add to a base URL
@@ -183,17 +194,17 @@ async function connect(
   );
   return new Promise((resolve, reject) => {
     const allHeaders = { accept: "*/*", "user-agent": "zz", ...headers };
-    let answer: IncomingMessage | undefined;
-    const sent = request(
+    let received: IncomingMessage | undefined;
+    const sentRequest = request(
       location,
       { method, headers: allHeaders, timeout: SILENCE_LIMIT_MS, ...ownConnection },
-      (response) => resolve((answer = response)),
+      (response) => resolve((received = response)),
     );
     // by now the connection may serve another request
-    const abort = () => void (answer?.complete || sent.destroy(signal!.reason));
-    signal?.addEventListener("abort", abort, { once: true });
-    sent.on("close", () => signal?.removeEventListener("abort", abort));
-    sent.on("upgrade", ({ statusCode }, socket) => {
+    const abortRequest = () => void (received?.complete || sentRequest.destroy(signal!.reason));
+    signal?.addEventListener("abort", abortRequest, { once: true });
+    sentRequest.on("close", () => signal?.removeEventListener("abort", abortRequest));
+    sentRequest.on("upgrade", ({ statusCode }, socket) => {
       socket.destroy();
       reject(
         ofServer(
@@ -201,41 +212,43 @@ async function connect(
         ),
       );
     });
-    sent.on("timeout", () =>
-      sent.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" })),
+    sentRequest.on("timeout", () =>
+      sentRequest.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" })),
     );
-    sent.on("error", (error) =>
-      reject(Object.assign(error, { stale: sent.reusedSocket && codeOf(error) === "ECONNRESET" })),
+    sentRequest.on("error", (error) =>
+      reject(
+        Object.assign(error, { stale: sentRequest.reusedSocket && codeOf(error) === "ECONNRESET" }),
+      ),
     );
-    sent.end(body);
+    sentRequest.end(body);
   });
 }
 
 /** When aborted, reading fails with the abort's reason, whatever the socket reports. */
 const DAMAGED_CODE = /^Z_|BROTLI|ZSTD|^ERR__ERROR/i; // as zlib names its errors
 async function* readPieces(
-  body: Readable,
-  answer: IncomingMessage,
-  host: string,
+  unpackedBody: Readable,
+  response: IncomingMessage,
+  hostName: string,
   signal?: AbortSignal,
 ) {
   try {
-    yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+    yield* unpackedBody.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
   } catch (error) {
-    if (signal?.aborted) throw abortReason(signal, host);
+    if (signal?.aborted) throw abortReason(signal, hostName);
     const isUnfinished = codeOf(error) === UNFINISHED_CODE;
-    const isEvents = /event-stream/i.test(answer.headers["content-type"] ?? "");
+    const isEvents = /event-stream/i.test(response.headers["content-type"] ?? "");
     // servers do not always finish what they pack
-    if (isUnfinished && (isEvents || !answer.readableDidRead)) return;
+    if (isUnfinished && (isEvents || !response.readableDidRead)) return;
     if (isUnfinished || (error as Error).message === "aborted")
-      throw Object.assign(new Error(`What '${host}' sent broke off. Try again.`), {
+      throw Object.assign(new Error(`What '${hostName}' sent broke off. Try again.`), {
         code: "ECONNRESET",
       });
     throw DAMAGED_CODE.test(codeOf(error))
-      ? ofServer(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`)
+      ? ofServer(`Cannot unpack what '${hostName}' sent: it is damaged, or packed in another way.`)
       : error;
   } finally {
-    leaveBody(body, answer);
+    leaveBody(unpackedBody, response);
   }
 }
 
@@ -243,51 +256,55 @@ async function* readPieces(
  * Readers stop at the last event, before the end of the body. That end may still come for a moment,
  * so that the connection serves the next request instead of a new one.
  */
-function leaveBody(body: Readable, answer: IncomingMessage): void {
-  if (answer.readableEnded) return;
-  if (body !== answer || answer.destroyed) return void body.destroy();
-  let left = MAX_LEFT_BYTES;
-  answer.on("error", () => {});
-  answer.on("data", (bytes: Buffer) => {
-    left -= bytes.length;
-    if (left < 0) answer.destroy();
+function leaveBody(unpackedBody: Readable, response: IncomingMessage): void {
+  if (response.readableEnded) return;
+  if (unpackedBody !== response || response.destroyed) return void unpackedBody.destroy();
+  let bytesLeft = MAX_LEFT_BYTES;
+  response.on("error", () => {});
+  response.on("data", (bodyBytes: Buffer) => {
+    bytesLeft -= bodyBytes.length;
+    if (bytesLeft < 0) response.destroy();
   });
-  answer.resume();
-  answer.socket.unref(); // nobody waits for it
-  setTimeout(() => answer.readableEnded || answer.destroy(), LEFT_MS).unref();
+  response.resume();
+  response.socket.unref(); // nobody waits for it
+  setTimeout(() => response.readableEnded || response.destroy(), LEFT_MS).unref();
 }
 const UNFINISHED_CODE = "Z_BUF_ERROR"; // as zlib says that a packed body ends too early
 
 const MAX_PACKINGS = 3;
 /** Unpacks a body: none is asked to be packed, but some servers do, even twice. */
-function unpackBody(answer: IncomingMessage, host: string): Readable {
-  const packed = answer.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
-  if (packed === "identity") return answer;
+function unpackBody(response: IncomingMessage, hostName: string): Readable {
+  const bodyPacking = response.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
+  if (bodyPacking === "identity") return response;
   const zlib = process.getBuiltinModule("node:zlib");
   // whatever arrived is unpacked at once
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants;
-  const ways: Record<string, () => NodeJS.ReadWriteStream> = {
+  const unpackers: Record<string, () => NodeJS.ReadWriteStream> = {
     gzip: () => zlib.createUnzip({ flush: Z_SYNC_FLUSH }),
     deflate: () => zlib.createInflate({ flush: Z_SYNC_FLUSH }),
     br: () => zlib.createBrotliDecompress({ flush: BROTLI_OPERATION_FLUSH }),
     zstd: () => zlib.createZstdDecompress(),
     identity: () => new (process.getBuiltinModule("node:stream").PassThrough)(),
   };
-  const names = packed.split(",").map((name) => name.trim().replace(/^x-/, ""));
-  const knownPackings = names.filter((name) => Object.hasOwn(ways, name));
-  if (!knownPackings.length) return answer; // some servers name the encoding of their text there
-  if (knownPackings.length < names.length || names.length > MAX_PACKINGS)
+  const packingNames = bodyPacking
+    .split(",")
+    .map((packingName) => packingName.trim().replace(/^x-/, ""));
+  const knownPackings = packingNames.filter((packingName) => Object.hasOwn(unpackers, packingName));
+  if (!knownPackings.length) return response; // some servers name the encoding of their text there
+  if (knownPackings.length < packingNames.length || packingNames.length > MAX_PACKINGS)
     throw ofServer(
-      `Cannot read what '${host}' sent: it is packed in a way that zz cannot unpack ('${visible(packed).slice(0, 60)}').`,
+      `Cannot read what '${hostName}' sent: it is packed in a way that zz cannot unpack ('${visible(bodyPacking).slice(0, 60)}').`,
     );
-  const steps = names.toReversed().map((name) => ways[name]!());
+  const unpackSteps = packingNames.toReversed().map((packingName) => unpackers[packingName]!());
   return process
     .getBuiltinModule("node:stream")
-    .pipeline([answer, ...steps], () => {}) as unknown as Readable;
+    .pipeline([response, ...unpackSteps], () => {}) as unknown as Readable;
 }
 
 /** The headers that may go to another server: none that could hold a key. */
 const headersForOtherServer = (headers: Record<string, string> = {}): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(headers).filter(([name]) => /^(accept|content-type|user-agent)/i.test(name)),
+    Object.entries(headers).filter(([headerName]) =>
+      /^(accept|content-type|user-agent)/i.test(headerName),
+    ),
   );

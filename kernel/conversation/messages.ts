@@ -35,11 +35,11 @@ export const messageOfResult = (
 });
 
 /** The person's message, with what was attached to it: texts go before it. */
-export function takeAttachments(chat: LiveChat, typed: string, images: Image[] = []): Message {
+export function takeAttachments(chat: LiveChat, typedText: string, images: Image[] = []): Message {
   const attached = chat.attached.splice(0);
-  const pictures = [...images, ...attached.filter((part) => typeof part !== "string")];
-  const texts = [...attached.filter((part) => typeof part === "string"), typed];
-  const text = texts.filter((part) => part.trim()).join("\n\n");
+  const pictures = [...images, ...attached.filter((attachment) => typeof attachment !== "string")];
+  const textParts = [...attached.filter((attachment) => typeof attachment === "string"), typedText];
+  const text = textParts.filter((textPart) => textPart.trim()).join("\n\n");
   return { role: "user", text, ...(pictures.length && { images: pictures }) };
 }
 
@@ -67,22 +67,23 @@ export function compactMessages(
   delete chat.used;
 }
 
-function shortenMessage(message: Message, to: string | number): Message {
-  if (typeof to === "string") return { ...withoutField(message, "images"), text: to };
-  const text = shorten(message.text, to);
+function shortenMessage(message: Message, shorterForm: string | number): Message {
+  if (typeof shorterForm === "string")
+    return { ...withoutField(message, "images"), text: shorterForm };
+  const text = shorten(message.text, shorterForm);
   if (message.role !== "assistant" || !message.calls) return { ...message, text };
-  const short = ([name, value]: [string, unknown]) => [
-    name,
-    typeof value === "string" ? shorten(value, to) : value,
+  const shortenArgument = ([argumentName, argumentValue]: [string, unknown]) => [
+    argumentName,
+    typeof argumentValue === "string" ? shorten(argumentValue, shorterForm) : argumentValue,
   ];
-  const calls = message.calls.map((call) => ({
-    ...call,
-    args: Object.fromEntries(Object.entries(call.args).map(short)),
+  const calls = message.calls.map((savedCall) => ({
+    ...savedCall,
+    args: Object.fromEntries(Object.entries(savedCall.args).map(shortenArgument)),
   }));
   return { ...message, text, calls };
 }
 
-export function withoutField(message: Message, field: "news" | "images"): Message {
-  const { [field]: _, ...rest } = message as Message & UserMeta & { images?: unknown };
+export function withoutField(message: Message, fieldName: "news" | "images"): Message {
+  const { [fieldName]: _, ...rest } = message as Message & UserMeta & { images?: unknown };
   return rest as Message;
 }

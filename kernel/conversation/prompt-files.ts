@@ -13,35 +13,39 @@ import { entriesOf, textOf } from "../text/read-quietly.ts";
 /** zz's own, the team's, the home's and the project's; of the second and last the trusted ones. */
 export function promptFiles(core: Core): string[] {
   const { home, root } = core.options;
-  const filesIn = (folder: string) => filesOf(path.join(folder, "prompts"));
-  const zzs = filesIn(PACKAGE_FOLDER).sort();
-  const own = home === PACKAGE_FOLDER ? [] : filesIn(home).sort();
-  const team = sourcesOf(core.options).team?.prompts ?? [];
+  const filesIn = (parentFolder: string) => filesOf(path.join(parentFolder, "prompts"));
+  const zzFiles = filesIn(PACKAGE_FOLDER).sort();
+  const homeFiles = home === PACKAGE_FOLDER ? [] : filesIn(home).sort();
+  const teamFiles = sourcesOf(core.options).team?.prompts ?? [];
   const project = [
-    ...OTHER_AGENTS.flatMap((folder) => filesOf(path.join(root, folder, "commands"))).sort(),
+    ...OTHER_AGENTS.flatMap((agentFolder) =>
+      filesOf(path.join(root, agentFolder, "commands")),
+    ).sort(),
     ...filesIn(path.join(root, ".zz")).sort(),
-  ].filter((file) => isTrusted(core, file));
-  return [...zzs, ...team, ...own, ...project].filter((file) => file.endsWith(".md"));
+  ].filter((projectFile) => isTrusted(core, projectFile));
+  return [...zzFiles, ...teamFiles, ...homeFiles, ...project].filter((promptPath) =>
+    promptPath.endsWith(".md"),
+  );
 }
 /** Folders whose commands/ have the files of Claude Code. */
 const OTHER_AGENTS = [".agents", ".claude"];
-const filesOf = (folder: string): string[] =>
-  entriesOf(folder).map((name) => path.join(folder, name));
+const filesOf = (promptFolder: string): string[] =>
+  entriesOf(promptFolder).map((fileName) => path.join(promptFolder, fileName));
 
 export type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
 /** On a name clash the nearer file wins. */
-export function readPrompts(files: string[]): PromptFile[] {
-  const read = files.map((file) => ({ file, ...promptOf(file) }));
-  const prompts = read.map((prompt) => ({
+export function readPrompts(promptPaths: string[]): PromptFile[] {
+  const parsedPrompts = promptPaths.map((file) => ({ file, ...promptOf(file) }));
+  const prompts = parsedPrompts.map((prompt) => ({
     ...prompt,
     name: prompt.head.name ?? path.basename(prompt.file, ".md"),
   }));
   return [...new Map(prompts.map((prompt) => [prompt.name, prompt])).values()];
 }
 
-function promptOf(file: string): ReturnType<typeof frontMatter> {
-  const prompt = frontMatter(textOf(file));
-  return path.basename(path.dirname(file)) === "commands" ? commandOf(prompt) : prompt;
+function promptOf(promptPath: string): ReturnType<typeof frontMatter> {
+  const prompt = frontMatter(textOf(promptPath));
+  return path.basename(path.dirname(promptPath)) === "commands" ? commandOf(prompt) : prompt;
 }
 
 /** A command of Claude Code: its description may be absent, and $ARGUMENTS is all words. */
@@ -59,15 +63,16 @@ export function addTemplates(core: Core, prompts: PromptFile[]): void {
   for (const { file, name, head, body } of prompts) {
     const { slot, description, usage, example } = head;
     if (slot || !description) continue;
-    const owner = core.commands.get(name)?.owner;
+    const commandOwner = core.commands.get(name)?.owner;
     const reason = IDENTIFIER.test(name)
-      ? owner && owner !== TEMPLATE_OWNER && `'${owner}' has it already`
+      ? commandOwner && commandOwner !== TEMPLATE_OWNER && `'${commandOwner}' has it already`
       : "no command has such a name";
     if (reason)
       say(core.io, `Cannot make '/${name}' of '${file}': ${reason}. Give it another name.`);
     const template = {
       head,
-      fill: (words: string, named = {}) => fillTemplate(body, words, named, name),
+      fill: (typedWords: string, namedValues = {}) =>
+        fillTemplate(body, typedWords, namedValues, name),
     };
     const run = (typedWords: string, { chat }: Ctx) => chat.send(template.fill(typedWords));
     const value = {
@@ -87,57 +92,71 @@ export const TEMPLATE_OWNER = "templates";
 /** `$1` to `$9` are the words, `$@` is all of them, `$lang` is the value given as lang=german,
  * `${1:-else}` has a default. Unused words are appended. `$$lang` is left as it is. */
 export function fillTemplate(
-  body: string,
+  templateBody: string,
   typedWords: string,
   namedValues: Record<string, string> = {},
   command = "",
 ): string {
-  const places = new Set(
-    [...body.matchAll(PLACEHOLDER)].map(([, escaped, first, , two]) =>
-      escaped ? "" : (first ?? two ?? ""),
+  const placeNames = new Set(
+    [...templateBody.matchAll(PLACEHOLDER)].map(([, escaped, bracedName, , bareName]) =>
+      escaped ? "" : (bracedName ?? bareName ?? ""),
     ),
   );
-  const named = new Map(Object.entries(namedValues));
-  const words: string[] = [];
+  const valuesByName = new Map(Object.entries(namedValues));
+  const plainWords: string[] = [];
   const unnamedWords = typedWords.replace(
     /(?:([a-z]\w{0,63})=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g,
-    (argument, name, quoted, two, three) => {
-      const value = quoted ?? two ?? three;
-      if (places.has(name)) named.set(name, value);
-      else words.push(name ? argument : value);
-      return places.has(name) ? "" : argument;
+    (argument, argumentName, doubleQuoted, singleQuoted, unquoted) => {
+      const argumentValue = doubleQuoted ?? singleQuoted ?? unquoted;
+      if (placeNames.has(argumentName)) valuesByName.set(argumentName, argumentValue);
+      else plainWords.push(argumentName ? argument : argumentValue);
+      return placeNames.has(argumentName) ? "" : argument;
     },
   );
   const missing: string[] = [];
-  const text = body.replace(PLACEHOLDER, (placeholder, escaped, braced, otherwise, bare) => {
-    if (escaped) return placeholder.slice(1);
-    const which = braced ?? bare;
-    const value =
-      (which === "@" ? unnamedWords.trim() : (named.get(which) ?? words[which - 1])) || otherwise;
-    if (value === undefined && /^[a-z]/.test(which) && !missing.includes(which))
-      missing.push(which);
-    return value ?? "";
-  });
-  const names = [...places].filter((placeholder) => /^[a-z]/.test(placeholder));
-  const stray = [...named.keys()].find((name) => !names.includes(name));
-  const wrong =
-    stray && unknown("place", stray, names, names.length ? undefined : "It has none with a name.");
-  const remedy = `it needs ${missing.join(" and ")}. Add ${missing.map((name) => `${name}=VALUE`).join(" ")} after the name.`;
-  if (wrong || missing.length) throw usage(`Cannot fill in '/${command}': ${wrong || remedy}`);
-  return /[1-9@]/.test([...places].filter((placeholder) => !names.includes(placeholder)).join()) ||
-    !words.length
-    ? text
-    : `${text}\n\n${unnamedWords.trim()}`;
+  const filledText = templateBody.replace(
+    PLACEHOLDER,
+    (placeholder, escaped, bracedName, otherwise, bareName) => {
+      if (escaped) return placeholder.slice(1);
+      const placeName = bracedName ?? bareName;
+      const placeValue =
+        (placeName === "@"
+          ? unnamedWords.trim()
+          : (valuesByName.get(placeName) ?? plainWords[placeName - 1])) || otherwise;
+      if (placeValue === undefined && /^[a-z]/.test(placeName) && !missing.includes(placeName))
+        missing.push(placeName);
+      return placeValue ?? "";
+    },
+  );
+  const namedPlaces = [...placeNames].filter((placeholder) => /^[a-z]/.test(placeholder));
+  const strayName = [...valuesByName.keys()].find((valueName) => !namedPlaces.includes(valueName));
+  const strayReason =
+    strayName &&
+    unknown(
+      "place",
+      strayName,
+      namedPlaces,
+      namedPlaces.length ? undefined : "It has none with a name.",
+    );
+  const remedy = `it needs ${missing.join(" and ")}. Add ${missing.map((missingName) => `${missingName}=VALUE`).join(" ")} after the name.`;
+  if (strayReason || missing.length)
+    throw usage(`Cannot fill in '/${command}': ${strayReason || remedy}`);
+  return /[1-9@]/.test(
+    [...placeNames].filter((placeholder) => !namedPlaces.includes(placeholder)).join(),
+  ) || !plainWords.length
+    ? filledText
+    : `${filledText}\n\n${unnamedWords.trim()}`;
 }
 const PLACEHOLDER =
   /(\$)?\$(?:\{([1-9@]|[a-z]\w{0,63})(?::-([^}]{0,1000}))?\}|([1-9@]|[a-z]\w{0,63}))/g;
 
 /** Splits a file into its front matter (`---`, lines of `key: value`, `---`) and its body. */
-export function frontMatter(text: string): { head: Record<string, string>; body: string } {
-  const [, head = "", body = text] = /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(text) ?? [];
-  const lines = [...head.matchAll(/^(\w[\w-]*):[^\S\r\n]*(.*?)\s*$/gm)];
+export function frontMatter(fileText: string): { head: Record<string, string>; body: string } {
+  const [, headText = "", bodyText = fileText] =
+    /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(fileText) ?? [];
+  const headLines = [...headText.matchAll(/^(\w[\w-]*):[^\S\r\n]*(.*?)\s*$/gm)];
   return {
-    head: Object.fromEntries(lines.map(([, key, value]) => [key, value])),
-    body: body.trim(),
+    head: Object.fromEntries(headLines.map(([, headKey, headValue]) => [headKey, headValue])),
+    body: bodyText.trim(),
   };
 }

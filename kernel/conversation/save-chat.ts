@@ -24,27 +24,27 @@ import { sessionPlaceOf, unsavedIn } from "./session-store.ts";
  */
 export function markFailed(core: Core, chat: LiveChat): void {
   const { entries = [] } = chat.session ?? {};
-  const isDone = entries.some(
+  const hasResult = entries.some(
     (sessionEntry) => isChange(sessionEntry) || sessionEntry.message?.role === "assistant",
   );
-  if (entries.length && !isDone) saveEntry(core, chat, "failed", {});
+  if (entries.length && !hasResult) saveEntry(core, chat, "failed", {});
 }
 
 /** Saves the plugins' states that changed. */
 export function savePluginStates(core: Core, chat: LiveChat): void {
   if (!chat.session) return; // it is created with the first message
-  for (const [plugin, state] of core.states) {
+  for (const [plugin, pluginState] of core.states) {
     try {
-      const currentState = plainJson(state.live);
+      const currentState = plainJson(pluginState.live);
       // a copy: the plugin goes on
-      if (currentState !== state.saved)
+      if (currentState !== pluginState.saved)
         saveEntry(core, chat, "state", { plugin, value: JSON.parse(currentState) });
-      state.saved = currentState;
+      pluginState.saved = currentState;
     } catch (error) {
-      if (state.saved !== errorMessage(error))
+      if (pluginState.saved !== errorMessage(error))
         emitNote(
           core,
-          `Cannot keep the state of plugin '${plugin}': ${(state.saved = errorMessage(error))}`,
+          `Cannot keep the state of plugin '${plugin}': ${(pluginState.saved = errorMessage(error))}`,
         );
     }
   }
@@ -64,10 +64,11 @@ function saveUnsavedInHome(core: Core, chat: LiveChat): void {
   const { header, entries } = chat.session!;
   const { home } = core.options;
   const id = chat.lost && !hasSession(home, chat.lost) ? chat.lost : header.id;
-  const file = tryTo(() => openSession(home, { ...header, id }, () => {}));
-  if (!file) return;
-  for (const { id: _, type, parent, ...fields } of entries) file.append(type, fields, parent);
-  file.close();
+  const homeSession = tryTo(() => openSession(home, { ...header, id }, () => {}));
+  if (!homeSession) return;
+  for (const { id: _, type, parent, ...fields } of entries)
+    homeSession.append(type, fields, parent);
+  homeSession.close();
   emitNote(
     core,
     `What ${sessionPlace.where} could not take is in '${nameOfPlace(home, id)}'. zz --store-copy files ${sessionPlace.where} puts it there.`,
@@ -75,12 +76,16 @@ function saveUnsavedInHome(core: Core, chat: LiveChat): void {
 }
 
 /** Saves what undoing a change takes, before the change is made. Throws a sentence if it cannot. */
-export function saveChangeEntry(core: Core, chat: LiveChat, fields: Record<string, unknown>): void {
+export function saveChangeEntry(
+  core: Core,
+  chat: LiveChat,
+  entryFields: Record<string, unknown>,
+): void {
   const sessionPlace = sessionPlaceOf(core);
   if (core.unsavable || (core.options.save !== false && chat.id === ""))
     throw fault(`The session in '${nameOfPlace(sessionPlace)}' is not saved any more.`);
   try {
-    appendEntry(core, chat, "change", fields);
+    appendEntry(core, chat, "change", entryFields);
   } catch (error) {
     if (!chat.session?.entries.length) dropUnsaved(chat);
     throw saveFault(sessionPlace, error);
@@ -104,23 +109,23 @@ function dropUnsaved(chat: LiveChat): void {
 export function saveEntry(
   core: Core,
   chat: LiveChat,
-  type: Entry["type"],
-  fields: Record<string, unknown>,
+  entryType: Entry["type"],
+  entryFields: Record<string, unknown>,
 ): void {
-  if (!chat.session && type !== "message" && type !== "change") return;
-  if (chat.id === "" && (fields.message as Message | undefined)?.role === "user")
+  if (!chat.session && entryType !== "message" && entryType !== "change") return;
+  if (chat.id === "" && (entryFields.message as Message | undefined)?.role === "user")
     saveAgain(core, chat);
   // a store that answers too late may have kept it: it is the same entry then
-  const stamped = { at: new Date().toISOString(), ...fields };
+  const stamped = { at: new Date().toISOString(), ...entryFields };
   try {
-    appendEntry(core, chat, type, stamped);
+    appendEntry(core, chat, entryType, stamped);
   } catch (error) {
     const sessionPlace = sessionPlaceOf(core);
     emitNote(core, `${saveFault(sessionPlace, error).message} ${unsavedIn(sessionPlace)}`);
     const entries = chat.session?.entries ?? [];
     chat.session?.close();
-    chat.session = unsavedSession(newSessionHeader(core, chat, fields), entries);
-    chat.session.append(type, stamped);
+    chat.session = unsavedSession(newSessionHeader(core, chat, entryFields), entries);
+    chat.session.append(entryType, stamped);
     chat.lost ??= chat.id;
     chat.id = "";
   }
@@ -134,14 +139,17 @@ export function saveAgain(core: Core, chat: LiveChat): void {
   const { entries, header } = chat.session!;
   if (core.options.save === false) return;
   const sessionPlace = sessionPlaceOf(core);
-  const warn = (text: string) => emitNote(core, text);
-  const reopened = chat.lost ? tryTo(() => openSession(sessionPlace, chat.lost!, warn)) : undefined;
+  const warnPerson = (warningText: string) => emitNote(core, warningText);
+  const reopened = chat.lost
+    ? tryTo(() => openSession(sessionPlace, chat.lost!, warnPerson))
+    : undefined;
   const reopenedEntries = reopened?.entries ?? [];
-  const isOurs = reopenedEntries.every(
+  const isOurSession = reopenedEntries.every(
     ({ id, at }, i) => entries[i]?.id === id && entries[i]?.at === at,
   );
-  if (!isOurs) reopened?.close(); // another zz went on with it
-  const session = (isOurs && reopened) || tryTo(() => openSession(sessionPlace, header, warn));
+  if (!isOurSession) reopened?.close(); // another zz went on with it
+  const session =
+    (isOurSession && reopened) || tryTo(() => openSession(sessionPlace, header, warnPerson));
   if (!session) return;
   try {
     for (const { id: _, type, parent, ...fields } of entries.slice(session.entries.length))
@@ -157,27 +165,29 @@ export function saveAgain(core: Core, chat: LiveChat): void {
 function appendEntry(
   core: Core,
   chat: LiveChat,
-  type: Entry["type"],
-  fields: Record<string, unknown>,
+  entryType: Entry["type"],
+  entryFields: Record<string, unknown>,
 ): void {
   if (!chat.session && core.options.save !== false) {
-    const header = newSessionHeader(core, chat, fields);
-    chat.session = openSession(sessionPlaceOf(core), header, (text) => emitNote(core, text));
-    chat.id = header.id;
+    const newHeader = newSessionHeader(core, chat, entryFields);
+    chat.session = openSession(sessionPlaceOf(core), newHeader, (warningText) =>
+      emitNote(core, warningText),
+    );
+    chat.id = newHeader.id;
   }
-  chat.session ??= unsavedSession(newSessionHeader(core, chat, fields));
-  chat.session.append(type, fields);
+  chat.session ??= unsavedSession(newSessionHeader(core, chat, entryFields));
+  chat.session.append(entryType, entryFields);
 }
 
 function newSessionHeader(
   { options: { root } }: Core,
   chat: LiveChat,
-  fields: Record<string, unknown>,
+  entryFields: Record<string, unknown>,
 ): Header {
-  const firstWords = ((fields.message as Message | undefined) ?? chat.messages[0])?.text;
-  const begins =
+  const firstWords = ((entryFields.message as Message | undefined) ?? chat.messages[0])?.text;
+  const firstText =
     (firstWords && wordsOf(firstWords))?.trimStart().slice(0, 1_000) ??
-    `${fields.tool} ${path.relative(root, String(fields.path))}`;
+    `${entryFields.tool} ${path.relative(root, String(entryFields.path))}`;
   const timestamp = new Date().toISOString();
   return {
     zz: 1,
@@ -185,6 +195,6 @@ function newSessionHeader(
     at: timestamp,
     root,
     model: chat.model,
-    title: begins.replace(/\s+/g, " ").trim().slice(0, 80),
+    title: firstText.replace(/\s+/g, " ").trim().slice(0, 80),
   };
 }

@@ -18,17 +18,20 @@ const LIFE_SIGN_SILENCES = 4; // that many times as long while comments and othe
 /** Passes the request through its wrappers, then to the provider of its model. */
 export async function sendRequest(
   turn: TurnContext,
-  asked: Omit<ChatRequest, "options" | "endpoint">,
+  askedRequest: Omit<ChatRequest, "options" | "endpoint">,
 ): Promise<Reply> {
   const { core } = turn;
-  const { name } = providerNamed(core, asked.model);
+  const { name } = providerNamed(core, askedRequest.model);
   const options = { ...core.options.settings.options, ...core.options.options };
-  const usual = endpointOf(core, name);
+  const usualEndpoint = endpointOf(core, name);
   // set by a wrapper
   const changedEndpoint = ({ endpoint }: ChatRequest) =>
-    endpoint === usual ? undefined : endpoint;
-  return runStep(turn, "request", { ...asked, options, endpoint: usual }, (request) =>
-    tryRequest(turn, request, changedEndpoint(request)),
+    endpoint === usualEndpoint ? undefined : endpoint;
+  return runStep(
+    turn,
+    "request",
+    { ...askedRequest, options, endpoint: usualEndpoint },
+    (request) => tryRequest(turn, request, changedEndpoint(request)),
   );
 }
 
@@ -53,7 +56,7 @@ async function tryRequest(
   };
   const shownRequest = veilData(request);
   let partial: Fault["partial"]; // the longest that any try received
-  for (let [tried, stalls] = [1, 0]; ; tried++) {
+  for (let [attempt, stallCount] = [1, 0]; ; attempt++) {
     try {
       await emit(core, "requested", shownRequest);
       const started = clock.now();
@@ -65,22 +68,22 @@ async function tryRequest(
       });
       return reply;
     } catch (error) {
-      const failed = asFault(error);
-      if ((failed.partial?.text.length ?? -1) >= (partial?.text.length ?? 0))
-        partial = failed.partial;
-      if (partial) failed.partial = partial;
-      if (chat.stop.signal.aborted || failed.dry) throw failed;
-      const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
-      if (failed.transient && wait > MAX_RETRY_WAIT_MS)
-        failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
-      const mayPass = failed.stalled ? ++stalls === 1 : failed.transient;
-      if (!mayPass || tried === MAX_TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
+      const requestFault = asFault(error);
+      if ((requestFault.partial?.text.length ?? -1) >= (partial?.text.length ?? 0))
+        partial = requestFault.partial;
+      if (partial) requestFault.partial = partial;
+      if (chat.stop.signal.aborted || requestFault.dry) throw requestFault;
+      const waitMs = requestFault.after ?? 500 * 2 ** (attempt - 1) * (1 + Math.random() / 4);
+      if (requestFault.transient && waitMs > MAX_RETRY_WAIT_MS)
+        requestFault.message += ` Try again in ${Math.ceil(waitMs / 1000)} s.`;
+      const mayPass = requestFault.stalled ? ++stallCount === 1 : requestFault.transient;
+      if (!mayPass || attempt === MAX_TRIES || waitMs > MAX_RETRY_WAIT_MS) throw requestFault;
       await emit(core, "retried", {
-        attempt: tried,
-        wait: Math.round(wait),
-        reason: errorMessage(failed),
+        attempt: attempt,
+        wait: Math.round(waitMs),
+        reason: errorMessage(requestFault),
       });
-      await clock.sleep(wait, chat.stop.signal).catch((stopped) => {
+      await clock.sleep(waitMs, chat.stop.signal).catch((stopped) => {
         throw Object.assign(stopped, partial && { partial });
       });
     }
@@ -103,7 +106,7 @@ async function receiveReply(
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let [partial, thought, told] = [{ text: "", thinking: "" }, "", 0]; // told: of the answer
   let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
-  const [secret, veiledPiece] = [secretFinder(), veilPieces()];
+  const [hasSecret, veiledPiece] = [secretFinder(), veilPieces()];
   try {
     const reply = await orAbort(
       signal,
@@ -120,10 +123,10 @@ async function receiveReply(
     if (telling || told) tell(true);
   }
 
-  function see(text: string, thinking: string, newThought: string, size: number): void {
+  function see(text: string, thinking: string, newThought: string, pieceSize: number): void {
     partial = { text, thinking };
     thought += newThought;
-    if (size) heard = clock.now();
+    if (pieceSize) heard = clock.now();
     if (telling) return;
     isSigns = clock.now() - heard > seconds * 1000 * (LIFE_SIGN_SILENCES - 1);
     if (!isSigns) silence.putOff();
@@ -134,11 +137,11 @@ async function receiveReply(
   function tell(isLast = false): void {
     clearImmediate(telling);
     const { text, thinking } = partial;
-    const answer = answerSoFar(text);
-    const newText = veiledPiece(answer.slice(told), isLast);
-    told = Math.max(told, answer.length);
+    const answerText = answerSoFar(text);
+    const newText = veiledPiece(answerText.slice(told), isLast);
+    told = Math.max(told, answerText.length);
     const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
-    const shownThinking = secret(thought) ? veil(thinking) : thinking;
+    const shownThinking = hasSecret(thought) ? veil(thinking) : thinking;
     [telling, thought] = [undefined, ""];
     void emit(core, "received", {
       tokens,
@@ -150,10 +153,10 @@ async function receiveReply(
 }
 
 function stalled({ name }: Provider, seconds: number, isSigns: boolean): Fault {
-  const late = isSigns
+  const silenceText = isSigns
     ? `nothing but signs of life for ${seconds * LIFE_SIGN_SILENCES}`
     : `nothing for ${seconds}`;
-  return fault(`'${name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, {
+  return fault(`'${name}' sent ${silenceText} s. Try again, or raise "timeout" in the settings.`, {
     kind: "network",
     stalled: true,
   });
@@ -171,24 +174,28 @@ function ownExtras(message: Message, provider: string): Message {
  * empty. Runs before every request. */
 export function repairHistory(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
-  let open = new Map<string, number>(); // the index in `fixed` of each result of the last calls
+  let openResults = new Map<string, number>(); // the index in `fixed` of each result of the last calls
   for (const original of history) {
     const message = withLayerUpdates(original);
     if (message.role === "tool") {
-      const resultIndex = open.get(message.id);
+      const resultIndex = openResults.get(message.id);
       if (resultIndex !== undefined) fixed[resultIndex] = message;
-      open.delete(message.id);
+      openResults.delete(message.id);
       continue;
     }
     const calls = message.role === "assistant" ? (message.calls ?? []) : [];
     const images = message.role === "user" ? (message.images ?? []) : [];
-    if (message.role === "assistant") open = new Map();
+    if (message.role === "assistant") openResults = new Map();
     if (!message.text && !calls.length && !images.length) continue;
-    const last = fixed.at(-1);
-    if (last?.role === message.role) fixed[fixed.length - 1] = mergeMessages(last, message);
+    const lastMessage = fixed.at(-1);
+    if (lastMessage?.role === message.role)
+      fixed[fixed.length - 1] = mergeMessages(lastMessage, message);
     else fixed.push(message);
     for (const { id, name } of calls)
-      open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
+      openResults.set(
+        id,
+        fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1,
+      );
   }
   return fixed;
 }
@@ -200,9 +207,18 @@ function withLayerUpdates(message: Message): Message {
   return { ...rest, text: [...Object.values(news), rest.text].filter(Boolean).join("\n\n") };
 }
 
-function mergeMessages(first: Message, two: Message): Message {
-  const images = [first, two].flatMap((message) => ("images" in message && message.images) || []);
-  const extra = [first, two].flatMap((message) => ("extra" in message && message.extra) || []);
-  const text = [first.text, two.text].filter(Boolean).join("\n\n");
-  return { ...two, text, ...(images.length && { images }), ...(extra.length && { extra }) };
+function mergeMessages(firstMessage: Message, secondMessage: Message): Message {
+  const images = [firstMessage, secondMessage].flatMap(
+    (message) => ("images" in message && message.images) || [],
+  );
+  const extra = [firstMessage, secondMessage].flatMap(
+    (message) => ("extra" in message && message.extra) || [],
+  );
+  const text = [firstMessage.text, secondMessage.text].filter(Boolean).join("\n\n");
+  return {
+    ...secondMessage,
+    text,
+    ...(images.length && { images }),
+    ...(extra.length && { extra }),
+  };
 }

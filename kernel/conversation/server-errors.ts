@@ -8,9 +8,12 @@ import { jsonOrText } from "../text/words.ts";
 import { fetchWithRedirects, fillSecrets } from "./http-transport.ts";
 
 export const MAX_JSON_DEPTH = 100;
-export function isDeep(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeep(inner, levels - 1));
+export function isDeep(jsonValue: unknown, maxLevels: number): boolean {
+  if (typeof jsonValue !== "object" || jsonValue === null) return false;
+  return (
+    maxLevels === 0 ||
+    Object.values(jsonValue).some((innerValue) => isDeep(innerValue, maxLevels - 1))
+  );
 }
 
 /**
@@ -19,28 +22,32 @@ export function isDeep(value: unknown, levels: number): boolean {
  */
 export async function fetchForPlugin(
   core: Core,
-  url: string,
-  init: HttpRequest = {},
+  requestUrl: string,
+  request: HttpRequest = {},
   isModels = true,
 ): Promise<HttpAnswer> {
   if (core.options.dry) {
-    const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
+    const requestBody = typeof request.body === "string" ? JSON.parse(request.body) : undefined;
     throw fault(
-      `Nothing is sent to '${veil(sealUrl(url))}' in a dry run.`,
-      (body?.messages ?? body?.contents ?? body?.input) ? { dry: body } : {},
+      `Nothing is sent to '${veil(sealUrl(requestUrl))}' in a dry run.`,
+      (requestBody?.messages ?? requestBody?.contents ?? requestBody?.input)
+        ? { dry: requestBody }
+        : {},
     );
   }
-  const check = isModels ? "--base-url" : "the address";
-  const outgoing = fillSecrets(url, init);
+  const checkHint = isModels ? "--base-url" : "the address";
+  const outgoing = fillSecrets(requestUrl, request);
   const { hide } = outgoing;
   if (!URL.canParse(outgoing.url))
-    throw usage(`Cannot reach '${hide(veil(sealUrl(url)))}': not a URL. Check ${check}.`);
+    throw usage(
+      `Cannot reach '${hide(veil(sealUrl(requestUrl)))}': not a URL. Check ${checkHint}.`,
+    );
   const response = await fetchWithRedirects(outgoing, isModels).catch((error) => {
-    throw init.signal?.aborted || error.exit || error.kind
+    throw request.signal?.aborted || error.exit || error.kind
       ? error
-      : networkFault(error, error.host ?? new URL(outgoing.url).host, check, hide);
+      : networkFault(error, error.host ?? new URL(outgoing.url).host, checkHint, hide);
   });
-  if (response.ok || init.any) return response;
+  if (response.ok || request.any) return response;
   const errorBody = await response.beginning(MAX_ERROR_BYTES); // some servers repeat the key
   throw answerFault(
     `${response.host} answered ${response.status}`,
@@ -54,18 +61,21 @@ const MAX_ERROR_BYTES = 65_536;
 
 function networkFault(
   error: unknown,
-  where: string,
-  check: string,
-  hide: (text: string) => string,
+  hostName: string,
+  checkHint: string,
+  hideSecrets: (plainText: string) => string,
 ): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
   const reasons: Record<string, string> = errors.network;
-  const family = Object.keys(reasons).find((name) => code.includes(name)); // HPE_INVALID_VERSION
+  const errorFamily = Object.keys(reasons).find((candidate) => code.includes(candidate)); // HPE_INVALID_VERSION
   const reason =
-    reasons[family ?? ""]?.replace("--base-url", check) ??
-    `${message || errorMessage(error)}. Check ${check} and the network.`;
+    reasons[errorFamily ?? ""]?.replace("--base-url", checkHint) ??
+    `${message || errorMessage(error)}. Check ${checkHint} and the network.`;
   const transient = code !== "" && !/CERT|SSL|TLS|ERR_INVALID|EPROTO|HPE_|UNABLE_TO/.test(code);
-  return fault(`Cannot reach '${where}': ${hide(reason)}`, { kind: "network", transient });
+  return fault(`Cannot reach '${hostName}': ${hideSecrets(reason)}`, {
+    kind: "network",
+    transient,
+  });
 }
 
 /**
@@ -74,55 +84,61 @@ function networkFault(
  */
 export function answerFault(
   subject: string,
-  body: unknown,
+  errorBody: unknown,
   response?: HttpAnswer,
   isModels = true,
-  hide = veil,
+  hideSecrets = veil,
 ): Fault {
-  const parsed: any = [typeof body === "string" ? jsonOrText(body) : body].flat()[0];
-  const inner = parsed?.error ?? parsed?.detail ?? parsed;
-  const page = typeof parsed === "string" && /^\s*(<!doctype|<html|<\?xml)/i.test(parsed);
-  const title = page && /<title>([^<]*)/i.exec(parsed)?.[1]?.trim();
-  const message = (inner?.message === undefined ? inner : inner.message) ?? "";
-  const refusal = page ? `a web page${title ? ` ("${title}")` : ""}` : message;
-  const upstream = inner?.metadata?.raw; // from the server behind a gateway
-  const sentences = [refusal, ...(upstream ? [upstream] : [])].map((part) => hide(spoken(part)));
-  const words = sentences.join(": ").trim().slice(0, 600);
-  const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
-  const code = [inner?.code, inner?.type, inner?.status, parsed?.code]
+  const parsedBody: any = [
+    typeof errorBody === "string" ? jsonOrText(errorBody) : errorBody,
+  ].flat()[0];
+  const innerError = parsedBody?.error ?? parsedBody?.detail ?? parsedBody;
+  const isWebPage =
+    typeof parsedBody === "string" && /^\s*(<!doctype|<html|<\?xml)/i.test(parsedBody);
+  const pageTitle = isWebPage && /<title>([^<]*)/i.exec(parsedBody)?.[1]?.trim();
+  const message = (innerError?.message === undefined ? innerError : innerError.message) ?? "";
+  const refusal = isWebPage ? `a web page${pageTitle ? ` ("${pageTitle}")` : ""}` : message;
+  const upstream = innerError?.metadata?.raw; // from the server behind a gateway
+  const sentences = [refusal, ...(upstream ? [upstream] : [])].map((refusalPart) =>
+    hideSecrets(putInWords(refusalPart)),
+  );
+  const spokenWords = sentences.join(": ").trim().slice(0, 600);
+  const status =
+    response?.status ?? (typeof innerError?.code === "number" ? innerError.code : undefined);
+  const errorCode = [innerError?.code, innerError?.type, innerError?.status, parsedBody?.code]
     .filter((codePart) => typeof codePart === "string")
     .join(" ");
-  const details = spoken(inner?.details ?? "");
+  const details = putInWords(innerError?.details ?? "");
   // where Google puts it
-  const delay = Number.parseFloat(/"retryDelay":"([\d.]+)s"/.exec(details)?.[1] ?? "") * 1000;
+  const delayMs = Number.parseFloat(/"retryDelay":"([\d.]+)s"/.exec(details)?.[1] ?? "") * 1000;
   const lasting =
-    delay >= 0 ? /per ?day/i : /insufficient_quota|billing|credit|per day|daily|monthly/i;
-  const forGood = lasting.test(`${code} ${words} ${delay >= 0 ? details : ""}`);
+    delayMs >= 0 ? /per ?day/i : /insufficient_quota|billing|credit|per day|daily|monthly/i;
+  const forGood = lasting.test(`${errorCode} ${spokenWords} ${delayMs >= 0 ? details : ""}`);
   const transient =
     status === undefined
-      ? !page && !forGood && !/invalid|tool_use_failed|context_length/.test(code)
+      ? !isWebPage && !forGood && !/invalid|tool_use_failed|context_length/.test(errorCode)
       : (status >= 500 || [408, 409, 425, 429].includes(status)) && !forGood;
-  const isKey = isModels && (status === 401 || status === 403);
-  const isPlace = isModels && !isKey && (status === 404 || (page && !(status >= 500)));
+  const isKeyError = isModels && (status === 401 || status === 403);
+  const isPlace = isModels && !isKeyError && (status === 404 || (isWebPage && !(status >= 500)));
   const placeHint = isPlace ? CHECK_PLACE : "";
-  const hint = isKey ? CHECK_KEY : placeHint;
-  const sentence = `${subject}: ${words || "no reason given"}`;
-  const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
-  const after = delay >= 0 ? delay : retryAfter(response?.headers);
+  const checkHint = isKeyError ? CHECK_KEY : placeHint;
+  const sentence = `${subject}: ${spokenWords || "no reason given"}`;
+  const fullStop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
+  const after = delayMs >= 0 ? delayMs : retryAfter(response?.headers);
   const otherKind = forGood || status === 429 || status === 402 ? "quota" : "provider";
-  const cause = isKey ? "key" : otherKind;
-  return fault(sentence + stop + hint, {
-    kind: cause,
+  const faultKind = isKeyError ? "key" : otherKind;
+  return fault(sentence + fullStop + checkHint, {
+    kind: faultKind,
     transient,
     ...(status !== undefined && { status }),
     ...(after >= 0 && { after }),
   });
 
-  function spoken(words: unknown): string {
-    if (typeof words === "string") return words.slice(0, MAX_ERROR_BYTES);
-    return isDeep(words, MAX_JSON_DEPTH)
+  function putInWords(errorValue: unknown): string {
+    if (typeof errorValue === "string") return errorValue.slice(0, MAX_ERROR_BYTES);
+    return isDeep(errorValue, MAX_JSON_DEPTH)
       ? "something nested too deeply to show"
-      : (JSON.stringify(words) ?? "");
+      : (JSON.stringify(errorValue) ?? "");
   }
 }
 const CHECK_KEY = " Check the key: --key, or the provider's variable.";
@@ -131,10 +147,10 @@ const CHECK_PLACE =
 
 /** In ms; NaN if the server names no time. */
 function retryAfter(headers?: HttpAnswer["headers"]): number {
-  const ms = Number(headers?.get("retry-after-ms") ?? Number.NaN);
-  if (ms >= 0) return ms;
-  const value = headers?.get("retry-after") || Number.NaN;
-  return Number.isNaN(Number(value))
-    ? Date.parse(String(value)) - Date.now()
-    : Number(value) * 1000;
+  const delayMs = Number(headers?.get("retry-after-ms") ?? Number.NaN);
+  if (delayMs >= 0) return delayMs;
+  const headerValue = headers?.get("retry-after") || Number.NaN;
+  return Number.isNaN(Number(headerValue))
+    ? Date.parse(String(headerValue)) - Date.now()
+    : Number(headerValue) * 1000;
 }

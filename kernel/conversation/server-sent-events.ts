@@ -15,13 +15,17 @@ export type EventPiece = ServerEvent | { alive: true } | { rest: string };
  * Yields events in order, however they were split. Other lines are ignored; the last event needs no
  * empty line after it.
  */
-export const events = (answer: HttpAnswer): AsyncIterable<{ event?: string; data: string }> =>
-  oneByOne(onlyEvents(answer));
+export const events = (response: HttpAnswer): AsyncIterable<{ event?: string; data: string }> =>
+  oneByOne(onlyEvents(response));
 
-async function* onlyEvents(answer: HttpAnswer): AsyncGenerator<{ event?: string; data: string }[]> {
-  for await (const batch of eventPieces(answer))
-    yield batch.flatMap((piece) =>
-      "data" in piece ? { data: piece.data, ...(piece.event && { event: piece.event }) } : [],
+async function* onlyEvents(
+  response: HttpAnswer,
+): AsyncGenerator<{ event?: string; data: string }[]> {
+  for await (const pieceBatch of eventPieces(response))
+    yield pieceBatch.flatMap((eventPiece) =>
+      "data" in eventPiece
+        ? { data: eventPiece.data, ...(eventPiece.event && { event: eventPiece.event }) }
+        : [],
     );
 }
 
@@ -31,66 +35,69 @@ async function* onlyEvents(answer: HttpAnswer): AsyncGenerator<{ event?: string;
  */
 export async function* eventPieces(
   response: HttpAnswer,
-  name?: string,
+  providerName?: string,
 ): AsyncGenerator<EventPiece[]> {
   const { createParser } = await import("eventsource-parser");
-  let batch: EventPiece[] = [];
+  let pieceBatch: EventPiece[] = [];
   // an unfinished line, which the parser may drop; no character contains a line break
   let unfinished: Uint8Array[] = [];
   let otherLines = "";
   // bytes: in all, of the rest, and since the last event ended
-  let [size, restSize, open] = [0, 0, 0];
-  const tooLong = (noun: string, maxBytes: number) => {
-    const [sender, hint] = name ? [`'${name}'`, "--base-url"] : ["The server", "its address"];
+  let [totalBytes, restSize, openBytes] = [0, 0, 0];
+  const tooLong = (excessNoun: string, maxBytes: number) => {
+    const [sender, checkHint] = providerName
+      ? [`'${providerName}'`, "--base-url"]
+      : ["The server", "its address"];
     return new Error(
-      `${sender} sent ${noun} of more than ${maxBytes / MB} MB, and was given up. Check ${hint}.`,
+      `${sender} sent ${excessNoun} of more than ${maxBytes / MB} MB, and was given up. Check ${checkHint}.`,
     );
   };
   const parser = createParser({
-    onEvent: (event) => batch.push(event),
-    onComment: () => batch.push({ alive: true }),
+    onEvent: (serverEvent) => pieceBatch.push(serverEvent),
+    onComment: () => pieceBatch.push({ alive: true }),
     onError: (error) => (otherLines += `${error.line ?? ""}\n`),
   });
-  for await (const bytes of response.body) {
-    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  for await (const bodyBytes of response.body) {
+    const bodyChunk = Buffer.from(bodyBytes.buffer, bodyBytes.byteOffset, bodyBytes.length);
     // not in `rest`: long lines stay cheap
-    const end = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR)) + 1;
-    size += chunk.length;
-    if (end) {
-      const lines = restSize
-        ? Buffer.concat([...unfinished, chunk.subarray(0, end)])
-        : chunk.subarray(0, end);
-      parser.feed(withoutReturns(lines.toString()));
+    const lineEnd = Math.max(bodyChunk.lastIndexOf(LF), bodyChunk.lastIndexOf(CR)) + 1;
+    totalBytes += bodyChunk.length;
+    if (lineEnd) {
+      const wholeLines = restSize
+        ? Buffer.concat([...unfinished, bodyChunk.subarray(0, lineEnd)])
+        : bodyChunk.subarray(0, lineEnd);
+      parser.feed(withoutReturns(wholeLines.toString()));
       [unfinished, restSize] = [[], 0];
     }
-    if (end < chunk.length) restSize += unfinished.push(chunk.subarray(end)) && chunk.length - end;
-    open = batch.length ? 0 : open + chunk.length;
+    if (lineEnd < bodyChunk.length)
+      restSize += unfinished.push(bodyChunk.subarray(lineEnd)) && bodyChunk.length - lineEnd;
+    openBytes = pieceBatch.length ? 0 : openBytes + bodyChunk.length;
     if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
-    if (open > MAX_LINE_BYTES || otherLines.length > MAX_LINE_BYTES)
+    if (openBytes > MAX_LINE_BYTES || otherLines.length > MAX_LINE_BYTES)
       throw tooLong("an event", MAX_LINE_BYTES);
-    if (size > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
-    if (!batch.length) continue;
-    yield batch;
-    batch = [];
+    if (totalBytes > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
+    if (!pieceBatch.length) continue;
+    yield pieceBatch;
+    pieceBatch = [];
   }
   parser.feed(`${Buffer.concat(unfinished)}\n\n`);
   parser.reset({ consume: true });
-  if (otherLines.trim()) batch.push({ rest: otherLines });
-  if (batch.length) yield batch;
+  if (otherLines.trim()) pieceBatch.push({ rest: otherLines });
+  if (pieceBatch.length) yield pieceBatch;
 }
 
 /** The parser is fastest if lines end in a line feed alone. */
-const withoutReturns = (text: string): string =>
-  text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
+const withoutReturns = (lineText: string): string =>
+  lineText.includes("\r\n") ? lineText.replaceAll("\r\n", "\n") : lineText;
 
 /** Yields single items from groups: awaiting each group is much faster than awaiting each item. */
 function oneByOne<T>(groups: AsyncIterable<Iterable<T>>): AsyncIterableIterator<T, undefined> {
   const source = groups[Symbol.asyncIterator]();
-  let group: Iterator<T> | undefined;
+  let groupIterator: Iterator<T> | undefined;
   let hasLeft = false;
-  const leave = async (): Promise<IteratorReturnResult<undefined>> => {
+  const leaveSource = async (): Promise<IteratorReturnResult<undefined>> => {
     hasLeft = true;
-    group?.return?.();
+    groupIterator?.return?.();
     await source.return?.();
     return { done: true, value: undefined };
   };
@@ -101,20 +108,20 @@ function oneByOne<T>(groups: AsyncIterable<Iterable<T>>): AsyncIterableIterator<
     async next() {
       try {
         while (!hasLeft) {
-          const current = group?.next();
+          const current = groupIterator?.next();
           if (current && !current.done) return current;
           const nextGroup = await source.next();
           if (nextGroup.done) break;
-          group = nextGroup.value[Symbol.iterator]();
+          groupIterator = nextGroup.value[Symbol.iterator]();
         }
       } catch (error) {
-        await leave(); // closes the source
+        await leaveSource(); // closes the source
         throw error;
       }
       hasLeft = true;
       return { done: true, value: undefined };
     },
-    return: leave,
+    return: leaveSource,
   };
 }
 
@@ -124,36 +131,36 @@ export const deltasOf = (
 ): AsyncIterableIterator<Delta, undefined> => oneByOne(joinTexts(groups));
 
 async function* joinTexts(groups: AsyncIterable<Iterable<Delta>>): AsyncGenerator<Iterable<Delta>> {
-  for await (const group of groups) yield withTextsJoined(group);
+  for await (const deltaGroup of groups) yield withTextsJoined(deltaGroup);
 }
 
-function* withTextsJoined(group: Iterable<Delta>): Generator<Delta> {
+function* withTextsJoined(deltaGroup: Iterable<Delta>): Generator<Delta> {
   let isThinking = false;
-  let run: string[] = [];
+  let textRun: string[] = [];
   const takeRun = (): Delta => {
-    const joinedText = run.join("");
-    run = [];
+    const joinedText = textRun.join("");
+    textRun = [];
     return isThinking ? { thinking: joinedText } : { text: joinedText };
   };
   try {
-    for (const delta of group) {
+    for (const delta of deltaGroup) {
       const { text, thinking, extra } = delta as {
         text?: unknown;
         thinking?: unknown;
         extra?: unknown;
       };
-      const piece = extra === undefined ? (text ?? thinking) : undefined;
-      const isPlain = typeof piece === "string";
-      if (run.length && (!isPlain || isThinking !== (text === undefined))) yield takeRun();
+      const textPiece = extra === undefined ? (text ?? thinking) : undefined;
+      const isPlain = typeof textPiece === "string";
+      if (textRun.length && (!isPlain || isThinking !== (text === undefined))) yield takeRun();
       if (!isPlain) yield delta;
       else {
         isThinking = text === undefined;
-        run.push(piece);
+        textRun.push(textPiece);
       }
     }
   } catch (error) {
-    if (run.length) yield takeRun(); // the text before it
+    if (textRun.length) yield takeRun(); // the text before it
     throw error;
   }
-  if (run.length) yield takeRun();
+  if (textRun.length) yield takeRun();
 }

@@ -35,13 +35,17 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = fs.constants;
 const APPENDING = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW;
 
 /** The lines of one file, without a lock. */
-function fileLines(file: string, warn: (text: string) => void, newFolders: string[]): KeptSession {
+function fileLines(
+  file: string,
+  warnPerson: (warningText: string) => void,
+  newFolders: string[],
+): KeptSession {
   let fd = -1;
   let [isSynced, isTold] = [true, false];
   // that are new on the disk: its own, and those of the folders that were made for it
-  let names: string[] = [];
+  let newPaths: string[] = [];
   const syncNames = (): void =>
-    names.splice(0).forEach((newPath) => void syncFolder(path.dirname(newPath)));
+    newPaths.splice(0).forEach((newPath) => void syncFolder(path.dirname(newPath)));
   return {
     read() {
       if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
@@ -49,16 +53,19 @@ function fileLines(file: string, warn: (text: string) => void, newFolders: strin
       fd = fs.openSync(file, APPENDING, 0o600);
       return fs.readFileSync(fd);
     },
-    cut: (end) => fs.ftruncateSync(fd, end),
-    append(lines) {
+    cut: (endOffset) => fs.ftruncateSync(fd, endOffset),
+    append(newLines) {
       if (fd < 0) {
         fd = fs.openSync(file, "ax+", 0o600);
-        names = [file, ...newFolders];
+        newPaths = [file, ...newFolders];
       }
       isSynced = false;
       const end = fs.fstatSync(fd).size;
       try {
-        fs.writeFileSync(fd, Buffer.from(lines.map((line) => `${line}\n`).join("")));
+        fs.writeFileSync(
+          fd,
+          Buffer.from(newLines.map((sessionLine) => `${sessionLine}\n`).join("")),
+        );
       } catch (error) {
         // a full disk must not leave half a line
         tryTo(() => (end === 0 ? fs.unlinkSync(file) : fs.ftruncateSync(fd, end)));
@@ -68,11 +75,11 @@ function fileLines(file: string, warn: (text: string) => void, newFolders: strin
     async sync(): Promise<void> {
       if (isSynced) return;
       isSynced = true;
-      const error =
+      const syncError =
         fd < 0 ? null : await new Promise<Error | null>((resolve) => fs.fdatasync(fd, resolve));
-      const reason = errnoSentence(error);
-      if (reason && !NO_SYNC.test(codeOf(error)) && !isTold)
-        warn(`Session file '${file}' may not be saved: ${reason}`);
+      const reason = errnoSentence(syncError);
+      if (reason && !NO_SYNC.test(codeOf(syncError)) && !isTold)
+        warnPerson(`Session file '${file}' may not be saved: ${reason}`);
       isTold ||= reason !== "";
       syncNames();
     },
@@ -92,7 +99,7 @@ export const UNSAVED_IN_FILES = "It goes on unsaved; --home or ZZ_HOME names ano
 export const sessionsFolder = (home: string): string => path.join(home, "sessions");
 const sessionFile = (home: string, id: string): string =>
   path.join(sessionsFolder(home), `${id}.jsonl`);
-const lockFile = (file: string): string => file.replace(/jsonl$/, "lock");
+const lockFile = (filePath: string): string => filePath.replace(/jsonl$/, "lock");
 
 /** Where sessions are: in files of this home, or in what the setting `store` names. */
 export type SessionPlace = string | SessionStore;
@@ -107,24 +114,28 @@ export function nameOfPlace(sessionPlace: SessionPlace, id?: string): string {
 /** Opens a session for writing; given a header, creates it. */
 export function openSession(
   sessionPlace: SessionPlace,
-  which: string | Header,
-  warn: (text: string) => void,
+  idOrHeader: string | Header,
+  warnPerson: (warningText: string) => void,
 ): Session {
-  const id = typeof which === "string" ? which : which.id;
-  const kept = storeAt(sessionPlace).open(id, typeof which !== "string", warn);
-  const db = new LowSync<SessionLine[]>(
-    appendingAdapter(kept, nameOfPlace(sessionPlace, id), warn),
+  const id = typeof idOrHeader === "string" ? idOrHeader : idOrHeader.id;
+  const keptSession = storeAt(sessionPlace).open(id, typeof idOrHeader !== "string", warnPerson);
+  const database = new LowSync<SessionLine[]>(
+    appendingAdapter(keptSession, nameOfPlace(sessionPlace, id), warnPerson),
     [],
   );
   try {
-    if (typeof which === "string") db.read();
-    else db.update((lines) => void lines.push(which));
+    if (typeof idOrHeader === "string") database.read();
+    else database.update((sessionLines) => void sessionLines.push(idOrHeader));
   } catch (error) {
-    kept.close();
+    keptSession.close();
     throw error;
   }
-  const { sync, syncNow, close } = kept;
-  return sessionFromLines({ ...(db.data[0] as Header), id }, db, { sync, syncNow, close });
+  const { sync, syncNow, close } = keptSession;
+  return sessionFromLines({ ...(database.data[0] as Header), id }, database, {
+    sync,
+    syncNow,
+    close,
+  });
 }
 
 /** The sessions of a home, one file each. */
@@ -133,24 +144,24 @@ export const sessionFiles = (home: string): SessionStore => ({
   ids: () => sessionIds(home),
   list: () => listFiles(home),
   read: (id) => fs.readFileSync(sessionFile(home, id)),
-  recent: (root, warn) => recentFiles(home, root, warn),
-  open(id, isNew, warn) {
-    const file = sessionFile(home, id);
+  recent: (root, warnPerson) => recentFiles(home, root, warnPerson),
+  open(id, isNew, warnPerson) {
+    const filePath = sessionFile(home, id);
     const newFolders = missingFolders(sessionsFolder(home));
     if (isNew) makePrivate(sessionsFolder(home));
     const release = acquireLock(
-      lockFile(file),
+      lockFile(filePath),
       `Cannot open session '${id}'`,
       "Go on there, close it, or use a copy with --fork",
     );
-    const lines = fileLines(file, warn, newFolders);
+    const openLines = fileLines(filePath, warnPerson, newFolders);
     const close = () => {
-      lines.close();
+      openLines.close();
       release();
     };
-    return { ...lines, close };
+    return { ...openLines, close };
   },
-  rename: (id, title) => keepTitle(home, id, title),
+  rename: (id, newTitle) => keepTitle(home, id, newTitle),
   remove(id) {
     fs.unlinkSync(sessionFile(home, id));
     keepTitle(home, id, "");
@@ -159,14 +170,14 @@ export const sessionFiles = (home: string): SessionStore => ({
 
 /** Reads a session without a lock or repairs. */
 export function readSession(sessionPlace: SessionPlace, id: string): Saved {
-  const file = nameOfPlace(sessionPlace, id);
-  const [header, ...entries] = parseLines(storeAt(sessionPlace).read(id), file).lines;
+  const placeName = nameOfPlace(sessionPlace, id);
+  const [header, ...entries] = parseLines(storeAt(sessionPlace).read(id), placeName).lines;
   return { header, entries, branch: () => branchOf(entries) };
 }
 
 const sessionIds = (home: string): string[] =>
-  entriesOf(sessionsFolder(home)).flatMap((name) =>
-    name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : [],
+  entriesOf(sessionsFolder(home)).flatMap((fileName) =>
+    fileName.endsWith(".jsonl") ? [fileName.slice(0, -".jsonl".length)] : [],
   );
 
 export const hasSession = (sessionPlace: SessionPlace, id: string): boolean =>
@@ -176,44 +187,54 @@ export const hasSession = (sessionPlace: SessionPlace, id: string): boolean =>
 export const listSessions = (sessionPlace: SessionPlace): Listed[] =>
   storeAt(sessionPlace)
     .list()
-    .sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
+    .sort((first, second) => compare(second.used, first.used) || compare(second.id, first.id));
 
 /** By the beginning and the end of each file; a short one is read once. */
 function listFiles(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
-  const titles = titlesOf(home);
-  const locks = new Set(entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock")));
+  const savedTitles = titlesOf(home);
+  const lockNames = new Set(
+    entriesOf(sessionsFolder(home)).filter((fileName) => fileName.endsWith(".lock")),
+  );
   return sessionIds(home).flatMap((id): Listed | [] => {
-    const file = sessionFile(home, id);
-    const { text, stat } = readPart(file, buffer, true);
+    const filePath = sessionFile(home, id);
+    const { text, stat } = readPart(filePath, buffer, true);
     const isWhole = stat !== undefined && stat.size <= buffer.length;
-    const header = headerOf(file, isWhole ? firstLineOf(text) : readFirstLine(file, buffer));
+    const header = headerOf(
+      filePath,
+      isWhole ? firstLineOf(text) : readFirstLine(filePath, buffer),
+    );
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
-    const used = stat
-      ? { used: new Date(usedAt(stat, text)).toISOString(), bytes: stat.size }
+    const lastUse = stat
+      ? { used: new Date(findUseTime(stat, text)).toISOString(), bytes: stat.size }
       : { used: header.at, bytes: 0 };
     const model =
-      Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(
-        -1,
-      ) ?? header.model;
-    const isHeld = locks.has(`${id}.lock`) && isHeldByAnother(lockFile(file));
+      Array.from(
+        text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g),
+        ([, modelName]) => modelName,
+      ).at(-1) ?? header.model;
+    const isHeld = lockNames.has(`${id}.lock`) && isHeldByAnother(lockFile(filePath));
     return {
       ...header,
-      ...used,
+      ...lastUse,
       model,
-      title: clean(titles[id] || header.title),
+      title: clean(savedTitles[id] || header.title),
       ...(isHeld && { held: true as const }),
     };
   });
 }
 
 /** The beginning of a file, or its end. */
-function readPart(file: string, buffer: Buffer, isEnd = false): { text: string; stat?: fs.Stats } {
-  const read = tryTo(() => {
+function readPart(
+  filePath: string,
+  buffer: Buffer,
+  isEnd = false,
+): { text: string; stat?: fs.Stats } {
+  const readResult = tryTo(() => {
     // a FIFO does not block
-    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    const fd = fs.openSync(filePath, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
     const stat = fs.fstatSync(fd);
-    const bytes =
+    const byteCount =
       tryTo(() =>
         fs.readSync(
           fd,
@@ -224,86 +245,98 @@ function readPart(file: string, buffer: Buffer, isEnd = false): { text: string; 
         ),
       ) ?? 0;
     fs.closeSync(fd);
-    return { text: buffer.toString("utf8", 0, bytes), stat };
+    return { text: buffer.toString("utf8", 0, byteCount), stat };
   });
-  return read ?? { text: "" };
+  return readResult ?? { text: "" };
 }
 
 /** Some disks keep times to two seconds. There the last line says when a session was used. */
 const isWhole = ({ mtimeMs }: fs.Stats): boolean => mtimeMs % 1_000 === 0;
-function usedAt(stat: fs.Stats, end: string): number {
-  const line = Array.from(end.matchAll(/^\{"id":\d+,"parent":\w+,"at":"([^"]+)"/gm)).at(-1);
-  const at = isWhole(stat) && line ? Date.parse(line[1]!) : 0;
-  return Math.abs(at - stat.mtimeMs) < 2_000 ? at : stat.mtimeMs;
+function findUseTime(fileStat: fs.Stats, endText: string): number {
+  const lastMatch = Array.from(endText.matchAll(/^\{"id":\d+,"parent":\w+,"at":"([^"]+)"/gm)).at(
+    -1,
+  );
+  const entryTime = isWhole(fileStat) && lastMatch ? Date.parse(lastMatch[1]!) : 0;
+  return Math.abs(entryTime - fileStat.mtimeMs) < 2_000 ? entryTime : fileStat.mtimeMs;
 }
 
 /** Titles of renamed sessions, kept in one file so that lists need not read every session. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
 function titlesOf(home: string): Record<string, string> {
-  const titles = Object.entries(
+  const titleEntries = Object.entries(
     (tryTo(() => JSON.parse(textOf(titlesFile(home)))) as object) ?? {},
   );
-  return Object.fromEntries(titles.filter(([, title]) => typeof title === "string"));
+  return Object.fromEntries(titleEntries.filter(([, title]) => typeof title === "string"));
 }
-function keepTitle(home: string, id: string, title: string): void {
-  if (!titlesOf(home)[id] && !title) return;
+function keepTitle(home: string, id: string, newTitle: string): void {
+  if (!titlesOf(home)[id] && !newTitle) return;
   updatePrivateFile(titlesFile(home), () => {
     const { [id]: _, ...titles } = titlesOf(home);
-    return veiledJson(title ? { ...titles, [id]: title } : titles, 2);
+    return veiledJson(newTitle ? { ...titles, [id]: newTitle } : titles, 2);
   });
 }
 
 /** The id comes from the file's name, whatever the header says. */
-function headerOf(file: string, header: unknown): Header | undefined {
-  return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
+function headerOf(filePath: string, header: unknown): Header | undefined {
+  return isHeader(header) ? { ...header, id: path.basename(filePath, ".jsonl") } : undefined;
 }
-const readFirstLine = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
-  firstLineOf(readPart(file, buffer).text);
-const firstLineOf = (text: string): unknown => tryTo(() => JSON.parse(text.split("\n", 1)[0]!));
+const readFirstLine = (filePath: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
+  firstLineOf(readPart(filePath, buffer).text);
+const firstLineOf = (startText: string): unknown =>
+  tryTo(() => JSON.parse(startText.split("\n", 1)[0]!));
 
 /** The session of this folder that was used last and fits. */
 export function lastSession(
   sessionPlace: SessionPlace,
   root: string,
-  warn: (text: string) => void,
-  fits = (_: string) => true,
+  warnPerson: (warningText: string) => void,
+  isWanted = (_: string) => true,
 ) {
-  for (const id of storeAt(sessionPlace).recent(root, warn)) if (fits(id)) return id;
+  for (const id of storeAt(sessionPlace).recent(root, warnPerson)) if (isWanted(id)) return id;
   return undefined;
 }
 
 /** The sessions of this folder, last used first. Unreadable files are reported and skipped. */
-function* recentFiles(home: string, root: string, warn: (text: string) => void): Generator<string> {
-  const files = sessionIds(home).map((id) => sessionFile(home, id));
-  const locks = entriesOf(sessionsFolder(home)).filter(
-    (name) => name.endsWith(".lock") && !readFirstLine(sessionFile(home, name.slice(0, -5))),
+function* recentFiles(
+  home: string,
+  root: string,
+  warnPerson: (warningText: string) => void,
+): Generator<string> {
+  const filePaths = sessionIds(home).map((id) => sessionFile(home, id));
+  const staleLocks = entriesOf(sessionsFolder(home)).filter(
+    (fileName) =>
+      fileName.endsWith(".lock") && !readFirstLine(sessionFile(home, fileName.slice(0, -5))),
   );
   sweepParts(sessionsFolder(home));
   // killed before the first line
-  for (const name of locks) tryTo(() => acquireLock(path.join(sessionsFolder(home), name), "")());
+  for (const lockName of staleLocks)
+    tryTo(() => acquireLock(path.join(sessionsFolder(home), lockName), "")());
   const buffer = Buffer.allocUnsafe(8192);
-  const used = files.map((file) => {
-    const stat = fs.statSync(file, { throwIfNoEntry: false });
-    const at =
-      stat && (isWhole(stat) ? usedAt(stat, readPart(file, buffer, true).text) : stat.mtimeMs);
-    return { file, at: at ?? 0 };
+  const usedFiles = filePaths.map((file) => {
+    const fileStat = fs.statSync(file, { throwIfNoEntry: false });
+    const usedTime =
+      fileStat &&
+      (isWhole(fileStat)
+        ? findUseTime(fileStat, readPart(file, buffer, true).text)
+        : fileStat.mtimeMs);
+    return { file, at: usedTime ?? 0 };
   });
-  for (const { file } of used.sort((a, b) => b.at - a.at)) {
-    const start = readFirstLine(file);
+  for (const { file } of usedFiles.sort((first, second) => second.at - first.at)) {
+    const firstLine = readFirstLine(file);
     const id = path.basename(file, ".jsonl");
-    if (isHeader(start) && start.root === root) yield id;
-    const reason = isNewer(start)
+    if (isHeader(firstLine) && firstLine.root === root) yield id;
+    const reason = isNewer(firstLine)
       ? "is of a newer zz"
       : (whyUnreadable(file) ?? "holds no readable header");
-    if (!isHeader(start))
-      warn(`Session file '${file}' ${reason}; it was ignored and left as it is.`);
+    if (!isHeader(firstLine))
+      warnPerson(`Session file '${file}' ${reason}; it was ignored and left as it is.`);
   }
 }
 
 /** What the disk says against reading a file. */
-function whyUnreadable(file: string): string | undefined {
+function whyUnreadable(filePath: string): string | undefined {
   try {
-    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    const fd = fs.openSync(filePath, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
     try {
       fs.readSync(fd, Buffer.alloc(1));
     } finally {
@@ -317,18 +350,18 @@ function whyUnreadable(file: string): string | undefined {
 }
 
 /** The one session whose id, or a later part of it, starts like that. */
-export function findSession(sessionPlace: SessionPlace, start: string): string {
-  const ids = storeAt(sessionPlace).ids();
+export function findSession(sessionPlace: SessionPlace, idStart: string): string {
+  const allIds = storeAt(sessionPlace).ids();
   const isMeant = (id: string) =>
-    id.startsWith(start) || (start.length > 3 && id.includes(`-${start}`));
-  const fits = ids.includes(start) ? [start] : ids.filter(isMeant);
+    id.startsWith(idStart) || (idStart.length > 3 && id.includes(`-${idStart}`));
+  const matchingIds = allIds.includes(idStart) ? [idStart] : allIds.filter(isMeant);
   const isUsable = (id: string) =>
     typeof sessionPlace !== "string" || fs.statSync(sessionFile(sessionPlace, id)).isFile();
-  if (fits.length === 1 && isUsable(fits[0]!)) return fits[0]!;
-  const reason = fits.length
-    ? `${fits.length} begin like that. Give more of it`
+  if (matchingIds.length === 1 && isUsable(matchingIds[0]!)) return matchingIds[0]!;
+  const reason = matchingIds.length
+    ? `${matchingIds.length} begin like that. Give more of it`
     : "there is none. `zz --sessions` lists them";
-  throw usage(`Cannot open session '${start}': ${reason}.`);
+  throw usage(`Cannot open session '${idStart}': ${reason}.`);
 }
 
 export const newSessionId = (timestamp: string): string =>

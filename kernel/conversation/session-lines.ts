@@ -40,83 +40,100 @@ export type SessionLine = Header | Entry;
  * A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a
  * crash) and reports it.
  */
-export function appendingAdapter(kept: KeptSession, file: string, warn: (text: string) => void) {
+export function appendingAdapter(
+  keptSession: KeptSession,
+  sessionFile: string,
+  warnPerson: (warningText: string) => void,
+) {
   let written = 0;
   return {
     read(): SessionLine[] {
-      const bytes = kept.read();
-      const { lines, end, spoilt } = parseLines(bytes, file);
-      const torn = bytes.length - end;
+      const sessionBytes = keptSession.read();
+      const { lines, end, spoilt } = parseLines(sessionBytes, sessionFile);
+      const tornBytes = sessionBytes.length - end;
       if (spoilt)
-        warn(
-          `Session file '${file}' has ${spoilt} unreadable ${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`,
+        warnPerson(
+          `Session file '${sessionFile}' has ${spoilt} unreadable ${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`,
         );
-      if (torn)
-        warn(
-          `Session file '${file}' ended in the middle of a line; its last ${torn} bytes, never confirmed as saved, were cut off.`,
+      if (tornBytes)
+        warnPerson(
+          `Session file '${sessionFile}' ended in the middle of a line; its last ${tornBytes} bytes, never confirmed as saved, were cut off.`,
         );
-      if (torn) kept.cut?.(end);
+      if (tornBytes) keptSession.cut?.(end);
       written = lines.length;
       return lines;
     },
-    write(lines: SessionLine[]): void {
+    write(sessionLines: SessionLine[]): void {
       try {
-        kept.append(lines.slice(written).map(serializeLine));
+        keptSession.append(sessionLines.slice(written).map(serializeLine));
       } catch (error) {
-        lines.length = written;
+        sessionLines.length = written;
         throw error;
       }
-      written = lines.length;
+      written = sessionLines.length;
     },
   };
 }
 
 /** Veils entries that are new. */
-const serializeLine = (line: SessionLine): string =>
-  "type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line);
+const serializeLine = (sessionLine: SessionLine): string =>
+  "type" in sessionLine && sessionLine.type === "change"
+    ? JSON.stringify(sessionLine)
+    : veiledJson(sessionLine);
 
 /**
  * Parses a session. `end` is where the last complete line ends, `spoilt` counts lines that are
  * neither header nor entry.
  */
 export function parseLines(
-  bytes: Buffer,
-  file: string,
+  sessionBytes: Buffer,
+  sessionFile: string,
 ): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
-  const lines: SessionLine[] = [];
-  let [end, spoilt, newer] = [0, 0, false];
-  for (let stop = bytes.indexOf(10); stop >= 0; stop = bytes.indexOf(10, end)) {
-    const line = tryTo(() => JSON.parse(bytes.toString("utf8", end, stop)));
-    if (lines.length ? typeof line?.id === "number" : isHeader(line)) lines.push(line);
+  const parsedLines: SessionLine[] = [];
+  let [end, spoilt, isFromNewer] = [0, 0, false];
+  for (
+    let newlineOffset = sessionBytes.indexOf(10);
+    newlineOffset >= 0;
+    newlineOffset = sessionBytes.indexOf(10, end)
+  ) {
+    const parsedLine = tryTo(() => JSON.parse(sessionBytes.toString("utf8", end, newlineOffset)));
+    if (parsedLines.length ? typeof parsedLine?.id === "number" : isHeader(parsedLine))
+      parsedLines.push(parsedLine);
     else spoilt++;
-    newer ||= !lines.length && isNewer(line);
-    end = stop + 1;
+    isFromNewer ||= !parsedLines.length && isNewer(parsedLine);
+    end = newlineOffset + 1;
   }
-  if (lines.length) return { lines: lines as [Header, ...Entry[]], end, spoilt };
-  const cannotOpen = (reason: string, next: string) =>
+  if (parsedLines.length) return { lines: parsedLines as [Header, ...Entry[]], end, spoilt };
+  const cannotOpen = (reason: string, nextStep: string) =>
     fault(
-      `Cannot open session file '${file}': ${reason}. It was left as it is. ${next}, or start without it.`,
+      `Cannot open session file '${sessionFile}': ${reason}. It was left as it is. ${nextStep}, or start without it.`,
     );
-  if (newer) throw cannotOpen("a newer zz made it", "Open it with that one");
-  throw cannotOpen(bytes.length ? "it holds no readable header" : "it is empty", "Move it away");
+  if (isFromNewer) throw cannotOpen("a newer zz made it", "Open it with that one");
+  throw cannotOpen(
+    sessionBytes.length ? "it holds no readable header" : "it is empty",
+    "Move it away",
+  );
 }
 
 // written by a newer zz
-export const isNewer = (line: unknown): boolean => Number((line as Header | undefined)?.zz) > 1;
-export const isHeader = (line: unknown): line is Header =>
-  (line as Header)?.zz === 1 &&
+export const isNewer = (parsedLine: unknown): boolean =>
+  Number((parsedLine as Header | undefined)?.zz) > 1;
+export const isHeader = (parsedLine: unknown): parsedLine is Header =>
+  (parsedLine as Header)?.zz === 1 &&
   (["id", "at", "root", "model", "title"] as const).every(
-    (key) => typeof (line as Header)[key] === "string",
+    (headerField) => typeof (parsedLine as Header)[headerField] === "string",
   );
 
 /** Whether a message from a file can be sent; others are ignored. */
-export function isMessage(value: unknown): value is Message {
-  const message = value as Message & { calls?: unknown };
+export function isMessage(candidate: unknown): candidate is Message {
+  const message = candidate as Message & { calls?: unknown };
   if (typeof message?.text !== "string") return false;
   if (message.role === "tool")
     return typeof message.id === "string" && typeof message.name === "string";
-  const isCall = (call: Call) =>
-    typeof call?.id === "string" && typeof call.name === "string" && Boolean(call.args);
+  const isCall = (savedCall: Call) =>
+    typeof savedCall?.id === "string" &&
+    typeof savedCall.name === "string" &&
+    Boolean(savedCall.args);
   if (message.role === "assistant")
     return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
   return message.role === "user";
@@ -133,30 +150,30 @@ export function unsavedSession(header: Header, entries: readonly Entry[] = []): 
 
 export function sessionFromLines(
   header: Header,
-  db: LowSync<SessionLine[]>,
-  ends: Pick<Session, "sync" | "syncNow" | "close">,
+  database: LowSync<SessionLine[]>,
+  diskActions: Pick<Session, "sync" | "syncNow" | "close">,
 ): Session {
   return {
     header,
     get entries() {
-      return db.data.slice(1) as Entry[];
+      return database.data.slice(1) as Entry[];
     },
-    branch: () => branchOf(db.data.slice(1) as Entry[]),
-    append(type, fields, parent) {
-      const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
-      const under = parent === undefined ? last.id || null : parent;
+    branch: () => branchOf(database.data.slice(1) as Entry[]),
+    append(type, entryFields, parentId) {
+      const lastEntry = database.data.length > 1 ? (database.data.at(-1) as Entry) : { id: 0 };
+      const newParent = parentId === undefined ? lastEntry.id || null : parentId;
       // undo restores files to the byte
-      const veiledFields = type === "change" ? fields : veilData(fields);
-      db.data.push({
-        id: last.id + 1,
-        parent: under,
+      const veiledFields = type === "change" ? entryFields : veilData(entryFields);
+      database.data.push({
+        id: lastEntry.id + 1,
+        parent: newParent,
         at: new Date().toISOString(),
         type,
         ...veiledFields,
       });
-      db.write();
+      database.write();
     },
-    ...ends,
+    ...diskActions,
   };
 }
 
@@ -165,15 +182,15 @@ export function sessionFromLines(
  * it.
  */
 export function branchOf(entries: Entry[]): Entry[] {
-  const places = new Map(entries.map((sessionEntry, i) => [sessionEntry.id, i]));
-  const branch: Entry[] = [];
-  for (let index = entries.length - 1; index >= 0; ) {
-    const currentEntry = entries[index]!;
-    branch.push(currentEntry);
-    index =
+  const indexById = new Map(entries.map((sessionEntry, i) => [sessionEntry.id, i]));
+  const branchEntries: Entry[] = [];
+  for (let entryIndex = entries.length - 1; entryIndex >= 0; ) {
+    const currentEntry = entries[entryIndex]!;
+    branchEntries.push(currentEntry);
+    entryIndex =
       currentEntry.parent === null
         ? -1
-        : Math.min(places.get(currentEntry.parent) ?? index - 1, index - 1);
+        : Math.min(indexById.get(currentEntry.parent) ?? entryIndex - 1, entryIndex - 1);
   }
-  return branch.reverse();
+  return branchEntries.reverse();
 }

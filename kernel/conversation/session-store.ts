@@ -9,16 +9,16 @@ import { errorMessage } from "../text/secrets.ts";
 import { type SessionPlace, sessionFiles, UNSAVED_IN_FILES } from "./session-files.ts";
 
 export function sessionPlaceOf(core: Core): SessionPlace {
-  const { store: url } = core.options.settings;
-  if (!url) return core.options.home;
-  core.store ??= openStore(core, url);
+  const { store: storeUrl } = core.options.settings;
+  if (!storeUrl) return core.options.home;
+  core.store ??= openStore(core, storeUrl);
   return core.store;
 }
 
-function openStore(core: Core, url: string): SessionStore {
-  const scheme = url.split(":", 1)[0]!;
+function openStore(core: Core, storeUrl: string): SessionStore {
+  const scheme = storeUrl.split(":", 1)[0]!;
   const store = core.stores.get(scheme)?.value;
-  if (store) return store.open(url, core.options.home);
+  if (store) return store.open(storeUrl, core.options.home);
   const schemes = [...core.stores.keys()];
   throw usage(
     `Cannot use the store '${scheme}:': ${unknown("kind of store", scheme, schemes, "Without the setting `store`, files are used.")}`,
@@ -33,11 +33,12 @@ export function storeNamed(core: Core, placeName?: string): SessionStore {
   const { home, settings } = core.options;
   if (placeName === "files") return sessionFiles(home);
   const currentPlace = sessionPlaceOf(core);
-  const isOwn =
+  const isCurrent =
     !placeName ||
     placeName === settings.store ||
     (typeof currentPlace !== "string" && placeName === currentPlace.where);
-  if (isOwn) return typeof currentPlace === "string" ? sessionFiles(currentPlace) : currentPlace;
+  if (isCurrent)
+    return typeof currentPlace === "string" ? sessionFiles(currentPlace) : currentPlace;
   return /^[a-z][a-z+]+:/i.test(placeName)
     ? openStore(core, placeName)
     : sessionFiles(path.resolve(core.io.cwd(), placeName));
@@ -52,7 +53,7 @@ export async function reachStore(core: Core): Promise<void> {
   if (typeof sessionPlace === "string" || core.options.save === false) return;
   for (;;)
     try {
-      for (const text of sessionPlace.reach?.() ?? []) emitNote(core, text);
+      for (const storeNote of sessionPlace.reach?.() ?? []) emitNote(core, storeNote);
       return;
     } catch (error) {
       const reason = errorMessage(error);

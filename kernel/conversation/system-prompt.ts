@@ -21,68 +21,74 @@ const MAX_WINDOW_SHARE = 8; // the part of the window that one layer may fill
 /** Loads prompt files again if any of them changed. */
 export function loadPrompts(core: Core): void {
   const { prompts, layers, commands } = core;
-  const files = promptFiles(core);
-  const stamps = files.map((file) => `${file} ${stampOf(file)}`).join("\n");
+  const promptPaths = promptFiles(core);
+  const stamps = promptPaths.map((promptPath) => `${promptPath} ${stampOf(promptPath)}`).join("\n");
   if (stamps === prompts.stamps) return;
-  for (const layer of prompts.layers) layers.splice(layers.indexOf(layer), 1);
-  for (const [name, { owner }] of commands) if (owner === TEMPLATE_OWNER) commands.delete(name);
-  const read = readPrompts(files);
-  core.prompts = { stamps, layers: promptLayers(core, read) };
+  for (const oldLayer of prompts.layers) layers.splice(layers.indexOf(oldLayer), 1);
+  for (const [commandName, { owner }] of commands)
+    if (owner === TEMPLATE_OWNER) commands.delete(commandName);
+  const loadedPrompts = readPrompts(promptPaths);
+  core.prompts = { stamps, layers: promptLayers(core, loadedPrompts) };
   layers.push(...core.prompts.layers);
-  addTemplates(core, read);
+  addTemplates(core, loadedPrompts);
 }
 
 /** A Markdown file in prompts/ whose front matter names a slot is a layer. */
 function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
   const { system } = core.options;
-  const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
+  const fileLayers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
   for (const { name, head, body } of prompts) {
     const slot = SLOTS.find(
-      (slot) => slot === head.slot && !(slot === "identity" && system !== undefined),
+      (candidate) => candidate === head.slot && !(candidate === "identity" && system !== undefined),
     );
     if (slot)
-      layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
+      fileLayers.push({
+        name,
+        slot,
+        text: body,
+        ...(head.budget && { budget: Number(head.budget) }),
+      });
   }
-  return layers.map((value) => ({ owner: "", value }));
+  return fileLayers.map((value) => ({ owner: "", value }));
 }
 
 /** The current text of all layers, in the order of their slots. */
 async function renderLayers({ core, chat, ctx }: TurnContext): Promise<Part[]> {
-  const order = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
+  const rankLayer = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
   const { system } = core.options;
   const maxTokens = chat.window ? chat.window / MAX_WINDOW_SHARE : Number.POSITIVE_INFINITY;
-  const parts: Part[] = [];
-  for (const layer of core.layers.toSorted(
-    (a, b) => order(a) - order(b) || compare(a.owner, b.owner),
+  const promptParts: Part[] = [];
+  for (const ownedLayer of core.layers.toSorted(
+    (first, second) => rankLayer(first) - rankLayer(second) || compare(first.owner, second.owner),
   )) {
-    const { owner, value } = layer;
+    const { owner, value } = ownedLayer;
     const { name, slot } = value;
     // --system replaces the identity
     if (system !== undefined && slot === "identity" && owner) continue;
-    const body = await render(layer);
-    if (body)
-      parts.push({
+    const layerText = await renderLayer(ownedLayer);
+    if (layerText)
+      promptParts.push({
         name,
         slot,
         owner: owner || ZZ,
-        text: slot === "identity" && !owner ? body : fencedBlock(titleOf(name), body),
+        text: slot === "identity" && !owner ? layerText : fencedBlock(titleOf(name), layerText),
       });
   }
-  return parts;
+  return promptParts;
 
-  async function render({
+  async function renderLayer({
     owner,
     value: { name, text, budget = LAYER_BUDGET },
   }: Owned<Layer>): Promise<string> {
-    const room = Math.min(budget, maxTokens);
-    if (typeof text === "string") return shortenToTokens(text.trim(), room);
+    const tokenBudget = Math.min(budget, maxTokens);
+    if (typeof text === "string") return shortenToTokens(text.trim(), tokenBudget);
     try {
       const rendered = text(ctx);
       return shortenToTokens(
         (
           (rendered instanceof Promise ? await withinHookLimit(core, rendered) : rendered) ?? ""
         ).trim(),
-        room,
+        tokenBudget,
       );
     } catch (error) {
       emitNote(core, `Layer '${name}' of '${owner}' was left out: ${errorMessage(error)}`);
@@ -95,30 +101,38 @@ async function renderLayers({ core, chat, ctx }: TurnContext): Promise<Part[]> {
 export async function composePrompt(
   turn: TurnContext,
 ): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
-  const { prompt: first, messages } = turn.chat;
+  const { prompt: sentPrompt, messages } = turn.chat;
   const currentParts = await renderLayers(turn);
   const sentUpdates = new Map<string, string>();
-  if (!first) return { prompt: currentParts, told: sentUpdates, news: [] };
-  const loose = first.filter((part) => !isAlwaysCurrent(part));
+  if (!sentPrompt) return { prompt: currentParts, told: sentUpdates, news: [] };
+  const looseParts = sentPrompt.filter((sentPart) => !isAlwaysCurrent(sentPart));
   for (const message of messages)
-    for (const [key, text] of Object.entries((message as UserMeta).news ?? {}))
-      sentUpdates.set(key, text);
+    for (const [updateKey, updateText] of Object.entries((message as UserMeta).news ?? {}))
+      sentUpdates.set(updateKey, updateText);
   const knownTexts = new Map([
-    ...loose.map((part) => [layerKey(part), part.text] as const),
+    ...looseParts.map((loosePart) => [layerKey(loosePart), loosePart.text] as const),
     ...sentUpdates,
   ]);
   const news = currentParts.filter(
-    (part) => !isAlwaysCurrent(part) && knownTexts.get(layerKey(part)) !== part.text,
+    (currentPart) =>
+      !isAlwaysCurrent(currentPart) && knownTexts.get(layerKey(currentPart)) !== currentPart.text,
   );
-  const keys = new Set(currentParts.map(layerKey));
-  for (const [key, text] of knownTexts) {
-    const gone = updatePart(key, fencedBlock(titleOf(key.split("/")[1]!), "Nothing any more."));
-    if (!keys.has(key) && text !== gone.text) news.push(gone);
+  const currentKeys = new Set(currentParts.map(layerKey));
+  for (const [knownKey, knownText] of knownTexts) {
+    const removalPart = updatePart(
+      knownKey,
+      fencedBlock(titleOf(knownKey.split("/")[1]!), "Nothing any more."),
+    );
+    if (!currentKeys.has(knownKey) && knownText !== removalPart.text) news.push(removalPart);
   }
-  return { prompt: [...currentParts.filter(isAlwaysCurrent), ...loose], told: sentUpdates, news };
+  return {
+    prompt: [...currentParts.filter(isAlwaysCurrent), ...looseParts],
+    told: sentUpdates,
+    news,
+  };
 }
-export const updatePart = (key: string, text: string): Part => {
-  const [owner = "", name = ""] = key.split("/");
+export const updatePart = (updateKey: string, text: string): Part => {
+  const [owner = "", name = ""] = updateKey.split("/");
   return { name, slot: "turn", owner, text };
 };
 const isAlwaysCurrent = ({ slot }: Part): boolean => slot === "identity" || slot === "rules";
@@ -139,17 +153,17 @@ export async function prepareSystemPrompt(
     saveLayerUpdates(
       core,
       chat,
-      Object.fromEntries(news.map((part) => [layerKey(part), part.text])),
+      Object.fromEntries(news.map((newPart) => [layerKey(newPart), newPart.text])),
     );
   // what plugins remember of it, in case zz is killed before the answer
   savePluginStates(core, chat);
   return prompt.map(({ text }) => text).join("\n\n");
 }
 
-const titleOf = (name: string): string => name.replace(/[-_]/g, " ").toUpperCase();
-export const fencedBlock = (title: string, text: string): string =>
-  `--- ${title} ---\n${text}\n--- END ${title} ---`;
+const titleOf = (layerName: string): string => layerName.replace(/[-_]/g, " ").toUpperCase();
+export const fencedBlock = (blockTitle: string, blockText: string): string =>
+  `--- ${blockTitle} ---\n${blockText}\n--- END ${blockTitle} ---`;
 
 /** At most so many tokens: the head and the tail, with a marker between. */
-export const shortenToTokens = (text: string, tokens: number): string =>
-  shorten(text, Math.floor(tokens * CHARS_PER_TOKEN));
+export const shortenToTokens = (longText: string, maxTokens: number): string =>
+  shorten(longText, Math.floor(maxTokens * CHARS_PER_TOKEN));

@@ -41,26 +41,28 @@ export const compilerGate: MakeCompilerGate = (
   const verdicts = new Map<string, string | undefined>();
   const unreadFiles = new Map<string, string>();
   return {
-    mayRead(file) {
-      const reason = whyNot(file, false);
-      if (reason && !isUntyped(file, reason)) note(shown(file), reason);
+    mayRead(filePath) {
+      const reason = recallReason(filePath, false);
+      if (reason && !isUntyped(filePath, reason)) noteUnread(shortenPath(filePath), reason);
       return !reason;
     },
-    mayLookUp(file) {
-      const reason = whyNot(file, true);
+    mayLookUp(filePath) {
+      const reason = recallReason(filePath, true);
       // elsewhere, a note would reveal what exists
-      if (reason && isAround(file) && !isUntyped(file, reason)) note(shown(file), reason);
+      if (reason && isAround(filePath) && !isUntyped(filePath, reason))
+        noteUnread(shortenPath(filePath), reason);
       return !reason;
     },
     mayList,
-    leadsOut(name, file) {
+    leadsOut(importName, filePath) {
       const isPackages =
         // not through a link
-        isInstalled(file) && isInstalled(followLinks(path.dirname(file)) + path.sep);
-      const reason = isPackages ? undefined : whyNot(file, true);
-      if (reason) note(name, reason);
+        isInstalled(filePath) && isInstalled(followLinks(path.dirname(filePath)) + path.sep);
+      const reason = isPackages ? undefined : recallReason(filePath, true);
+      if (reason) noteUnread(importName, reason);
     },
-    unread: () => [...unreadFiles].map(([file, reason]) => `'${file}' ${reason}: not read.`),
+    unread: () =>
+      [...unreadFiles].map(([shownName, reason]) => `'${shownName}' ${reason}: not read.`),
     again() {
       verdicts.clear();
       unreadFiles.clear();
@@ -68,72 +70,77 @@ export const compilerGate: MakeCompilerGate = (
   };
 
   /** Of an installed package types alone are read: one that has none is left out in silence. */
-  function isUntyped(file: string, reason: string): boolean {
-    return reason === OUTSIDE && isInstalled(followLinks(file));
+  function isUntyped(filePath: string, reason: string): boolean {
+    return reason === OUTSIDE && isInstalled(followLinks(filePath));
   }
-  function note(name: string, reason: string): void {
-    if (unreadFiles.size < MAX_UNREAD_NAMED) unreadFiles.set(name, reason);
+  function noteUnread(shownName: string, reason: string): void {
+    if (unreadFiles.size < MAX_UNREAD_NAMED) unreadFiles.set(shownName, reason);
   }
-  function shown(file: string): string {
-    return isInside(root, file) ? path.relative(root, file) : file;
+  function shortenPath(filePath: string): string {
+    return isInside(root, filePath) ? path.relative(root, filePath) : filePath;
   }
 
   /** Why a file may not be read; undefined if it may. `lookUp`: only to resolve an import. */
-  function whyNot(file: string, lookUp: boolean): string | undefined {
-    const key = `${lookUp ? "?" : ""}${file}`;
-    if (!verdicts.has(key)) verdicts.set(key, whyUnreadable(file, lookUp));
-    return verdicts.get(key);
+  function recallReason(filePath: string, lookUp: boolean): string | undefined {
+    const verdictKey = `${lookUp ? "?" : ""}${filePath}`;
+    if (!verdicts.has(verdictKey)) verdicts.set(verdictKey, whyUnreadable(filePath, lookUp));
+    return verdicts.get(verdictKey);
   }
 };
 const MAX_UNREAD_NAMED = 20;
 const OUTSIDE = "lies outside of the project";
 
 /** What the rules and the place of a path say, without a memory of it. */
-function pathJudge({ rules, where }: CompilerRules, own: string[], near: string[]) {
+function pathJudge({ rules, where }: CompilerRules, ownPaths: string[], nearPaths: string[]) {
   const options = where as Core["options"];
-  const core = { rules: [...rules], options };
-  const root = followLinks(options.root);
-  const [mine, nearby] = [own.map(followLinks), near.map(followLinks)];
-  const anchors = [root, ...mine, ...nearby];
+  const judgedCore = { rules: [...rules], options };
+  const realRoot = followLinks(options.root);
+  const [ownRealPaths, nearRealPaths] = [ownPaths.map(followLinks), nearPaths.map(followLinks)];
+  const anchors = [realRoot, ...ownRealPaths, ...nearRealPaths];
   return { whyUnreadable, mayList, isInstalled, isAround };
 
-  function whyUnreadable(file: string, lookUp: boolean): string | undefined {
-    if (file.includes("\0") || file.split("/").length > MAX_PATH_DEPTH) return "is not a path";
-    const real = followLinks(file);
-    if (isInsideAny(mine, real)) return undefined;
-    const { verdict, why } = verdictFor(core, "read", real);
+  function whyUnreadable(filePath: string, lookUp: boolean): string | undefined {
+    if (filePath.includes("\0") || filePath.split("/").length > MAX_PATH_DEPTH)
+      return "is not a path";
+    const realPath = followLinks(filePath);
+    if (isInsideAny(ownRealPaths, realPath)) return undefined;
+    const { verdict, why } = verdictFor(judgedCore, "read", realPath);
     if (verdict === "allow") return undefined;
     if (verdict === "deny") return `is denied ${why}`;
-    if (holdsSecret(real)) return "may hold secrets";
-    if (isInsideAny(nearby, real)) return undefined;
+    if (holdsSecret(realPath)) return "may hold secrets";
+    if (isInsideAny(nearRealPaths, realPath)) return undefined;
     if (
-      (TYPES_FILE.test(real) || (lookUp && path.basename(real) === "package.json")) &&
-      isInstalled(real)
+      (TYPES_FILE.test(realPath) || (lookUp && path.basename(realPath) === "package.json")) &&
+      isInstalled(realPath)
     )
       return undefined;
-    return isInside(root, real) ? why || "has to be asked for" : OUTSIDE;
+    return isInside(realRoot, realPath) ? why || "has to be asked for" : OUTSIDE;
   }
   /**
    * Whether it is in a node_modules of a folder above what is checked, where workspaces keep their
    * packages.
    */
-  function isInstalled(real: string): boolean {
-    const index = real.indexOf(MODULES_FOLDER);
+  function isInstalled(realPath: string): boolean {
+    const modulesIndex = realPath.indexOf(MODULES_FOLDER);
     return (
-      index >= 0 && anchors.some((anchor) => isInside(real.slice(0, index) || path.sep, anchor))
+      modulesIndex >= 0 &&
+      anchors.some((anchor) => isInside(realPath.slice(0, modulesIndex) || path.sep, anchor))
     );
   }
 
-  function mayList(folder: string): boolean {
-    const real = followLinks(folder);
-    if (isInstalled(real + path.sep) || isInsideAny(mine, real)) return true;
-    const { verdict } = verdictFor(core, "read", real);
-    return verdict === "allow" || (verdict === "ask" && isInsideAny(nearby, real));
+  function mayList(folderPath: string): boolean {
+    const realPath = followLinks(folderPath);
+    if (isInstalled(realPath + path.sep) || isInsideAny(ownRealPaths, realPath)) return true;
+    const { verdict } = verdictFor(judgedCore, "read", realPath);
+    return verdict === "allow" || (verdict === "ask" && isInsideAny(nearRealPaths, realPath));
   }
   /**
    * Whether its existence may be revealed: it is part of what is checked, or of installed packages.
    */
-  function isAround(file: string): boolean {
-    return isInsideAny([options.root, ...own, ...near, ...anchors], file) || isInstalled(file);
+  function isAround(filePath: string): boolean {
+    return (
+      isInsideAny([options.root, ...ownPaths, ...nearPaths, ...anchors], filePath) ||
+      isInstalled(filePath)
+    );
   }
 }

@@ -13,45 +13,53 @@ export const needOf = ({ name, why, isUnlistable, exact }: PendingNeed): Need =>
   isUnlistable ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
 
 /** "": no flag does. */
-export function flagsFor(core: Core, open: PendingNeed[]): string {
-  const asked = KINDS.map((kind) => open.filter((need) => need.kind === kind)).filter(
-    (needs) => needs.length,
-  );
-  const flags = asked.map((needs) => flagFor(core, needs));
-  return flags.every((flag) => flag !== undefined) ? flags.join(" ") : "";
+export function flagsFor(core: Core, openNeeds: PendingNeed[]): string {
+  const needsByKind = KINDS.map((needKind) =>
+    openNeeds.filter((openNeed) => openNeed.kind === needKind),
+  ).filter((kindNeeds) => kindNeeds.length);
+  const kindFlags = needsByKind.map((kindNeeds) => flagFor(core, kindNeeds));
+  return kindFlags.every((kindFlag) => kindFlag !== undefined) ? kindFlags.join(" ") : "";
 }
 
-function flagFor(core: Core, needs: PendingNeed[]): string | undefined {
-  const { kind } = needs[0]!;
-  const names = [...new Set(needs.map(({ name }) => name))];
-  const isPath = kind === "read" || kind === "write";
-  const folders = [...new Set(needs.map(({ target }) => path.dirname(target)))];
+function flagFor(core: Core, kindNeeds: PendingNeed[]): string | undefined {
+  const { kind } = kindNeeds[0]!;
+  const needNames = [...new Set(kindNeeds.map(({ name }) => name))];
+  const isPathKind = kind === "read" || kind === "write";
+  const folders = [...new Set(kindNeeds.map(({ target }) => path.dirname(target)))];
   const isBareFirst =
-    names.length > MAX_NAMED_NEEDS ||
-    needs.some(({ isUnlistable, exact }) => isUnlistable && !exact);
-  const lists = [
-    ...(isBareFirst ? [[], names] : [names, []]),
+    needNames.length > MAX_NAMED_NEEDS ||
+    kindNeeds.some(({ isUnlistable, exact }) => isUnlistable && !exact);
+  const nameLists = [
+    ...(isBareFirst ? [[], needNames] : [needNames, []]),
     // a name that no list can hold
-    ...(isPath ? [folders] : []),
+    ...(isPathKind ? [folders] : []),
   ];
-  const enough = lists.find((list) => list.length <= MAX_LISTED && lets(core, kind, list, needs));
-  return enough && flagOf("allow", kind, enough);
+  const enoughNames = nameLists.find(
+    (nameList) => nameList.length <= MAX_LISTED && allowsNeeds(core, kind, nameList, kindNeeds),
+  );
+  return enoughNames && flagOf("allow", kind, enoughNames);
 }
 
 /** Whether the flag with this list, or without one, lets all of it through. */
-function lets(core: Core, kind: Kind, names: string[], needs: PendingNeed[]): boolean {
+function allowsNeeds(
+  core: Core,
+  kind: Kind,
+  listedNames: string[],
+  kindNeeds: PendingNeed[],
+): boolean {
   const { options } = core;
-  const flag = flagOf("allow", kind, names);
-  if (names.length && !flag.includes("=")) return false; // no list can hold them
-  const added: Rule[] = names.length
-    ? names.map((name) => ({ verdict: "allow", kind, name, from: "flag" }))
+  const flagText = flagOf("allow", kind, listedNames);
+  if (listedNames.length && !flagText.includes("=")) return false; // no list can hold them
+  const addedRules: Rule[] = listedNames.length
+    ? listedNames.map((name) => ({ verdict: "allow", kind, name, from: "flag" }))
     : [{ verdict: "allow", kind, from: "flag" }];
-  const allow = names.length ? options.allow : { ...options.allow, [kind]: true };
-  const judged = {
-    rules: [...core.rules, ...added],
+  const allow = listedNames.length ? options.allow : { ...options.allow, [kind]: true };
+  const widerCore = {
+    rules: [...core.rules, ...addedRules],
     options: { ...options, ...(allow && { allow }) },
   };
-  return needs.every(
-    (need) => verdictFor(judged, kind, needOf(need), need.target).verdict === "allow",
+  return kindNeeds.every(
+    (openNeed) =>
+      verdictFor(widerCore, kind, needOf(openNeed), openNeed.target).verdict === "allow",
   );
 }

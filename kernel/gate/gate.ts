@@ -23,17 +23,17 @@ import { flagsFor, MAX_NAMED_NEEDS, needOf } from "./flags-that-allow.ts";
 import { ASKED_FOR, guardOf, needName, needTarget, PLUGIN_NEED, verdictFor } from "./rules.ts";
 import { whyNotProject } from "./sensitive-paths.ts";
 
-const describeAccess = (open: { kind: Kind; name: string }[], max = Infinity): string => {
-  const byKind = [...Map.groupBy(open, ({ kind }) => kind)];
-  return byKind
+const describeAccess = (openNeeds: { kind: Kind; name: string }[], maxNamed = Infinity): string => {
+  const needsByKind = [...Map.groupBy(openNeeds, ({ kind }) => kind)];
+  return needsByKind
     .map(
       ([needKind, needsOfKind]) =>
-        `${needKind} access to ${someOf(max, needsOfKind, ({ name }) => `"${visible(name)}"`)}`,
+        `${needKind} access to ${someOf(maxNamed, needsOfKind, ({ name }) => `"${visible(name)}"`)}`,
     )
     .join(" and ");
 };
 
-const VERBS: Record<Kind, string> = {
+const KIND_VERBS: Record<Kind, string> = {
   read: "read",
   write: "change",
   run: "run",
@@ -41,15 +41,17 @@ const VERBS: Record<Kind, string> = {
   env: "use",
 };
 /** What would happen, in a person's words; a name stands in quotes where it is not plainly one. */
-function describeWish(open: { kind: Kind; name: string }[]): string {
-  const quoted = (kind: Kind, name: string) =>
-    kind !== "run" && /^[\w.@/+~:-]+$/.test(name) ? name : `"${visible(name)}"`;
-  const wishes = [...Map.groupBy(open, ({ kind }) => kind)].map(([kind, needs]) => {
-    const names = [...new Set(needs.map(({ name }) => quoted(kind, name)))];
-    const last = names.pop()!;
-    return `${VERBS[kind]} ${names.length ? `${names.join(", ")} and ${last}` : last}`;
-  });
-  return wishes.join(" and to ");
+function describeWish(openNeeds: { kind: Kind; name: string }[]): string {
+  const quoteName = (needKind: Kind, bareName: string) =>
+    needKind !== "run" && /^[\w.@/+~:-]+$/.test(bareName) ? bareName : `"${visible(bareName)}"`;
+  const kindWishes = [...Map.groupBy(openNeeds, ({ kind }) => kind)].map(
+    ([needKind, kindNeeds]) => {
+      const quotedNames = [...new Set(kindNeeds.map(({ name }) => quoteName(needKind, name)))];
+      const lastName = quotedNames.pop()!;
+      return `${KIND_VERBS[needKind]} ${quotedNames.length ? `${quotedNames.join(", ")} and ${lastName}` : lastName}`;
+    },
+  );
+  return kindWishes.join(" and to ");
 }
 
 /**
@@ -97,36 +99,38 @@ export async function judgeCall(
       if (refusal) return refusal;
       granted[eachKind].push(target);
     }
-  const effect = effectOf(tool, needs);
-  const unresolved = (may ?? effect === "run") ? (true as const) : undefined;
-  const judged = {
+  const callEffect = effectOf(tool, needs);
+  const unresolved = (may ?? callEffect === "run") ? (true as const) : undefined;
+  const judgedCall = {
     call: { name: tool.name, args },
-    kind: effect,
+    kind: callEffect,
     needs: structuredClone(needs),
     ...(unresolved && { unresolved }),
   };
-  const refusal = await applyGateWrappers(turn, judged, open);
+  const refusal = await applyGateWrappers(turn, judgedCall, open);
   if (refusal) return refusal;
   if (!open.size) return granted;
-  const text =
+  const previewText =
     (await orAbort(turn.ctx.signal, (async () => tool.preview?.(args, turn.ctx))())) ?? "";
   const { editable = "" } = tool;
-  const rules = familyRules(core, tool, [...open.values()]);
+  const rulesToAdd = familyRules(core, tool, [...open.values()]);
   const moreKeys = {
     ...(core.edit && typeof args[editable] === "string" && { e: "edit it first" }),
-    ...(rules && { F: describeRules(rules) }),
+    ...(rulesToAdd && { F: describeRules(rulesToAdd) }),
   };
   for (;;) {
-    const { key, refusal } = await askPerson(turn, tool.name, [...open.values()], clean(text), {
-      also: moreKeys,
-      writes: tool.changes,
-      args,
-    });
+    const { key, refusal } = await askPerson(
+      turn,
+      tool.name,
+      [...open.values()],
+      clean(previewText),
+      { also: moreKeys, writes: tool.changes, args },
+    );
     if (refusal) return refusal;
-    if (key === "F") core.rules.push(...rules!);
+    if (key === "F") core.rules.push(...rulesToAdd!);
     if (key !== "e") return granted;
-    const edited = await core.edit!(args[editable] as string, `${editable}.txt`);
-    if (edited?.trim()) return { edited: edited.trim() }; // else nothing was saved: ask again
+    const editedText = await core.edit!(args[editable] as string, `${editable}.txt`);
+    if (editedText?.trim()) return { edited: editedText.trim() }; // else nothing was saved: ask again
   }
 }
 
@@ -134,14 +138,16 @@ export async function judgeCall(
  * The most that a call can do; without needs, the most that any call of the tool can. A command
  * known to only read counts as reading.
  */
-export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): Effect {
+export function effectOf({ kind, changes, needs: asks }: Tool, callNeeds?: Needs): Effect {
   if (
     kind === "run" ||
-    needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow" || need.exact)
+    callNeeds?.run?.some(
+      (runNeed) => typeof runNeed === "string" || runNeed.verdict !== "allow" || runNeed.exact,
+    )
   )
     return "run";
-  if (changes || kind === "change" || needs?.write?.length) return "change";
-  const mayRun = needs ? needs.net?.length : asks;
+  if (changes || kind === "change" || callNeeds?.write?.length) return "change";
+  const mayRun = callNeeds ? callNeeds.net?.length : asks;
   return kind ?? (mayRun ? "run" : "read");
 }
 
@@ -151,33 +157,34 @@ export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): E
  */
 export async function applyGateWrappers(
   turn: TurnContext,
-  judged: Judged,
-  open: Map<string, PendingNeed>,
+  judgedCall: Judged,
+  openNeeds: Map<string, PendingNeed>,
 ): Promise<string | undefined> {
   const { core, ctx } = turn;
-  const { name: tool } = judged.call;
-  const needs = structuredClone(judged.needs);
-  const ruled = runStep(turn, "gate", judged, async () => ({
-    verdict: open.size ? "ask" : "allow",
+  const { name: tool } = judgedCall.call;
+  const originalNeeds = structuredClone(judgedCall.needs);
+  const pendingRuling = runStep(turn, "gate", judgedCall, async () => ({
+    verdict: openNeeds.size ? "ask" : "allow",
   }));
-  const { verdict, why = "" } = await ruled.catch(
+  const { verdict, why = "" } = await pendingRuling.catch(
     (error): Ruling => ({ verdict: "deny", why: errorMessage(error) }),
   );
   ctx.signal.throwIfAborted();
-  if (verdict === "allow" || (verdict === "ask" && !why && open.size)) return undefined;
-  const named = KINDS.flatMap((needKind) =>
-    (needs[needKind] ?? []).map((need) => ({ kind: needKind, name: needName(need) })),
+  if (verdict === "allow" || (verdict === "ask" && !why && openNeeds.size)) return undefined;
+  const namedNeeds = KINDS.flatMap((needKind) =>
+    (originalNeeds[needKind] ?? []).map((need) => ({ kind: needKind, name: needName(need) })),
   );
-  if (!named.length) named.push({ kind: "run", name: tool });
-  for (const { kind, name } of named) {
-    const key = `${kind} ${name}`;
+  if (!namedNeeds.length) namedNeeds.push({ kind: "run", name: tool });
+  for (const { kind, name } of namedNeeds) {
+    const needKey = `${kind} ${name}`;
     const pendingFields = {
       target: needTarget(core.options, kind, name),
-      why: why || open.get(key)?.why || "",
+      why: why || openNeeds.get(needKey)?.why || "",
       isUnlistable: true,
       exact: true,
     };
-    if (verdict === "ask") open.set(key, { kind, name, ...pendingFields, isAlwaysAsked: true });
+    if (verdict === "ask")
+      openNeeds.set(needKey, { kind, name, ...pendingFields, isAlwaysAsked: true });
     else await emit(core, "decided", { tool, kind, name, allowed: false, why });
   }
   const message =
@@ -192,16 +199,16 @@ export async function applyGateWrappers(
  * Rules that allow each command's family instead of its exact words; undefined if no command has
  * one.
  */
-function familyRules(core: Core, tool: Tool, open: PendingNeed[]): Rule[] | undefined {
-  const families = open.map(({ kind, name, isUnlistable }) =>
+function familyRules(core: Core, tool: Tool, openNeeds: PendingNeed[]): Rule[] | undefined {
+  const families = openNeeds.map(({ kind, name, isUnlistable }) =>
     kind === "run" && !isUnlistable ? tool.family?.(name) : undefined,
   );
   if (!families.some(Boolean)) return undefined;
-  return open.map((need, i) => {
+  return openNeeds.map((openNeed, i) => {
     const name = families[i];
     return name
-      ? { verdict: "allow", kind: need.kind, name, from: "answer" }
-      : ruleForAlways(core, need);
+      ? { verdict: "allow", kind: openNeed.kind, name, from: "answer" }
+      : ruleForAlways(core, openNeed);
   });
 }
 
@@ -244,20 +251,20 @@ export async function judgeNeed(
 }
 
 /** Shortens what the question already shows in full. */
-const shortenMiddle = (text: string): string =>
-  text.length > 500
-    ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}`
-    : text;
+const shortenMiddle = (longText: string): string =>
+  longText.length > 500
+    ? `${longText.slice(0, 200)} [… ${longText.length - 400} characters …] ${longText.slice(-200)}`
+    : longText;
 
 // more than a person reads
 export const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000];
 const tooLongToShow = (
-  text: string,
+  shownText: string,
   maxChars = MAX_QUESTION_CHARS,
-  lines = text.split("\n").length,
+  lineCount = shownText.split("\n").length,
 ): string | undefined => {
-  if (text.length > maxChars) return `${text.length} characters`;
-  if (lines > MAX_QUESTION_LINES) return `${lines} lines`;
+  if (shownText.length > maxChars) return `${shownText.length} characters`;
+  if (lineCount > MAX_QUESTION_LINES) return `${lineCount} lines`;
   return undefined;
 };
 
@@ -282,43 +289,43 @@ export async function askPerson(
   { also = {}, writes = false, long: tooMuch, args }: QuestionOptions = {},
 ): Promise<PersonAnswer> {
   const accesses = describeAccess(open);
-  const isAlwaysAsked = open.some((need) => need.isAlwaysAsked);
+  const isAlwaysAsked = open.some((openNeed) => openNeed.isAlwaysAsked);
   const flags = isAlwaysAsked ? "" : flagsFor(core, open);
-  const long =
+  const excessSize =
     tooMuch ?? tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
   const decide = async (allowed: boolean, why: string): Promise<void> => {
     for (const { kind, name } of open)
       await emit(core, "decided", { tool, kind, name, allowed, why });
   };
-  if (long && core.ask) {
+  if (excessSize && core.ask) {
     await decide(false, "it is too long to be shown");
-    return { key: "n", refusal: refusalAsTooLong(tool, long, flags) };
+    return { key: "n", refusal: refusalAsTooLong(tool, excessSize, flags) };
   }
   if (!core.ask) {
     await decide(false, "there is no terminal to ask on");
     return { key: "n", refusal: refusalWithoutTerminal(core, open, writes) };
   }
-  const rules = rulesForAlways(core, open);
-  const skips = flags ? `${shortenMiddle(visible(flags))} skips this question` : "";
-  const keys = answerKeys(also, isAlwaysAsked ? "" : describeRules(rules));
+  const alwaysRules = rulesForAlways(core, open);
+  const skipHint = flags ? `${shortenMiddle(visible(flags))} skips this question` : "";
+  const keys = answerKeys(also, isAlwaysAsked ? "" : describeRules(alwaysRules));
   const needs = open.map(({ kind, name, why }) => ({ kind, name, ...(why && { why }) }));
-  const asked = { tool, ...(args !== undefined && { args }), needs, shown: text, keys };
-  const put = (question: string) =>
-    orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`, asked));
+  const askedQuestion = { tool, ...(args !== undefined && { args }), needs, shown: text, keys };
+  const putQuestion = (question: string) =>
+    orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`, askedQuestion));
   const { key, because } = await oneQuestionAtATime(core, async () => {
-    const isAllowed = (need: PendingNeed) =>
-      verdictFor(core, need.kind, needOf(need), need.target).verdict === "allow";
+    const isAllowed = (openNeed: PendingNeed) =>
+      verdictFor(core, openNeed.kind, needOf(openNeed), openNeed.target).verdict === "allow";
     const granted = !isAlwaysAsked && open.every(isAllowed); // meanwhile
     const question = questionFor(tool, open, text);
-    let key = granted && !text ? "y" : await put(`${question}\n${allowLine(keys)}`);
-    while (key === "?") key = await put(explanationOf(keys, skips));
+    let key = granted && !text ? "y" : await putQuestion(`${question}\n${allowLine(keys)}`);
+    while (key === "?") key = await putQuestion(explanationOf(keys, skipHint));
     const because =
       key === "n" && isTool(tool)
         ? (await orAbort(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim()
         : "";
     return { key, because };
   });
-  if (key === "A") core.rules.push(...rules);
+  if (key === "A") core.rules.push(...alwaysRules);
   if (key === "r") await decide(false, "the person sent it back");
   else if (key in keys && key !== "n")
     await decide(true, key === "e" ? "the person edited it" : "the person said yes");
@@ -329,86 +336,98 @@ export async function askPerson(
   return { key: "n", refusal };
 }
 
-function answerKeys({ F, ...others }: AnswerKeys, always: string): AnswerKeys {
-  return { y: "yes", n: "no", ...others, ...(always && { A: always }), ...(F && { F }) };
+function answerKeys({ F, ...others }: AnswerKeys, alwaysText: string): AnswerKeys {
+  return { y: "yes", n: "no", ...others, ...(alwaysText && { A: alwaysText }), ...(F && { F }) };
 }
 
-function refusalAsTooLong(tool: string, long: string, flags: string): string {
-  const excess = `${tool} asks for more than anyone can review at once (${long})`;
-  return `Refused: ${excess}. Do it in smaller parts${flags ? `, or run again with ${flags}` : ""}.`;
+function refusalAsTooLong(toolName: string, excessSize: string, allowingFlags: string): string {
+  const excessReason = `${toolName} asks for more than anyone can review at once (${excessSize})`;
+  return `Refused: ${excessReason}. Do it in smaller parts${allowingFlags ? `, or run again with ${allowingFlags}` : ""}.`;
 }
 
 /** With the flags that allow it, also to write what is only read so far if it will be written. */
-function refusalWithoutTerminal(core: Core, open: PendingNeed[], writes: boolean): string {
-  const exact = open.find((need) => need.exact);
-  if (exact) return `Refused: ${describeAccess([exact])} ${ASKED_ANYWAY} ${exact.why}.`;
-  const next = open
-    .filter(({ kind }) => writes && kind === "read")
-    .map((need) => ({ ...need, kind: "write" as const }));
-  const flags = flagsFor(core, [...open, ...next]);
-  const remedy = flags ? `run again with ${flags}` : "only a yes at the prompt allows it";
-  return `Refused: requires ${describeAccess(open, MAX_NAMED_NEEDS)}; ${remedy}.`;
+function refusalWithoutTerminal(core: Core, openNeeds: PendingNeed[], willWrite: boolean): string {
+  const exactNeed = openNeeds.find((openNeed) => openNeed.exact);
+  if (exactNeed) return `Refused: ${describeAccess([exactNeed])} ${ASKED_ANYWAY} ${exactNeed.why}.`;
+  const writeNeeds = openNeeds
+    .filter(({ kind }) => willWrite && kind === "read")
+    .map((readNeed) => ({ ...readNeed, kind: "write" as const }));
+  const allowingFlags = flagsFor(core, [...openNeeds, ...writeNeeds]);
+  const remedy = allowingFlags
+    ? `run again with ${allowingFlags}`
+    : "only a yes at the prompt allows it";
+  return `Refused: requires ${describeAccess(openNeeds, MAX_NAMED_NEEDS)}; ${remedy}.`;
 }
 
 /** Each once. */
-function rulesForAlways(core: Core, open: PendingNeed[]): Rule[] {
-  const rules = open.map((need) => ruleForAlways(core, need));
-  return [...new Map(rules.map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
+function rulesForAlways(core: Core, openNeeds: PendingNeed[]): Rule[] {
+  const alwaysRules = openNeeds.map((openNeed) => ruleForAlways(core, openNeed));
+  return [
+    ...new Map(
+      alwaysRules.map((alwaysRule) => [`${alwaysRule.kind} ${alwaysRule.name}`, alwaysRule]),
+    ).values(),
+  ];
 }
 
-function allowLine(keys: AnswerKeys): string {
-  return `┗ Allow? [${[...Object.keys(keys), "?"].join("/")}] (? explains) `;
+function allowLine(offeredKeys: AnswerKeys): string {
+  return `┗ Allow? [${[...Object.keys(offeredKeys), "?"].join("/")}] (? explains) `;
 }
 
-function explanationOf(keys: AnswerKeys, skips: string): string {
-  const rows = Object.entries(keys).map(([key, does]) => `${key}  ${shortenMiddle(visible(does))}`);
-  const [first = "", ...remainingRows] = [
-    ...rows,
+function explanationOf(offeredKeys: AnswerKeys, skipHint: string): string {
+  const keyRows = Object.entries(offeredKeys).map(
+    ([answerKey, keyEffect]) => `${answerKey}  ${shortenMiddle(visible(keyEffect))}`,
+  );
+  const [firstRow = "", ...remainingRows] = [
+    ...keyRows,
     "Escape  no, without a reason",
     "words  no, for the reason that you type or paste",
-    ...(skips ? [skips] : []),
+    ...(skipHint ? [skipHint] : []),
   ];
-  const lines = [`┏ ${first}`, ...remainingRows.map((row) => `┠ ${row}`), allowLine(keys)];
-  return lines.join("\n");
+  const boxLines = [
+    `┏ ${firstRow}`,
+    ...remainingRows.map((keyRow) => `┠ ${keyRow}`),
+    allowLine(offeredKeys),
+  ];
+  return boxLines.join("\n");
 }
 
-function questionFor(tool: string, open: PendingNeed[], text: string): string {
+function questionFor(toolName: string, openNeeds: PendingNeed[], shownText: string): string {
   return [
-    `┏ ${tool} wants to ${visible(describeWish(open))}.`,
-    ...open.flatMap(({ why }) => (why ? [`┠ ${visible(why)}.`] : [])),
-    ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
+    `┏ ${toolName} wants to ${visible(describeWish(openNeeds))}.`,
+    ...openNeeds.flatMap(({ why }) => (why ? [`┠ ${visible(why)}.`] : [])),
+    ...(shownText ? shownText.split("\n").map((shownLine) => `┃ ${shownLine}`) : []),
   ].join("\n");
 }
 
-function describeRules(rules: Rule[]): string {
-  const names = rules.map(({ kind, name, exact }) =>
+function describeRules(addedRules: Rule[]): string {
+  const coveredNames = addedRules.map(({ kind, name, exact }) =>
     name === "."
       ? "edits in this project"
       : `${kind} "${name}${kind === "run" && !exact ? " …" : ""}"`,
   );
-  return `always, in this session: ${[...new Set(names)].join(", ")}`;
+  return `always, in this session: ${[...new Set(coveredNames)].join(", ")}`;
 }
 
 /** The rule that "always" adds: for edits the whole project, for everything else its exact name. */
 function ruleForAlways({ options, options: { root } }: Core, { kind, name }: PendingNeed): Rule {
-  const target = kind === "write" ? realPath(options, name) : "";
-  const wide =
+  const writeTarget = kind === "write" ? realPath(options, name) : "";
+  const isProjectWide =
     kind === "write" &&
-    isInside(root, target) &&
-    !guardOf(options, "write", target) &&
+    isInside(root, writeTarget) &&
+    !guardOf(options, "write", writeTarget) &&
     !whyNotProject(root);
   return {
     verdict: "allow",
     kind,
     from: "answer",
-    ...(wide ? { name: "." } : { name, exact: true }),
+    ...(isProjectWide ? { name: "." } : { name, exact: true }),
   };
 }
 const ASKED_ANYWAY = "is asked for even where all is allowed, and there is no terminal to ask on:";
 
 /** Calls that run at the same time ask one after the other. */
-function oneQuestionAtATime<T>(core: Core, act: () => Promise<T>): Promise<T> {
-  const acted = Promise.resolve(core.asking).then(act);
-  core.asking = acted.catch(() => {});
-  return acted;
+function oneQuestionAtATime<T>(core: Core, askQuestion: () => Promise<T>): Promise<T> {
+  const pendingAnswer = Promise.resolve(core.asking).then(askQuestion);
+  core.asking = pendingAnswer.catch(() => {});
+  return pendingAnswer;
 }

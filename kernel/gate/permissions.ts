@@ -34,33 +34,38 @@ export function permissions({ rules, options }: Core): Permissions {
     credentials,
     compiler: () => compilerRules({ rules, options }, COMPILER_MODULE),
     matches: (needKind, pattern) => matcherOf(options, needKind, pattern),
-    place: (name) => rulePath(options, name),
+    place: (ruleName) => rulePath(options, ruleName),
     ...(wide !== undefined && { wide }),
     add(rule) {
-      const named = rule.exact ? [] : [rule.but ?? rule.name ?? []].flat();
-      const reason = named
-        .map((name) => whyRuleNeverMatches(options, rule.kind, name))
+      const ruleNames = rule.exact ? [] : [rule.but ?? rule.name ?? []].flat();
+      const reason = ruleNames
+        .map((ruleName) => whyRuleNeverMatches(options, rule.kind, ruleName))
         .find(Boolean);
       if (reason)
-        throw fault(`Cannot ${rule.verdict} ${rule.kind} '${clean(named.join(" "))}': ${reason}.`);
+        throw fault(
+          `Cannot ${rule.verdict} ${rule.kind} '${clean(ruleNames.join(" "))}': ${reason}.`,
+        );
       rules.push(rule);
-      keep(rule, [rule]);
+      updateKept(rule, [rule]);
     },
-    drop(rule) {
-      rules.splice(rules.indexOf(rule), rules.includes(rule) ? 1 : 0);
-      keep(rule, []);
+    drop(droppedRule) {
+      rules.splice(rules.indexOf(droppedRule), rules.includes(droppedRule) ? 1 : 0);
+      updateKept(droppedRule, []);
     },
   };
 
   /** Changes what the file holds now: another zz may have changed it. */
-  function keep(rule: Rule, addedRules: Rule[]): void {
+  function updateKept(changedRule: Rule, addedRules: Rule[]): void {
     const { home, root } = options;
-    const next = (allKept = keptRules(home)) => ({
+    const nextRules = (allKept = keptRules(home)) => ({
       ...allKept,
-      [root]: [...(allKept[root] ?? []).filter((kept) => !isSameRule(kept, rule)), ...addedRules],
+      [root]: [
+        ...(allKept[root] ?? []).filter((keptRule) => !isSameRule(keptRule, changedRule)),
+        ...addedRules,
+      ],
     });
-    if (rule.from === "project")
-      updatePrivateFile(keptRulesFile(home), () => JSON.stringify(next(), null, 2));
+    if (changedRule.from === "project")
+      updatePrivateFile(keptRulesFile(home), () => JSON.stringify(nextRules(), null, 2));
   }
 }
 
@@ -68,9 +73,13 @@ export function permissions({ rules, options }: Core): Permissions {
  * What a denial would cover, for what cannot judge call by call, such as the sandbox. Links are not
  * followed.
  */
-function matcherOf(where: PathScope, needKind: Kind, name: string): (asked: string) => boolean {
+function matcherOf(
+  pathScope: PathScope,
+  needKind: Kind,
+  ruleName: string,
+): (requestedName: string) => boolean {
   if (needKind !== "read" && needKind !== "write")
-    return (asked) => fitsName(needKind, anyCase(name), anyCase(asked));
-  const fits = denialOf(where, name);
-  return (asked) => fits(absolutePath(where, asked));
+    return (requestedName) => fitsName(needKind, anyCase(ruleName), anyCase(requestedName));
+  const coversPath = denialOf(pathScope, ruleName);
+  return (requestedName) => coversPath(absolutePath(pathScope, requestedName));
 }

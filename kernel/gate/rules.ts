@@ -33,9 +33,9 @@ import { tryTo } from "../text/words.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
 import { behindDot, configuresRepository, runsByItself, whyNotProject } from "./sensitive-paths.ts";
 
-const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {}): Rule[] =>
+const toRules = (verdict: Verdict | "only", from: Rule["from"], namesByKind: Rules = {}): Rule[] =>
   KINDS.flatMap((needKind): Rule[] => {
-    const names = rules[needKind];
+    const names = namesByKind[needKind];
     if (verdict !== "only")
       return names === true
         ? [{ verdict, kind: needKind, from }]
@@ -48,54 +48,54 @@ const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {
 /**
  * The rules of flags and settings, and those kept for this folder. Answers are added as they come.
  */
-export function initialRules(where: PathScope): Rule[] {
-  const { root, home, allow, named, deny, settings } = where;
+export function initialRules(pathScope: PathScope): Rule[] {
+  const { root, home, allow, named, deny, settings } = pathScope;
   const givenRules = [
     ...toRules("deny", "flag", deny),
     ...toRules("allow", "flag", allow),
     ...toRules("allow", "flag", named),
-    ...words<Verdict | "only">("only deny ask allow").flatMap((verb) =>
-      toRules(verb, "settings", settings.permissions?.[verb]),
+    ...words<Verdict | "only">("only deny ask allow").flatMap((ruleVerb) =>
+      toRules(ruleVerb, "settings", settings.permissions?.[ruleVerb]),
     ),
   ];
-  for (const rule of givenRules) checkRule(where, rule);
-  return [...givenRules, ...readOnlyRules(where), ...(keptRules(home)[root] ?? [])];
+  for (const givenRule of givenRules) checkRule(pathScope, givenRule);
+  return [...givenRules, ...readOnlyRules(pathScope), ...(keptRules(home)[root] ?? [])];
 }
 
-export const isSameRule = (first: Rule, two: Rule): boolean =>
+export const isSameRule = (firstRule: Rule, secondRule: Rule): boolean =>
   (["verdict", "kind", "name", "exact", "but", "from"] as const).every(
-    (key) => `${first[key]}` === `${two[key]}`,
+    (ruleField) => `${firstRule[ruleField]}` === `${secondRule[ruleField]}`,
   );
 
 /** Refuses a rule that could never match: it looks in force, and is not. */
-function checkRule(where: PathScope, { verdict, kind, name, but, from }: Rule): void {
+function checkRule(pathScope: PathScope, { verdict, kind, name, but, from }: Rule): void {
   for (const ruleName of but ?? [name ?? []].flat()) {
-    const reason = whyRuleNeverMatches(where, kind, ruleName);
-    const verb = `${but ? "only" : verdict} ${kind}`;
-    const origin =
+    const reason = whyRuleNeverMatches(pathScope, kind, ruleName);
+    const ruleVerb = `${but ? "only" : verdict} ${kind}`;
+    const ruleOrigin =
       from === "flag"
-        ? `--${verb.replace(" ", "-")}='${clean(ruleName)}'`
-        : `${verb} "${clean(ruleName)}" in the settings`;
-    if (reason) throw usage(`Cannot use ${origin}: ${reason}.`);
+        ? `--${ruleVerb.replace(" ", "-")}='${clean(ruleName)}'`
+        : `${ruleVerb} "${clean(ruleName)}" in the settings`;
+    if (reason) throw usage(`Cannot use ${ruleOrigin}: ${reason}.`);
   }
 }
 
 export const whyRuleNeverMatches = (
-  where: PathScope,
+  pathScope: PathScope,
   needKind: Kind,
-  name: string,
+  ruleName: string,
 ): string | undefined =>
   neverMatches(
     needKind,
-    name,
-    (path) => tryTo(() => fs.lstatSync(absolutePath(where, path))) !== undefined,
+    ruleName,
+    (literalPath) => tryTo(() => fs.lstatSync(absolutePath(pathScope, literalPath))) !== undefined,
   );
 
 /** Read-only projects as rules, for the sandbox. Not if something inside may be written. */
-function readOnlyRules(where: PathScope): Rule[] {
-  const others = projectsOf(where);
+function readOnlyRules(pathScope: PathScope): Rule[] {
+  const others = projectsOf(pathScope);
   const writable = [
-    where.root,
+    pathScope.root,
     ...others.flatMap(({ rights, folder }) => (rights === "write" ? [folder] : [])),
   ];
   const shut = others.filter(
@@ -116,11 +116,14 @@ export function keptRules(home: string): Record<string, Rule[]> {
     KINDS.includes(rule?.kind) &&
     /^(allow|ask|deny)$/.test(rule.verdict) &&
     typeof rule.name !== "number";
-  const kept = Object.entries(
+  const keptEntries = Object.entries(
     (tryTo(() => JSON.parse(textOf(keptRulesFile(home)))) as object) ?? {},
   );
   return Object.fromEntries(
-    kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]),
+    keptEntries.map(([projectRoot, rules]) => [
+      projectRoot,
+      Array.isArray(rules) ? rules.filter(isRule) : [],
+    ]),
   );
 }
 
@@ -131,7 +134,7 @@ export function verdictFor(
   { rules, options }: Pick<Core, "rules" | "options">,
   needKind: Kind,
   need: Need,
-  target = needTarget(options, needKind, needName(need)), // by now it may lead elsewhere
+  realTarget = needTarget(options, needKind, needName(need)), // by now it may lead elsewhere
 ) {
   const {
     name,
@@ -139,22 +142,24 @@ export function verdictFor(
     why,
     exact: byName = false,
   } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
-  const asked = { ...comparableNeed(options, needKind, name, target), byName };
+  const asked = { ...comparableNeed(options, needKind, name, realTarget), byName };
   const shut = needKind === "write" ? projectContaining(options, asked.target) : undefined;
   if (shut?.rights === "read")
     return {
       verdict: "deny" as const,
       why: `the settings let project '${shut.id}' be read, not written`,
     };
-  const ruled = (by: Rule["verdict"], exactly: boolean) =>
+  const findRule = (ruleVerdict: Rule["verdict"], exactly: boolean) =>
     rules.find(
       (rule) =>
-        rule.kind === needKind && rule.verdict === by && ruleCovers(options, rule, asked, exactly),
+        rule.kind === needKind &&
+        rule.verdict === ruleVerdict &&
+        ruleCovers(options, rule, asked, exactly),
     );
   const exactly = verdict === "ask" || asked.guard === "itself";
   const rule =
-    ruled("deny", false) ??
-    (verdict === "deny" ? undefined : (ruled("ask", false) ?? ruled("allow", exactly)));
+    findRule("deny", false) ??
+    (verdict === "deny" ? undefined : (findRule("ask", false) ?? findRule("allow", exactly)));
   const by = rule && `by ${nameOfRule(rule)}${rule.why ? ` (${rule.why})` : ""}`;
   if (rule)
     return { verdict: rule.verdict, why: rule.verdict === "ask" ? `${ASKED_FOR} ${by}` : by! };
@@ -171,14 +176,14 @@ function judgeRead(
   { named, target }: ComparableNeed,
   leadsTo: string,
 ): { verdict: "allow" | "ask"; why: string } {
-  const isHere = isInside(where.root, target);
-  const otherProject = isHere ? undefined : projectContaining(where, target);
-  if (!isHere && !otherProject) return { verdict: "ask", why: leadsTo };
+  const isInProject = isInside(where.root, target);
+  const otherProject = isInProject ? undefined : projectContaining(where, target);
+  if (!isInProject && !otherProject) return { verdict: "ask", why: leadsTo };
   if (isSecret(target) || isSecret(named)) return { verdict: "ask", why: "it may hold secrets" };
-  const wide =
+  const wideReason =
     otherProject || projectContaining(where, target)?.id ? undefined : whyNotProject(where.root);
-  if (wide && !isFolder(target))
-    return { verdict: "ask", why: `'${where.root}' is ${wide}, and no project` };
+  if (wideReason && !isFolder(target))
+    return { verdict: "ask", why: `'${where.root}' is ${wideReason}, and no project` };
   return {
     verdict: "allow",
     why: otherProject ? `reading project '${otherProject.id}'` : "reading the project",
@@ -196,7 +201,8 @@ function isSecret(file: string): boolean {
     isInsideAny(credentials(location.home), file)
   );
 }
-const isFolder = (file: string): boolean => tryTo(() => fs.statSync(file))?.isDirectory() === true;
+const isFolder = (filePath: string): boolean =>
+  tryTo(() => fs.statSync(filePath))?.isDirectory() === true;
 
 /** A need, as rules are compared with it: for a path, its name and where that leads. */
 interface ComparableNeed {
@@ -208,17 +214,17 @@ interface ComparableNeed {
 }
 
 function comparableNeed(
-  where: PathScope,
+  pathScope: PathScope,
   needKind: Kind,
   name: string,
-  target = needTarget(where, needKind, name),
+  target = needTarget(pathScope, needKind, name),
 ): ComparableNeed {
   if (needKind !== "read" && needKind !== "write") return { kind: needKind, named: name, target };
   return {
     kind: needKind,
-    named: absolutePath(where, name),
+    named: absolutePath(pathScope, name),
     target,
-    guard: guardOf(where, needKind, target),
+    guard: guardOf(pathScope, needKind, target),
   };
 }
 
@@ -228,20 +234,20 @@ function comparableNeed(
  */
 function ruleCovers(
   where: PathScope,
-  { name, but = [], verdict, exact = false, from: by }: Rule,
+  { name, but = [], verdict, exact = false, from: ruleOrigin }: Rule,
   asked: ComparableNeed,
   exactly: boolean,
 ): boolean {
   const { kind, target, guard } = asked;
   const isDenial = verdict !== "allow";
-  const fits = (name: string) =>
+  const isException = (name: string) =>
     ruleCovers(
       where,
-      { verdict: "allow", kind, name, from: by },
+      { verdict: "allow", kind, name, from: ruleOrigin },
       { ...asked, guard: undefined },
       false,
     );
-  if (but.some(fits)) return false;
+  if (but.some(isException)) return false;
   if (
     kind === "run" &&
     PLUGIN_NEED.test(target) &&
@@ -271,8 +277,8 @@ function ruleCovers(
 }
 
 export const ASKED_FOR = "asked for";
-const holdsHomeOf = (folder: string, file: string): boolean =>
-  isInside(folder, behindDot(file)?.home ?? "");
+const holdsHomeOf = (outerFolder: string, filePath: string): boolean =>
+  isInside(outerFolder, behindDot(filePath)?.home ?? "");
 
 /**
  * By any name of a path, ignoring case: nobody should need to know how a disk compares names, or
@@ -289,18 +295,18 @@ function deniesPath(where: PathScope, name: string, { named, target }: Comparabl
 }
 
 /** Whether a denial covers a path by its names, literally or as a pattern. */
-export function denialOf(where: PathScope, name: string): (file: string) => boolean {
-  const literalPath = rulePath(where, name);
-  const coveredPaths = [...new Set([literalPath, realPath(where, literalPath)])].map(anyCase);
-  const { base, rest, isLoose } = patternStart(where, name);
-  const begins = [...new Set([base, followLinks(base)])].map(anyCase);
-  const pattern = isPattern(name) ? pathPattern(anyCase(rest)) : () => false;
-  return (file) => {
-    const plain = anyCase(file);
+export function denialOf(pathScope: PathScope, ruleName: string): (filePath: string) => boolean {
+  const literalPath = rulePath(pathScope, ruleName);
+  const coveredPaths = [...new Set([literalPath, realPath(pathScope, literalPath)])].map(anyCase);
+  const { base, rest, isLoose } = patternStart(pathScope, ruleName);
+  const startFolders = [...new Set([base, followLinks(base)])].map(anyCase);
+  const pattern = isPattern(ruleName) ? pathPattern(anyCase(rest)) : () => false;
+  return (filePath) => {
+    const plain = anyCase(filePath);
     if (isInsideAny(coveredPaths, plain)) return true;
-    const below = begins.filter((folder) => isInside(folder, plain));
+    const below = startFolders.filter((startFolder) => isInside(startFolder, plain));
     return (
-      below.some((folder) => pattern(plain.slice(folder.length))) ||
+      below.some((startFolder) => pattern(plain.slice(startFolder.length))) ||
       (isLoose && !below.length && pattern(plain))
     );
   };
@@ -310,11 +316,12 @@ export function denialOf(where: PathScope, name: string): (file: string) => bool
  * The part before the first `*` or `?` is resolved like any path; the rest is matched against the
  * names below.
  */
-function allowsPath(where: PathScope, name: string, { target }: ComparableNeed): boolean {
-  const { base, rest } = patternStart(where, name);
-  const real = followLinks(base);
-  if (projectContaining(where, base)?.id !== projectContaining(where, real)?.id) return false;
-  return isInside(real, target) && pathPattern(rest)(target.slice(real.length));
+function allowsPath(pathScope: PathScope, ruleName: string, { target }: ComparableNeed): boolean {
+  const { base, rest } = patternStart(pathScope, ruleName);
+  const realBase = followLinks(base);
+  if (projectContaining(pathScope, base)?.id !== projectContaining(pathScope, realBase)?.id)
+    return false;
+  return isInside(realBase, target) && pathPattern(rest)(target.slice(realBase.length));
 }
 
 /**
@@ -322,19 +329,19 @@ function allowsPath(where: PathScope, name: string, { target }: ComparableNeed):
  * everywhere.
  */
 function patternStart(
-  where: PathScope,
-  name: string,
+  pathScope: PathScope,
+  ruleName: string,
 ): { base: string; rest: string; isLoose: boolean } {
-  const bare = name.replace(/\/+$/, "");
-  const absoluteRule = rulePath(where, bare);
+  const bare = ruleName.replace(/\/+$/, "");
+  const absoluteRule = rulePath(pathScope, bare);
   // id:path
-  const isOther = !/^~(\/|$)/.test(bare) && absoluteRule !== path.resolve(where.root, bare);
+  const isOther = !/^~(\/|$)/.test(bare) && absoluteRule !== path.resolve(pathScope.root, bare);
   const inner = isOther ? bare.slice(bare.indexOf(":") + 1) : bare;
   const isLoose = !inner.includes("/");
-  const begin = isLoose
+  const literalPart = isLoose
     ? absoluteRule.slice(0, absoluteRule.length - inner.length)
     : absoluteRule.slice(0, absoluteRule.search(/[*?]/));
-  const base = begin.slice(0, begin.lastIndexOf(path.sep)) || path.sep;
+  const base = literalPart.slice(0, literalPart.lastIndexOf(path.sep)) || path.sep;
   return {
     base,
     rest: isLoose ? `**/${inner}` : absoluteRule.slice(base.length),
@@ -343,10 +350,11 @@ function patternStart(
 }
 
 /** The path that a rule's name stands for: `~` is the home, unless a file here has that name. */
-export function rulePath(where: PathScope, name: string): string {
+export function rulePath(pathScope: PathScope, ruleName: string): string {
   const isTilde =
-    /^~(\/|$)/.test(name) && tryTo(() => fs.lstatSync(path.join(where.root, "~"))) === undefined;
-  return absolutePath(where, isTilde ? os.homedir() + name.slice(1) : name);
+    /^~(\/|$)/.test(ruleName) &&
+    tryTo(() => fs.lstatSync(path.join(pathScope.root, "~"))) === undefined;
+  return absolutePath(pathScope, isTilde ? os.homedir() + ruleName.slice(1) : ruleName);
 }
 
 /** Commands are compared by words, hosts with or without a port, variables by their letters. */
@@ -368,27 +376,30 @@ const allowsEverything = ({ allow }: PathScope): boolean =>
  * named, or its folder.
  */
 export function guardOf(
-  where: PathScope,
+  pathScope: PathScope,
   pathKind: "read" | "write",
-  file: string,
+  filePath: string,
 ): "itself" | "folder" | undefined {
-  const { home, root } = where;
-  const isOwn = (names: string[]) =>
-    names.some((name) => isInside(cachedRealPath(path.join(home, name)), file));
+  const { home, root } = pathScope;
+  const isOwnFile = (ownNames: string[]) =>
+    ownNames.some((ownName) => isInside(cachedRealPath(path.join(home, ownName)), filePath));
   const isWrite = pathKind === "write";
   if (
     isWrite &&
-    (runsByItself(file) || isOwn(home === PACKAGE_FOLDER ? OWN_STATE : [...OWN_STATE, ...OWN_CODE]))
+    (runsByItself(filePath) ||
+      isOwnFile(home === PACKAGE_FOLDER ? OWN_STATE : [...OWN_STATE, ...OWN_CODE]))
   )
     return "itself";
-  if (isWrite && isOwn(TOLD_TO_MODEL)) return "folder";
-  return behindDot(file) && (!isInside(root, file) || whyNotProject(root)) ? "folder" : undefined;
+  if (isWrite && isOwnFile(TOLD_TO_MODEL)) return "folder";
+  return behindDot(filePath) && (!isInside(root, filePath) || whyNotProject(root))
+    ? "folder"
+    : undefined;
 }
 /** Cached, since thousands of files may be judged in a row. */
-function cachedRealPath(file: string): string {
+function cachedRealPath(filePath: string): string {
   if (!resolvedPaths.size) setImmediate(() => resolvedPaths.clear());
-  if (!resolvedPaths.has(file)) resolvedPaths.set(file, followLinks(file));
-  return resolvedPaths.get(file)!;
+  if (!resolvedPaths.has(filePath)) resolvedPaths.set(filePath, followLinks(filePath));
+  return resolvedPaths.get(filePath)!;
 }
 const resolvedPaths = new Map<string, string>();
 
@@ -413,8 +424,8 @@ const OWN_CODE = ["plugins", "prompts"];
 // the model would read it
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"];
 
-export const needTarget = (scope: PathScope, needKind: Kind, name: string): string =>
-  needKind === "read" || needKind === "write" ? realPath(scope, name) : name;
+export const needTarget = (pathScope: PathScope, needKind: Kind, name: string): string =>
+  needKind === "read" || needKind === "write" ? realPath(pathScope, name) : name;
 export const needName = (need: Need): string => (typeof need === "string" ? need : need.name);
 
 const RULE_FROM = {
@@ -427,9 +438,9 @@ const nameOfRule = ({ verdict, kind, name, but, from }: Rule): string =>
     ? flagOf(but ? "only" : verdict, kind, but ?? [name ?? []].flat())
     : RULE_FROM[from];
 /** The flag as it would be typed. Names that a list cannot hold need the flag without a list. */
-export function flagOf(verdict: Verdict | "only", needKind: Kind, names: string[]): string {
-  const flag = `--${verdict}-${needKind}`;
-  const list = names.join(",");
-  if (!list || names.some((name) => /[,'\x00-\x1f]/.test(name))) return flag;
-  return `${flag}=${/^[\w./:@%+=*~,-]+$/.test(list) ? list : `'${list}'`}`;
+export function flagOf(verdict: Verdict | "only", needKind: Kind, ruleNames: string[]): string {
+  const flagName = `--${verdict}-${needKind}`;
+  const list = ruleNames.join(",");
+  if (!list || ruleNames.some((ruleName) => /[,'\x00-\x1f]/.test(ruleName))) return flagName;
+  return `${flagName}=${/^[\w./:@%+=*~,-]+$/.test(list) ? list : `'${list}'`}`;
 }

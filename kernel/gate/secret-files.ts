@@ -16,28 +16,28 @@ const COPY_ENDING =
  * `places`: a folder, or the end of a path, in a home or a project; `home`: further private files
  * in a home.
  */
-const { places: PLACES, home: AT_HOME, system: SYSTEM } = secrets;
+const { places: PLACE_NAMES, home: AT_HOME, system: SYSTEM_NAMES } = secrets;
 const MIXED_CASE: Record<string, string> = secrets.cases;
 /** Git's own, which may hold a token: in a repository, in its submodules, and in a bare one. */
 const GIT_CONFIG = String.raw`[^/]*\.git/(?:.+/)?(?:config(?:\.worktree)?|credentials)`;
 const SECRET_PLACE = new RegExp(
-  `/(?:${PLACES.map((secretPlace) => secretPlace.replaceAll(".", "\\.")).join("|")}|${GIT_CONFIG})/`,
+  `/(?:${PLACE_NAMES.map((secretPlace) => secretPlace.replaceAll(".", "\\.")).join("|")}|${GIT_CONFIG})/`,
 );
 const SYSTEM_PLACE = new RegExp(
-  `^(?:${SYSTEM.join("|")}|/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem))/`,
+  `^(?:${SYSTEM_NAMES.join("|")}|/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem))/`,
 );
 
 /**
  * Whether a path, absolute or relative, names what may hold a secret. Looks at the text only, not
  * at the disk.
  */
-export function holdsSecret(file: string): boolean {
-  const foldedPath = foldPath(file);
-  const name = foldedPath.slice(foldedPath.lastIndexOf("/") + 1);
-  if (namesSecret(name)) return true;
+export function holdsSecret(filePath: string): boolean {
+  const foldedPath = foldPath(filePath);
+  const fileName = foldedPath.slice(foldedPath.lastIndexOf("/") + 1);
+  if (namesSecret(fileName)) return true;
   // To Windows `x.pem:stream` is a part of x.pem, and to git `HEAD:.env` is a file.
-  if (name.includes(":") && name.split(":").some(namesSecret)) return true;
-  if (IN_SECRETS.test(foldedPath) && !ORDINARY_FILE.test(name) && !PUBLIC_NAMES.test(name))
+  if (fileName.includes(":") && fileName.split(":").some(namesSecret)) return true;
+  if (IN_SECRETS.test(foldedPath) && !ORDINARY_FILE.test(fileName) && !PUBLIC_NAMES.test(fileName))
     return true;
   const enclosedPath = `/${foldedPath}/`.replace(/\/{2,}/g, "/");
   return (
@@ -51,10 +51,10 @@ const IN_SECRETS =
   /(?<!(^|\/)(src|lib|libs|tests?|app|internal|pkg|cmd|packages|modules|components|docs)\/)(?<=^|\/)\.?secrets\//;
 
 /** A copy is as secret as the original. */
-function namesSecret(name: string): boolean {
-  if (name.length > MAX_PATH_CHARS || ORDINARY_FILE.test(name)) return false;
-  let [candidate, isMatch] = [name, false];
-  for (let tries = 5; tries && candidate; tries--) {
+function namesSecret(fileName: string): boolean {
+  if (fileName.length > MAX_PATH_CHARS || ORDINARY_FILE.test(fileName)) return false;
+  let [candidate, isMatch] = [fileName, false];
+  for (let attemptsLeft = 5; attemptsLeft && candidate; attemptsLeft--) {
     isMatch ||= SECRET_NAMES.test(candidate);
     const shorter = candidate.replace(/^\.?#+(.+?)#*$/, "$1").replace(COPY_ENDING, "");
     if (shorter === candidate) break;
@@ -72,23 +72,24 @@ const ORDINARY_FILE =
  * Folds a name as disks do: by case and normal form, without invisible characters, trailing dots
  * and blanks.
  */
-export function foldPath(file: string): string {
-  const isPlain = /^[\x20-\x7e]*$/.test(file);
-  const low = (isPlain ? file : file.normalize("NFKC").replace(INVISIBLE_CHARS, ""))
+export function foldPath(filePath: string): string {
+  const isPlain = /^[\x20-\x7e]*$/.test(filePath);
+  const lowerPath = (isPlain ? filePath : filePath.normalize("NFKC").replace(INVISIBLE_CHARS, ""))
     .toLowerCase()
     .replaceAll("\\", "/");
-  return /[. ](\/|$)|::\$/.test(low)
-    ? low.replace(/::\$[a-z_]+(?=\/|$)/g, "").replace(/(?<=[^/. ])[. ]+(?=\/|$)/g, "")
-    : low;
+  return /[. ](\/|$)|::\$/.test(lowerPath)
+    ? lowerPath.replace(/::\$[a-z_]+(?=\/|$)/g, "").replace(/(?<=[^/. ])[. ]+(?=\/|$)/g, "")
+    : lowerPath;
 }
 const INVISIBLE_CHARS = /\p{Default_Ignorable_Code_Point}/gu;
 
 /** The absolute paths of the person's credentials: the sandbox hides all of them. */
-export function credentials(home: string = os.homedir()): string[] {
+export function credentials(userHome: string = os.homedir()): string[] {
   return [
-    ...[...PLACES.map((secretPlace) => MIXED_CASE[secretPlace] ?? secretPlace), ...AT_HOME].map(
-      (name) => path.join(home, name),
-    ),
-    ...SYSTEM.map((place) => MIXED_CASE[place] ?? place),
+    ...[
+      ...PLACE_NAMES.map((secretPlace) => MIXED_CASE[secretPlace] ?? secretPlace),
+      ...AT_HOME,
+    ].map((placeName) => path.join(userHome, placeName)),
+    ...SYSTEM_NAMES.map((systemPlace) => MIXED_CASE[systemPlace] ?? systemPlace),
   ];
 }

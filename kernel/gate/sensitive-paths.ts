@@ -11,14 +11,23 @@ import { foldPath } from "./secret-files.ts";
 /** Where accounts are: this one's, by both of its names, and everybody else's. */
 function findHomes(): string[] {
   const ownHomes = [os.homedir(), tryTo(() => os.userInfo().homedir) ?? ""];
-  const rows = tryTo(() => fs.readFileSync("/etc/passwd", "utf8"))?.split("\n") ?? [];
-  const others = rows.flatMap((row) => {
-    const [, , id = "", , , home = "", shell = ""] = row.split(":");
-    return (id === "0" || Number(id) >= 1_000) && !/(nologin|false)$/.test(shell) ? [home] : [];
+  const passwdRows = tryTo(() => fs.readFileSync("/etc/passwd", "utf8"))?.split("\n") ?? [];
+  const accountHomes = passwdRows.flatMap((passwdRow) => {
+    const [, , id = "", , , accountHome = "", loginShell = ""] = passwdRow.split(":");
+    return (id === "0" || Number(id) >= 1_000) && !/(nologin|false)$/.test(loginShell)
+      ? [accountHome]
+      : [];
   });
-  const allHomes = [...ownHomes, ...others].filter((home) => path.isAbsolute(home) && home !== "/");
+  const allHomes = [...ownHomes, ...accountHomes].filter(
+    (accountHome) => path.isAbsolute(accountHome) && accountHome !== "/",
+  );
   return [
-    ...new Set(allHomes.flatMap((home) => [home, tryTo(() => fs.realpathSync(home)) ?? home])),
+    ...new Set(
+      allHomes.flatMap((accountHome) => [
+        accountHome,
+        tryTo(() => fs.realpathSync(accountHome)) ?? accountHome,
+      ]),
+    ),
   ];
 }
 let cachedHomes: { key: string; homes: string[] } | undefined;
@@ -33,27 +42,30 @@ function knownHomes(): string[] {
 export function whyNotProject(root: string): string | undefined {
   if (path.dirname(root) === root) return "the whole disk";
   if (knownHomes().includes(root)) return "a home directory";
-  if (["/home", "/Users"].includes(root) || knownHomes().some((home) => isInside(root, home)))
+  if (
+    ["/home", "/Users"].includes(root) ||
+    knownHomes().some((knownHome) => isInside(root, knownHome))
+  )
     return "a folder with home directories in it";
   return undefined;
 }
 
 /** The repository around a folder; undefined where its top may not be a project, such as a home. */
-export function repositoryAround(folder: string): string | undefined {
-  const top = repositoryTop(folder);
-  return top && !whyNotProject(top) ? top : undefined;
+export function repositoryAround(startFolder: string): string | undefined {
+  const topFolder = repositoryTop(startFolder);
+  return topFolder && !whyNotProject(topFolder) ? topFolder : undefined;
 }
 
 /**
  * The home and the name in it, for a file behind a dot in a home, where programs keep their
  * settings, or in a Mac's Library.
  */
-export function behindDot(file: string): { home: string; name: string } | undefined {
-  const names = knownHomes().map((home) => ({
+export function behindDot(filePath: string): { home: string; name: string } | undefined {
+  const namesAtHome = knownHomes().map((home) => ({
     home,
-    name: isInside(home, file) ? path.relative(home, file) : "",
+    name: isInside(home, filePath) ? path.relative(home, filePath) : "",
   }));
-  return names.find(({ name }) => /^\.|^Library(\/|$)/i.test(name));
+  return namesAtHome.find(({ name }) => /^\.|^Library(\/|$)/i.test(name));
 }
 
 /**
@@ -66,30 +78,38 @@ const OBEYED_BY_GIT = /^(HEAD|objects|refs|config|hooks|commondir)$/;
  * Those of some files that are the settings or a hook of such a folder, or the last things that it
  * lacks to be one.
  */
-export function partsOfRepositories(files: readonly string[]): Set<string> {
+export function partsOfRepositories(filePaths: readonly string[]): Set<string> {
   // what git obeys of each, and the files that it comes with
   const folders = new Map<string, Map<string, string[]>>();
-  for (const file of files) {
-    const parts = file.split("/");
-    for (const [index, part] of parts.entries()) {
-      if (index < 1 || !OBEYED_BY_GIT.test(part)) continue;
-      const folder = parts.slice(0, index).join("/");
-      const comes = folders.get(folder) ?? new Map<string, string[]>();
-      folders.set(folder, comes.set(part, [...(comes.get(part) ?? []), file]));
+  for (const filePath of filePaths) {
+    const pathParts = filePath.split("/");
+    for (const [partIndex, pathPart] of pathParts.entries()) {
+      if (partIndex < 1 || !OBEYED_BY_GIT.test(pathPart)) continue;
+      const parentFolder = pathParts.slice(0, partIndex).join("/");
+      const obeyedFiles = folders.get(parentFolder) ?? new Map<string, string[]>();
+      folders.set(
+        parentFolder,
+        obeyedFiles.set(pathPart, [...(obeyedFiles.get(pathPart) ?? []), filePath]),
+      );
     }
   }
-  const newRepositories = [...folders].filter(([folder, comes]) => {
-    const there = tryTo(() => fs.readdirSync(folder)) ?? [];
-    return OF_REPOSITORY.every((name) => comes.has(name) || there.includes(name));
+  const newRepositories = [...folders].filter(([parentFolder, obeyedFiles]) => {
+    const existingNames = tryTo(() => fs.readdirSync(parentFolder)) ?? [];
+    return OF_REPOSITORY.every(
+      (requiredName) => obeyedFiles.has(requiredName) || existingNames.includes(requiredName),
+    );
   });
-  return new Set(newRepositories.flatMap(([, comes]) => [...comes.values()].flat()));
+  return new Set(newRepositories.flatMap(([, obeyedFiles]) => [...obeyedFiles.values()].flat()));
 }
 
 /** Whether a file holds the settings of such a folder, or of a worktree: a token, maybe. */
-export function configuresRepository(file: string): boolean {
-  if (!/^config(\.worktree)?$/i.test(path.basename(file))) return false;
-  const there = tryTo(() => fs.readdirSync(path.dirname(file))) ?? [];
-  return there.includes("commondir") || OF_REPOSITORY.every((name) => there.includes(name));
+export function configuresRepository(filePath: string): boolean {
+  if (!/^config(\.worktree)?$/i.test(path.basename(filePath))) return false;
+  const existingNames = tryTo(() => fs.readdirSync(path.dirname(filePath))) ?? [];
+  return (
+    existingNames.includes("commondir") ||
+    OF_REPOSITORY.every((requiredName) => existingNames.includes(requiredName))
+  );
 }
 
 /**
@@ -102,10 +122,10 @@ const RUNS_AT_HOME = new RegExp(`^(${runs.home.join("|")})`);
 /** The same in the system. */
 const RUNS_IN_SYSTEM = new RegExp(`^/(${runs.system.join("|")})(/|$)`);
 
-export function runsByItself(file: string): boolean {
-  const plain = foldPath(file);
-  if (partsOfRepositories([file]).size) return true;
-  if (RUN_BY_THEMSELVES.test(plain) || RUNS_IN_SYSTEM.test(plain)) return true;
-  const name = behindDot(file)?.name;
-  return name !== undefined && RUNS_AT_HOME.test(foldPath(name));
+export function runsByItself(filePath: string): boolean {
+  const foldedPath = foldPath(filePath);
+  if (partsOfRepositories([filePath]).size) return true;
+  if (RUN_BY_THEMSELVES.test(foldedPath) || RUNS_IN_SYSTEM.test(foldedPath)) return true;
+  const nameAtHome = behindDot(filePath)?.name;
+  return nameAtHome !== undefined && RUNS_AT_HOME.test(foldPath(nameAtHome));
 }

@@ -25,27 +25,27 @@ const readTrustFile = (home: string): Record<string, Hashes> =>
  */
 export function projectExtras(
   { root, home }: TrustScope,
-  before?: ProjectExtras,
+  previousExtras?: ProjectExtras,
 ): ProjectExtras | undefined {
   const projectFolder = path.join(root, ".zz");
   if (tryTo(() => fs.realpathSync(projectFolder) === fs.realpathSync(home))) return undefined;
-  const { hashes, stamps, wrong } = hashExtras(root, before);
+  const { hashes, stamps, wrong } = hashExtras(root, previousExtras);
   const files = Object.keys(hashes).sort(compare);
   if (!files.length && !wrong) return undefined;
   const trustEntries = readTrustFile(home)[root];
-  const yes =
+  const trustedHashes =
     trustEntries &&
     Object.fromEntries(
-      Object.entries(trustEntries).filter(([name]) => !name.startsWith(DESTINATION_MARK)),
+      Object.entries(trustEntries).filter(([entryName]) => !entryName.startsWith(DESTINATION_MARK)),
     );
-  const agreed = Object.keys(trustEntries ?? {}).flatMap((name) =>
-    name.startsWith(DESTINATION_MARK) ? [name.slice(DESTINATION_MARK.length)] : [],
+  const agreed = Object.keys(trustEntries ?? {}).flatMap((entryName) =>
+    entryName.startsWith(DESTINATION_MARK) ? [entryName.slice(DESTINATION_MARK.length)] : [],
   );
   const changed =
-    yes &&
+    trustedHashes &&
     files
-      .filter((name) => yes[name] !== hashes[name])
-      .concat(Object.keys(yes).filter((name) => !Object.hasOwn(hashes, name)));
+      .filter((fileName) => trustedHashes[fileName] !== hashes[fileName])
+      .concat(Object.keys(trustedHashes).filter((fileName) => !Object.hasOwn(hashes, fileName)));
   return {
     files,
     hashes,
@@ -58,54 +58,61 @@ export function projectExtras(
 }
 
 /** What is there as it is now; `wrong`: why it cannot be trusted. */
-function hashExtras(root: string, before?: ProjectExtras) {
+function hashExtras(root: string, previousExtras?: ProjectExtras) {
   const hashes: Hashes = {};
   const stamps: ProjectExtras["stamps"] = {};
-  let bytes = 0;
+  let totalBytes = 0;
   let wrong: string | undefined;
-  const others = OTHER_AGENTS.filter(
-    (name) => !isBehindLink(root, name) && isOfUse(path.join(root, name)),
+  const agentFiles = OTHER_AGENTS.filter(
+    (agentFile) => !isBehindLink(root, agentFile) && isOfUse(path.join(root, agentFile)),
   );
-  for (const name of [...OWN, ...others])
+  for (const extraName of [...OWN_EXTRAS, ...agentFiles])
     try {
-      if (tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink()))
+      if (tryTo(() => fs.lstatSync(path.join(root, extraName)).isSymbolicLink()))
         throw fault(
-          `${name} is a link, and what it leads to was not looked at. Put it there itself`,
+          `${extraName} is a link, and what it leads to was not looked at. Put it there itself`,
         );
-      look(path.join(root, name));
+      hashBelow(path.join(root, extraName));
     } catch (error) {
       wrong = (error as Error).message;
     }
   return { hashes, stamps, wrong };
 
-  function look(inspected: string): void {
-    const stat = fs.lstatSync(inspected, { throwIfNoEntry: false });
-    const name = relativeName(root, inspected);
-    if (INVISIBLE_CHARS.test(name))
-      throw fault(`the name ${JSON.stringify(name)} holds invisible characters`);
-    if (stat?.isDirectory())
+  function hashBelow(inspected: string): void {
+    const fileStat = fs.lstatSync(inspected, { throwIfNoEntry: false });
+    const extraName = relativeName(root, inspected);
+    if (INVISIBLE_CHARS.test(extraName))
+      throw fault(`the name ${JSON.stringify(extraName)} holds invisible characters`);
+    if (fileStat?.isDirectory())
       for (const childName of entriesOf(inspected).sort(compare))
-        look(path.join(inspected, childName));
+        hashBelow(path.join(inspected, childName));
     // a link leads to a file that is hashed anyway, or out of .zz/, where nothing is loaded
-    if (!stat?.isFile()) return;
-    bytes += stat.size;
-    if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES)
+    if (!fileStat?.isFile()) return;
+    totalBytes += fileStat.size;
+    if (Object.keys(hashes).length >= MAX_FILES || totalBytes > MAX_BYTES)
       throw fault("there is too much in .zz/ to look at");
-    stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
-    hashes[name] =
-      (before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined) ??
-      hashOf(fs.readFileSync(inspected));
+    stamps[extraName] = `${fileStat.mtimeMs} ${fileStat.ctimeMs} ${fileStat.size} ${fileStat.ino}`;
+    hashes[extraName] =
+      (previousExtras?.stamps[extraName] === stamps[extraName]
+        ? previousExtras.hashes[extraName]
+        : undefined) ?? hashOf(fs.readFileSync(inspected));
   }
 }
 
-const OWN = [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".zz/hooks.json", ".mcp.json"];
+const OWN_EXTRAS = [
+  ".zz/plugins",
+  ".zz/prompts",
+  ".zz/zz.config.json",
+  ".zz/hooks.json",
+  ".mcp.json",
+];
 /** What other agents read, and zz too: commands, skills, agents and hooks. */
 const OTHER_AGENTS = [
-  ...[".claude", ".agents"].flatMap((folder) => [
-    `${folder}/commands`,
-    `${folder}/skills`,
-    `${folder}/agents`,
-    `${folder}/hooks`,
+  ...[".claude", ".agents"].flatMap((agentFolder) => [
+    `${agentFolder}/commands`,
+    `${agentFolder}/skills`,
+    `${agentFolder}/agents`,
+    `${agentFolder}/hooks`,
   ]),
   ".agents/hooks.json",
   ".codex/hooks.json",
@@ -113,13 +120,13 @@ const OTHER_AGENTS = [
   ".claude/settings.local.json",
 ];
 /** What a link leads to may be another project's. */
-const isBehindLink = (root: string, name: string): boolean =>
-  [path.dirname(name), name].some((part) =>
-    fs.lstatSync(path.join(root, part), { throwIfNoEntry: false })?.isSymbolicLink(),
+const isBehindLink = (root: string, relativePath: string): boolean =>
+  [path.dirname(relativePath), relativePath].some((candidate) =>
+    fs.lstatSync(path.join(root, candidate), { throwIfNoEntry: false })?.isSymbolicLink(),
   );
 /** Settings of another agent count for their hooks alone. */
-const isOfUse = (file: string): boolean =>
-  !/settings(\.local)?\.json$/.test(file) || textOf(file).includes('"hooks"');
+const isOfUse = (extraFile: string): boolean =>
+  !/settings(\.local)?\.json$/.test(extraFile) || textOf(extraFile).includes('"hooks"');
 
 const DESTINATION_MARK = "to "; // no file name in .zz/ begins like this
 const INVISIBLE_CHARS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
@@ -128,41 +135,47 @@ const INVISIBLE_CHARS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
  * Whether a file of .zz/plugins, by its path there, still has the trusted bytes: it may be imported
  * much later.
  */
-export function trustChecker(core: Pick<Core, "extras">): (name: string, file: string) => boolean {
-  let hashes: Hashes = {};
-  return (name, file) => {
-    if (core.extras?.given) hashes = core.extras.hashes;
-    return hashes[`.zz/plugins/${name}`] === hashOf(fs.readFileSync(file));
+export function trustChecker(
+  core: Pick<Core, "extras">,
+): (relativePath: string, pluginFile: string) => boolean {
+  let trustedHashes: Hashes = {};
+  return (relativePath, pluginFile) => {
+    if (core.extras?.given) trustedHashes = core.extras.hashes;
+    return trustedHashes[`.zz/plugins/${relativePath}`] === hashOf(fs.readFileSync(pluginFile));
   };
 }
 
 /** Whether it was hashed and trusted; a link never is. */
 export function isTrusted(
   { extras, options: { root } }: Pick<Core, "extras" | "options">,
-  file: string,
+  filePath: string,
 ): boolean {
-  return extras?.given === true && extras.files.includes(relativeName(root, file));
+  return extras?.given === true && extras.files.includes(relativeName(root, filePath));
 }
-const relativeName = (root: string, file: string): string =>
-  path.relative(root, file).replaceAll(path.sep, "/");
+const relativeName = (root: string, filePath: string): string =>
+  path.relative(root, filePath).replaceAll(path.sep, "/");
 
 /** Trust holds for the bytes that were shown, not for what may be there by now. */
 export function keepTrust(
   { root, home }: TrustScope,
-  hashes: Hashes | undefined,
-  agreed: string[] = [],
+  shownHashes: Hashes | undefined,
+  destinations: string[] = [],
 ): void {
-  if (hashes)
-    hashes = {
-      ...hashes,
-      ...Object.fromEntries(agreed.map((to) => [DESTINATION_MARK + to, "yes"])),
+  if (shownHashes)
+    shownHashes = {
+      ...shownHashes,
+      ...Object.fromEntries(
+        destinations.map((destination) => [DESTINATION_MARK + destination, "yes"]),
+      ),
     };
   try {
     updatePrivateFile(trustFile(home), () => {
       const { [root]: _, ...others } = readTrustFile(home);
-      const next = Object.entries(hashes ? { ...others, [root]: hashes } : others);
+      const nextEntries = Object.entries(shownHashes ? { ...others, [root]: shownHashes } : others);
       return JSON.stringify(
-        Object.fromEntries(next.sort(([first], [two]) => compare(first, two))),
+        Object.fromEntries(
+          nextEntries.sort(([firstRoot], [secondRoot]) => compare(firstRoot, secondRoot)),
+        ),
         null,
         2,
       );

@@ -70,33 +70,33 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
       const isChosen = chat.model.includes("/") && chat.model !== NO_MODEL_ID;
       return core.apart(core, isChosen ? { model: chat.model, ...question } : question);
     },
-    call: (name: string, args: unknown, signal?: AbortSignal) =>
+    call: (name: string, callArgs: unknown, stopSignal?: AbortSignal) =>
       runCall(
-        signal ? stoppedBy(turn, signal) : turn,
-        { id: newId("call_"), name, args: args as Call["args"] },
+        stopSignal ? stoppedBy(turn, stopSignal) : turn,
+        { id: newId("call_"), name, args: callArgs as Call["args"] },
         true,
       ),
-    service: (name: string) => core.services.get(name)?.value.offer as any,
-    command: async (name: string, words = "") =>
-      commandNamed(core, name).run(words, createCtx(core, chat, `/${name}`)),
+    service: (serviceName: string) => core.services.get(serviceName)?.value.offer as any,
+    command: async (commandName: string, commandWords = "") =>
+      commandNamed(core, commandName).run(commandWords, createCtx(core, chat, `/${commandName}`)),
     note: (text: string) =>
       void emit(core, "noted", { text, ...(actor.startsWith("/") && { command: actor.slice(1) }) }),
-    keep: (name: string, change: (text: string) => string) =>
-      updatePrivateFile(path.join(home, path.basename(name)), change),
+    keep: (fileName: string, rewriteText: (fileText: string) => string) =>
+      updatePrivateFile(path.join(home, path.basename(fileName)), rewriteText),
     progress: (text: string) => void emit(core, "progressed", { text }),
   });
-  const ask = (question: string, options?: any) =>
+  const askCleaned = (question: string, options?: any) =>
     (options?.secret ? core.secret : core.ask)!(clean(question), options);
   // a client may come, and be able to ask
-  Object.defineProperty(ctx, "ask", { get: () => core.ask && ask, enumerable: true });
+  Object.defineProperty(ctx, "ask", { get: () => core.ask && askCleaned, enumerable: true });
   const turn: TurnContext = { core, chat, ctx };
   return ctx;
 }
 
 /** The same place, whose calls also end at this signal. */
-function stoppedBy(turn: TurnContext, signal: AbortSignal): TurnContext {
-  const ended = AbortSignal.any([turn.ctx.signal, signal]);
-  return { ...turn, ctx: Object.create(turn.ctx, { signal: { value: ended } }) };
+function stoppedBy(turn: TurnContext, stopSignal: AbortSignal): TurnContext {
+  const endSignal = AbortSignal.any([turn.ctx.signal, stopSignal]);
+  return { ...turn, ctx: Object.create(turn.ctx, { signal: { value: endSignal } }) };
 }
 
 function pluginsOf(core: Core): Plugins {
@@ -107,11 +107,11 @@ function pluginsOf(core: Core): Plugins {
   return {
     refresh,
     ...(brought && { brought: { ...told, ...(sends.length && { sends }) } }),
-    async trust(yes, sends = []) {
-      if (yes && !brought)
+    async trust(isTrusting, agreedSends = []) {
+      if (isTrusting && !brought)
         throw usage("Cannot trust this folder: there is nothing in its .zz/ that could run.");
-      if (yes && brought?.wrong) throw usage(`Cannot trust this folder: ${brought.wrong}.`);
-      keepTrust(core.options, yes ? brought?.hashes : undefined, sends.map(agreement));
+      if (isTrusting && brought?.wrong) throw usage(`Cannot trust this folder: ${brought.wrong}.`);
+      keepTrust(core.options, isTrusting ? brought?.hashes : undefined, agreedSends.map(agreement));
       core.extras = projectExtras(core.options);
       return refresh();
     },
@@ -121,7 +121,7 @@ function pluginsOf(core: Core): Plugins {
 /** Parts are created on first access: most layers use one or two. */
 function createAbout(turn: TurnContext): About {
   const { core } = turn;
-  const ownerOf = (name: string) => core.tools.get(name)!.owner;
+  const ownerOf = (toolName: string) => core.tools.get(toolName)!.owner;
   const lazyParts = lazily({
     tools: () =>
       offeredTools(core).map((tool) => ({
@@ -166,40 +166,40 @@ function createAbout(turn: TurnContext): About {
       const { prompt, told, news } = await composePrompt(turn);
       const sent = {
         system: prompt,
-        earlier: [...told].map(([key, text]) => updatePart(key, text)),
+        earlier: [...told].map(([key, updateText]) => updatePart(key, updateText)),
         next: news,
       };
-      return Object.entries(sent).flatMap(([when, parts]) =>
-        parts.map((part) => ({ ...part, sent: when as keyof typeof sent })),
+      return Object.entries(sent).flatMap(([sentWhen, promptParts]) =>
+        promptParts.map((promptPart) => ({ ...promptPart, sent: sentWhen as keyof typeof sent })),
       );
     },
-    model: (name: string, quick?: boolean) => describeModel(core, name, quick),
+    model: (modelName: string, isQuick?: boolean) => describeModel(core, modelName, isQuick),
     defaultModel: () => chooseModel(core),
     line: (call: Pick<Call, "name" | "args">) => describeCall(core, call),
-    complete: (command: string, typed: string) => completeCommand(turn, command, typed),
+    complete: (command: string, typedText: string) => completeCommand(turn, command, typedText),
   });
 }
 
 async function completeCommand(
   { core, ctx }: TurnContext,
   command: string,
-  typed: string,
+  typedText: string,
 ): Promise<Choice[]> {
   const { owner, value } = core.commands.get(command) ?? {};
-  const named = (error: unknown) =>
+  const toCommandFault = (error: unknown) =>
     fault(`Cannot complete '/${command}' of plugin '${owner}': ${errorMessage(error)}`);
-  const completed = withinHookLimit(core, (async () => value?.complete?.(typed, ctx))());
-  const choices = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
+  const completed = withinHookLimit(core, (async () => value?.complete?.(typedText, ctx))());
+  const choices = (await completed.catch((error) => Promise.reject(toCommandFault(error)))) ?? [];
   return choices.map((choice) => (typeof choice === "string" ? { name: choice } : choice));
 }
 
 const nameOfAddition = ({ name, override }: { name: string; override?: boolean }): string =>
   override ? `${name} (instead of the one of that name)` : name;
 /** Everything that a plugin registered. */
-function addedBy(core: Core, owner: string): Added[] {
+function addedBy(core: Core, pluginName: string): Added[] {
   const { tools, commands, flags, keys, providers, layers, wraps, observers, configs } = core;
-  const set = configs.filter(({ value }) => Object.keys(value.defaults).length > 0);
-  const named = {
+  const settable = configs.filter(({ value }) => Object.keys(value.defaults).length > 0);
+  const registries = {
     tool: tools,
     command: commands,
     flag: flags,
@@ -208,17 +208,21 @@ function addedBy(core: Core, owner: string): Added[] {
     layer: layers,
   };
   return [
-    ...Object.entries(named).flatMap(([noun, registrations]) =>
-      list(noun, [...registrations.values()] as Owned<any>[], nameOfAddition),
+    ...Object.entries(registries).flatMap(([noun, registrations]) =>
+      listAdded(noun, [...registrations.values()] as Owned<any>[], nameOfAddition),
     ),
-    ...list("wrapper", wraps, ({ step }) => step),
-    ...list("event", observers, ({ event }) => event),
-    ...list("settings", set, ({ section }) => section),
+    ...listAdded("wrapper", wraps, ({ step }) => step),
+    ...listAdded("event", observers, ({ event }) => event),
+    ...listAdded("settings", settable, ({ section }) => section),
   ];
 
-  function list<T>(noun: string, registrations: Owned<T>[], nameOf: (value: T) => string): Added[] {
+  function listAdded<T>(
+    noun: string,
+    registrations: Owned<T>[],
+    nameOf: (addedValue: T) => string,
+  ): Added[] {
     return registrations
-      .filter((registration) => registration.owner === owner)
+      .filter((registration) => registration.owner === pluginName)
       .map(({ value }) => ({ kind: noun, name: nameOf(value) }));
   }
 }

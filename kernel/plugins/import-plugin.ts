@@ -18,9 +18,9 @@ import { endingLoops } from "./loop-watchdog.ts";
 const PROVIDED_MODULES = /^(zod|typebox|zz)(\/|$)/;
 
 export function newLoadedPlugin(file: string, from: LoadedPlugin["from"]): LoadedPlugin {
-  const base = path.basename(file).replace(/\.[cm]?[jt]sx?$/, "");
+  const baseName = path.basename(file).replace(/\.[cm]?[jt]sx?$/, "");
   return {
-    name: base === "index" ? path.basename(path.dirname(file)) : base,
+    name: baseName === "index" ? path.basename(path.dirname(file)) : baseName,
     file,
     from,
     ms: 0,
@@ -38,43 +38,43 @@ type ImportTrees = Map<string, ImportTree> & {
   versions: number; // handed out so far
 };
 type ImportTree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
-const TREES = Symbol.for("zz.trees"); // hooks apply to the whole process, with all its instances
+const IMPORT_TREES = Symbol.for("zz.trees"); // hooks apply to the whole process, with all its instances
 
 /** Resolves imports of plugins: zz's own zod and typebox wherever the file is, a package's own for
  * packages. Files that a plugin imports from its own files are noted, and belong to the same
  * version of it. */
 export function providePackages(): void {
-  if (Object.hasOwn(globalThis, TREES)) return;
-  const trees = newTrees();
-  Object.defineProperty(globalThis, TREES, { value: trees });
+  if (Object.hasOwn(globalThis, IMPORT_TREES)) return;
+  const allTrees = newTrees();
+  Object.defineProperty(globalThis, IMPORT_TREES, { value: allTrees });
   module.registerHooks({
-    resolve(specifier, context, next) {
+    resolve(specifier, context, nextResolve) {
       if (specifier.startsWith(AT_ONCE_SCHEME))
         return { url: specifier, format: "module", shortCircuit: true };
       const { parentURL = "" } = context;
-      const lent =
+      const isProvided =
         PROVIDED_MODULES.test(specifier) &&
         !parentURL.includes("/node_modules/") &&
         parentURL !== import.meta.url;
-      if (lent)
+      if (isProvided)
         return {
           url: modulesForPlugins()[specifier] ?? import.meta.resolve(specifier),
           shortCircuit: true,
         };
-      const itself = trees.get(specifier);
+      const ownTree = allTrees.get(specifier);
       // tsx would take it for CommonJS, and its place is known
-      const typed = itself && TYPED_FILE.test(specifier);
-      const resolution = typed
+      const isTypedFile = ownTree && TYPED_FILE.test(specifier);
+      const resolution = isTypedFile
         ? { url: realUrl(specifier), shortCircuit: true }
-        : next(specifier, context);
-      if (itself?.within) assertTrusted(itself.within, resolution.url, specifier);
+        : nextResolve(specifier, context);
+      if (ownTree?.within) assertTrusted(ownTree.within, resolution.url, specifier);
       // it was reached through a link
-      if (itself && resolution.url !== specifier)
-        recordImport(trees, specifier, resolution.url, itself);
-      if (typed) return { ...resolution, format: "module-typescript" };
-      const tree = trees.get(parentURL);
-      if (!tree || resolution.url.startsWith("node:")) return resolution;
-      const { plugin, within } = tree;
+      if (ownTree && resolution.url !== specifier)
+        recordImport(allTrees, specifier, resolution.url, ownTree);
+      if (isTypedFile) return { ...resolution, format: "module-typescript" };
+      const parentTree = allTrees.get(parentURL);
+      if (!parentTree || resolution.url.startsWith("node:")) return resolution;
+      const { plugin, within } = parentTree;
       if (within) assertTrusted(within, resolution.url, specifier);
       if (!resolution.url.startsWith("file:")) return resolution;
       const foreign = resolution.url.includes("/node_modules/");
@@ -83,15 +83,15 @@ export function providePackages(): void {
         version && !foreign && !resolution.url.includes("?")
           ? resolution.url + version
           : resolution.url;
-      if (within || !foreign) recordImport(trees, parentURL, url, tree);
+      if (within || !foreign) recordImport(allTrees, parentURL, url, parentTree);
       const isTyped = !foreign && /\.ts($|\?)/.test(url); // Node would warn about a missing "type"
       return { ...resolution, url, ...(isTyped && { format: "module-typescript" }) };
     },
-    load(url, context, next) {
-      if (!url.startsWith(AT_ONCE_SCHEME)) return next(url, context);
+    load(fileUrl, context, nextLoad) {
+      if (!fileUrl.startsWith(AT_ONCE_SCHEME)) return nextLoad(fileUrl, context);
       return {
         format: "module",
-        source: `export * as plugin from ${JSON.stringify(url.slice(AT_ONCE_SCHEME.length))}`,
+        source: `export * as plugin from ${JSON.stringify(fileUrl.slice(AT_ONCE_SCHEME.length))}`,
         shortCircuit: true,
       };
     },
@@ -101,49 +101,56 @@ export function providePackages(): void {
  * While plugins load, process.exit() throws. Signals, and a program that embeds zz, still end the
  * process.
  */
-export async function forbidExitDuring<T>(act: () => Promise<T>): Promise<T> {
+export async function forbidExitDuring<T>(loadAll: () => Promise<T>): Promise<T> {
   const { exit } = process;
   let isLoading = true;
-  const leave: typeof exit = (code) => {
-    const stack = getCallSites(200).map(({ scriptName }) => `${scriptName}:`);
+  const refuseExit: typeof exit = (exitCode) => {
+    const stackRows = getCallSites(200).map(({ scriptName }) => `${scriptName}:`);
     const isPlugins =
-      stack.some((row) => row.startsWith("node:internal/modules/")) ||
-      pluginInStack(stack.join("\n"));
-    if (!isLoading || !isPlugins) return exit.call(process, code);
+      stackRows.some((stackRow) => stackRow.startsWith("node:internal/modules/")) ||
+      pluginInStack(stackRows.join("\n"));
+    if (!isLoading || !isPlugins) return exit.call(process, exitCode);
     throw fault(
-      `it called process.exit(${code ?? ""}), which would end zz. Throw an error instead.`,
+      `it called process.exit(${exitCode ?? ""}), which would end zz. Throw an error instead.`,
     );
   };
-  process.exit = leave;
-  return act().finally(() => {
+  process.exit = refuseExit;
+  return loadAll().finally(() => {
     isLoading = false;
-    if (process.exit === leave) process.exit = exit;
+    if (process.exit === refuseExit) process.exit = exit;
   });
 }
 
 /** The real path, as Node finds it: asking Node takes a tenth of loading a plugin. */
-const realUrl = (url: string): string =>
-  pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
+const realUrl = (fileUrl: string): string =>
+  pathToFileURL(fs.realpathSync.native(fileURLToPath(fileUrl))).href + new URL(fileUrl).search;
 const TYPED_FILE = /\.ts($|\?)|\/[^./]+$/;
 /**
  * Records an import. A file that several plugins share belongs to the last one and is used by all.
  */
-function recordImport(trees: ImportTrees, parent: string, url: string, tree: ImportTree): void {
-  trees.set(url, tree);
-  trees.uses.set(parent, (trees.uses.get(parent) ?? new Set()).add(url));
+function recordImport(
+  allTrees: ImportTrees,
+  parentUrl: string,
+  importedUrl: string,
+  ownTree: ImportTree,
+): void {
+  allTrees.set(importedUrl, ownTree);
+  allTrees.uses.set(parentUrl, (allTrees.uses.get(parentUrl) ?? new Set()).add(importedUrl));
 }
 /** Refuses files that the person has not trusted. */
-function assertTrusted({ folder, trusts }: Within, url: string, specifier: string): void {
-  if (!url.startsWith(folder)) throw fault(OUTSIDE_TRUST.replace("%", () => specifier));
-  const file = fileURLToPath(url);
-  const name = path.relative(fileURLToPath(folder), file).replaceAll(path.sep, "/");
-  if (!trusts(name, file))
-    throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
+function assertTrusted({ folder, trusts }: Within, fileUrl: string, specifier: string): void {
+  if (!fileUrl.startsWith(folder)) throw fault(OUTSIDE_TRUST.replace("%", () => specifier));
+  const filePath = fileURLToPath(fileUrl);
+  const relativePath = path.relative(fileURLToPath(folder), filePath).replaceAll(path.sep, "/");
+  if (!trusts(relativePath, filePath))
+    throw fault(
+      `'.zz/plugins/${relativePath}' is not what you trusted any more. Look at it, then: /trust`,
+    );
 }
 const OUTSIDE_TRUST =
   "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
 export const importTrees = (): ImportTrees =>
-  (globalThis as unknown as { [TREES]?: ImportTrees })[TREES] ?? newTrees();
+  (globalThis as unknown as { [IMPORT_TREES]?: ImportTrees })[IMPORT_TREES] ?? newTrees();
 const newTrees = (): ImportTrees =>
   Object.assign(new Map<string, ImportTree>(), {
     uses: new Map(),
@@ -163,19 +170,19 @@ export function startImport(
   seconds: number,
 ): Awaitable<any> {
   if (IS_BUILT && plugin.from === "zz") return bundled[plugin.name];
-  const unfit = plugin.forZz === undefined ? undefined : whyWrongVersion(plugin.forZz);
-  if (unfit) return rejectImport(unfit);
-  const start = CLOCK.now();
+  const wrongVersion = plugin.forZz === undefined ? undefined : whyWrongVersion(plugin.forZz);
+  if (wrongVersion) return rejectImport(wrongVersion);
+  const startTime = CLOCK.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
-  const plain = () =>
+  const importPlain = () =>
     importTree(plugin, seconds).catch((error) =>
       isForCompiler(error) ? importCompiled(plugin, seconds) : Promise.reject(error),
     );
   // Node would warn about a file that it cannot run.
   const imported = (
-    plugin.file.endsWith(".cts") ? importCompiled(plugin, seconds) : plain()
+    plugin.file.endsWith(".cts") ? importCompiled(plugin, seconds) : importPlain()
   ).finally(() => {
-    plugin.ms += CLOCK.now() - start;
+    plugin.ms += CLOCK.now() - startTime;
     if (plugin.from === "zz") return;
     noteImported(plugin);
   });
@@ -193,21 +200,22 @@ function rejectImport(reason: string): Promise<never> {
  * Why a plugin for these versions of zz is not loaded: `0.1.2`, `>=0.1` or `^0.1.2`, as npm means
  * them.
  */
-export function whyWrongVersion(range: string, ownVersion = version()): string | undefined {
-  const [, sign, wanted = ""] = /^(\^|>=|)(\d+(?:\.\d+){0,2})$/.exec(range) ?? [];
-  if (!wanted)
-    return `its package.json says that it is for zz '${range}', and that names no version. Write it as "^${ownVersion}" under engines.`;
-  const [least, have] = [wanted, ownVersion].map((text) => text.split(".").map(Number)) as [
-    number[],
-    number[],
-  ];
-  const differs = least.findIndex((part, i) => part !== have[i]); // the first part that does
-  const isNewer = differs < 0 || have[differs]! > least[differs]!;
-  const first = least.findIndex((part) => part > 0);
+export function whyWrongVersion(versionRange: string, ownVersion = version()): string | undefined {
+  const [, rangeSign, wantedVersion = ""] =
+    /^(\^|>=|)(\d+(?:\.\d+){0,2})$/.exec(versionRange) ?? [];
+  if (!wantedVersion)
+    return `its package.json says that it is for zz '${versionRange}', and that names no version. Write it as "^${ownVersion}" under engines.`;
+  const [leastParts, ownParts] = [wantedVersion, ownVersion].map((versionText) =>
+    versionText.split(".").map(Number),
+  ) as [number[], number[]];
+  const differs = leastParts.findIndex((leastPart, i) => leastPart !== ownParts[i]); // the first part that does
+  const isNewer = differs < 0 || ownParts[differs]! > leastParts[differs]!;
+  const firstNonZero = leastParts.findIndex((leastPart) => leastPart > 0);
   // the parts that must be the same
-  const fixed = sign === "^" && first >= 0 ? first + 1 : least.length;
-  if (sign === ">=" ? isNewer : isNewer && (differs < 0 || differs >= fixed)) return undefined;
-  return `it is for zz ${range}, and this is ${ownVersion}. Install the one for this version.`;
+  const fixedCount = rangeSign === "^" && firstNonZero >= 0 ? firstNonZero + 1 : leastParts.length;
+  if (rangeSign === ">=" ? isNewer : isNewer && (differs < 0 || differs >= fixedCount))
+    return undefined;
+  return `it is for zz ${versionRange}, and this is ${ownVersion}. Install the one for this version.`;
 }
 
 /**
@@ -222,25 +230,28 @@ export function noteImported(plugin: LoadedPlugin): void {
  * Node caches imports: after a change, another instance in this process needs a version of its own.
  */
 function versionNow({ file }: LoadedPlugin): number {
-  const before = importTrees().imported.get(file);
-  const isUnchanged = [...(before?.stamps ?? [])].every(([file, stamp]) => stampOf(file) === stamp);
-  return isUnchanged ? (before?.version ?? 0) : newVersion();
+  const lastImport = importTrees().imported.get(file);
+  const isUnchanged = [...(lastImport?.stamps ?? [])].every(
+    ([filePath, lastStamp]) => stampOf(filePath) === lastStamp,
+  );
+  return isUnchanged ? (lastImport?.version ?? 0) : newVersion();
 }
 
 /** Imports at once what waits for nothing, so that a loop in it can be ended. */
 async function importTree(plugin: LoadedPlugin, seconds: number, compiled = false): Promise<any> {
-  const url = pluginUrlOf(plugin);
-  if (plugin.from === "zz") return import(url);
+  const pluginUrl = pluginUrlOf(plugin);
+  if (plugin.from === "zz") return import(pluginUrl);
   const within = plugin.trusts && { folder: trustedPluginFolder(plugin), trusts: plugin.trusts };
-  importTrees().set(url, { plugin: url, compiled, ...(within && { within }) });
+  importTrees().set(pluginUrl, { plugin: pluginUrl, compiled, ...(within && { within }) });
   try {
-    return endingLoops(seconds, () => module.createRequire(import.meta.url)(AT_ONCE_SCHEME + url))
-      .plugin;
+    return endingLoops(seconds, () =>
+      module.createRequire(import.meta.url)(AT_ONCE_SCHEME + pluginUrl),
+    ).plugin;
   } catch (error) {
     if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE_SCHEME))
       throw error;
     // it waits for something at its top, or tsx, which loads by itself, is there
-    return import(url);
+    return import(pluginUrl);
   }
 }
 const AT_ONCE_SCHEME = "zz-plugin:";
@@ -253,79 +264,92 @@ export const isForCompiler = (error: any): boolean =>
 
 export const readyCompiler = async (): Promise<void> =>
   (await import("./compile-typescript.ts")).installCompiler(
-    (url) => importTrees().get(url)?.compiled === true,
+    (fileUrl) => importTrees().get(fileUrl)?.compiled === true,
   );
 
 async function importCompiled(plugin: LoadedPlugin, seconds: number): Promise<any> {
   await readyCompiler();
   const pluginUrl = pluginUrlOf(plugin);
-  for (const [url, tree] of importTrees()) if (tree.plugin === pluginUrl) importTrees().delete(url);
+  for (const [fileUrl, fileTree] of importTrees())
+    if (fileTree.plugin === pluginUrl) importTrees().delete(fileUrl);
   plugin.version = newVersion(); // Node remembers the failed import
   return importTree(plugin, seconds, true);
 }
 
 /** A project's .zz/plugins, which trust covers as a whole. */
 function trustedPluginFolder({ file }: LoadedPlugin): string {
-  const folder = file.slice(0, file.lastIndexOf(`${path.sep}.zz${path.sep}plugins${path.sep}`));
-  return `${pathToFileURL(followLinks(path.join(folder, ".zz", "plugins"))).href}/`;
+  const projectFolder = file.slice(
+    0,
+    file.lastIndexOf(`${path.sep}.zz${path.sep}plugins${path.sep}`),
+  );
+  return `${pathToFileURL(followLinks(path.join(projectFolder, ".zz", "plugins"))).href}/`;
 }
 
 /** The plugin's own files, as they are now. */
 export function stampsOf(plugin: LoadedPlugin): Map<string, string> {
   const pluginUrl = pluginUrlOf(plugin);
-  const trees = importTrees();
-  const urls = new Set([pluginUrl]);
-  for (const url of urls) for (const used of trees.uses.get(url) ?? []) urls.add(used);
-  for (const [url, tree] of trees) if (tree.plugin === pluginUrl) urls.add(url);
-  const files = [...urls].map((url) => fileURLToPath(url));
-  return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
+  const allTrees = importTrees();
+  const fileUrls = new Set([pluginUrl]);
+  for (const fileUrl of fileUrls)
+    for (const importedUrl of allTrees.uses.get(fileUrl) ?? []) fileUrls.add(importedUrl);
+  for (const [fileUrl, fileTree] of allTrees)
+    if (fileTree.plugin === pluginUrl) fileUrls.add(fileUrl);
+  const filePaths = [...fileUrls].map((fileUrl) => fileURLToPath(fileUrl));
+  return new Map([plugin.file, ...filePaths].map((filePath) => [filePath, stampOf(filePath)]));
 }
 
 /**
  * Where an error happened: the first of the plugin's files in the stack, else a package that it
  * imports.
  */
-export function locationOfError(error: unknown, file: string, ownFiles?: Iterable<string>): string {
-  const text = `${(error as Error)?.stack ?? ""}\n${errorMessage(error)}`;
-  const knownFiles = ownFiles ?? [...importTrees().keys()].map((url) => fileURLToPath(url));
-  const files = [file, ...knownFiles].flatMap((candidate) =>
+export function locationOfError(
+  error: unknown,
+  pluginFile: string,
+  ownFiles?: Iterable<string>,
+): string {
+  const errorText = `${(error as Error)?.stack ?? ""}\n${errorMessage(error)}`;
+  const knownFiles = ownFiles ?? [...importTrees().keys()].map((fileUrl) => fileURLToPath(fileUrl));
+  const spellings = [pluginFile, ...knownFiles].flatMap((candidate) =>
     [candidate, pathToFileURL(candidate).href].map((spelt) => ({ one: candidate, spelt })),
   );
-  const placeIn = (row: string) =>
-    files.flatMap(({ one, spelt }) => {
-      const [, line] = /^(?:\?zz=\d+)?:(\d+)/.exec(row.split(spelt)[1] ?? "") ?? [];
-      return line ? `${one}:${line}` : [];
+  const placeIn = (stackRow: string) =>
+    spellings.flatMap(({ one, spelt }) => {
+      const [, lineNumber] = /^(?:\?zz=\d+)?:(\d+)/.exec(stackRow.split(spelt)[1] ?? "") ?? [];
+      return lineNumber ? `${one}:${lineNumber}` : [];
     });
-  const [location] = text.split("\n").flatMap(placeIn);
+  const [location] = errorText.split("\n").flatMap(placeIn);
   const [, package_] =
-    /(?:file:\/\/)?(\/[^()]*\/node_modules\/[^()]*?:\d+):\d+\)?$/m.exec(text) ?? [];
-  return location ?? (whereImported(text) || (package_ ?? file));
+    /(?:file:\/\/)?(\/[^()]*\/node_modules\/[^()]*?:\d+):\d+\)?$/m.exec(errorText) ?? [];
+  return location ?? (whereImported(errorText) || (package_ ?? pluginFile));
 }
-function whereImported(text: string): string {
-  const [, missing = "", from = ""] = /'([^']+)'.* imported from (.+)$/m.exec(text) ?? [];
-  const rows = textOf(from).split("\n");
-  const line = rows.findIndex((row) => row.includes(path.basename(missing))) + 1;
-  return from && line ? `${from}:${line}` : from;
+function whereImported(errorText: string): string {
+  const [, missing = "", importingFile = ""] =
+    /'([^']+)'.* imported from (.+)$/m.exec(errorText) ?? [];
+  const fileRows = textOf(importingFile).split("\n");
+  const lineNumber = fileRows.findIndex((fileRow) => fileRow.includes(path.basename(missing))) + 1;
+  return importingFile && lineNumber ? `${importingFile}:${lineNumber}` : importingFile;
 }
 
 /** The plugin whose file comes first in a stack. */
-export function pluginInStack(stack: string): string | undefined {
-  const files = [...importTrees()].flatMap(([url, { plugin, script }]) =>
-    script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }],
+export function pluginInStack(stackText: string): string | undefined {
+  const pluginFiles = [...importTrees()].flatMap(([fileUrl, { plugin, script }]) =>
+    script ? [] : [{ url: fileUrl.replace(/\?.*/, ""), plugin }],
   );
-  const tells = (line: string, url: string) =>
-    [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((spelling) => line.includes(spelling));
-  const [match] = stack
+  const isRowOf = (stackRow: string, fileUrl: string) =>
+    [`${fileUrl}:`, `${fileUrl}?`, `${fileURLToPath(fileUrl)}:`].some((spelling) =>
+      stackRow.includes(spelling),
+    );
+  const [match] = stackText
     .split("\n")
-    .flatMap((line) => files.find(({ url }) => tells(line, url)) ?? []);
+    .flatMap((stackRow) => pluginFiles.find(({ url }) => isRowOf(stackRow, url)) ?? []);
   return match && newLoadedPlugin(fileURLToPath(match.plugin), "home").name;
 }
 
 /** A bug in a plugin is reported with its name and place; a sentence is reported as it is. */
 export function explainError(error: unknown): string {
   const { name = "Error", stack = "" } = Object(error) as Error;
-  const owner = name !== "Error" && pluginInStack(stack);
-  return owner
-    ? `Plugin '${owner}' failed (${locationOfError(error, "")}): ${errorMessage(error)}`
+  const pluginName = name !== "Error" && pluginInStack(stack);
+  return pluginName
+    ? `Plugin '${pluginName}' failed (${locationOfError(error, "")}): ${errorMessage(error)}`
     : errorMessage(error);
 }

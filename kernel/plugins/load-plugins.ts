@@ -33,12 +33,12 @@ async function loadAll(core: Core): Promise<void> {
   const bundled = await loadBundle(core);
   const allPlugins = findPlugins(core, bundled);
   const toLoad = core.options.given?.length ? await loadOwn(core, allPlugins, bundled) : allPlugins;
-  const wanted = toLoad.filter(({ disabled }) => !disabled);
+  const enabledPlugins = toLoad.filter(({ disabled }) => !disabled);
   // from source, zz's own plugins import "zz/text" too
-  if (!IS_BUILT || wanted.some(({ from }) => from !== "zz")) providePackages();
-  const limit = loadLimit(core);
+  if (!IS_BUILT || enabledPlugins.some(({ from }) => from !== "zz")) providePackages();
+  const limitSeconds = loadLimit(core);
   const imports = new Map(
-    wanted.map((plugin) => [plugin, startImport(plugin, bundled.default, limit)]),
+    enabledPlugins.map((plugin) => [plugin, startImport(plugin, bundled.default, limitSeconds)]),
   );
   for (const plugin of toLoad) {
     core.plugins.push(plugin);
@@ -106,7 +106,7 @@ function isLeftOut(
     candidate.name === name && (candidate.from === "home" || candidate.from === "flag");
   const { plugins, disabled } = options.settings;
   return (
-    [plugins?.off, disabled].some((names) => names?.includes(name)) ||
+    [plugins?.off, disabled].some((offNames) => offNames?.includes(name)) ||
     (isPackage === true && allPlugins.some(replaces))
   );
 }
@@ -114,7 +114,7 @@ function isLeftOut(
 let cachedCheckout: LoadedPlugin[] | undefined;
 /** A checkout is its own home: plugins that were not part of the build are the person's. */
 function checkoutPlugins(): LoadedPlugin[] {
-  const built = tryTo(
+  const builtNames = tryTo(
     () =>
       JSON.parse(textOf(path.join(PACKAGE_FOLDER, "dist", "plugins.json"))) as Record<
         "plugins" | "packages",
@@ -122,9 +122,9 @@ function checkoutPlugins(): LoadedPlugin[] {
       >,
   );
   const plugins = pluginsIn(path.join(ZZ_FOLDER, "plugins"), "zz").filter(
-    ({ name }) => built?.plugins?.includes(name) ?? true,
+    ({ name }) => builtNames?.plugins?.includes(name) ?? true,
   );
-  const packages = packagesIn(path.join(ZZ_FOLDER, "packages"), built?.packages);
+  const packages = packagesIn(path.join(ZZ_FOLDER, "packages"), builtNames?.packages);
   return [...plugins, ...packages.map((plugin) => ({ ...plugin, isPackage: true as const }))].sort(
     byName,
   );
@@ -134,46 +134,49 @@ function checkoutPlugins(): LoadedPlugin[] {
  * One that was part of the build and is not whole any more fails by its name; without the folder,
  * zz does without all of them.
  */
-function packagesIn(folder: string, built: string[] = []): LoadedPlugin[] {
-  const foundPackages = pluginsIn(folder, "zz");
-  const gone = built.filter(
-    (name) => fs.existsSync(folder) && !foundPackages.some((plugin) => plugin.name === name),
+function packagesIn(packagesFolder: string, builtNames: string[] = []): LoadedPlugin[] {
+  const foundPackages = pluginsIn(packagesFolder, "zz");
+  const missingNames = builtNames.filter(
+    (builtName) =>
+      fs.existsSync(packagesFolder) && !foundPackages.some((plugin) => plugin.name === builtName),
   );
   return [
     ...foundPackages,
-    ...gone.map((name) => newLoadedPlugin(path.join(folder, name, "index.ts"), "zz")),
+    ...missingNames.map((missingName) =>
+      newLoadedPlugin(path.join(packagesFolder, missingName, "index.ts"), "zz"),
+    ),
   ];
 }
 
 /** The person's plugins: those of the home, of a trusted project, and those named by flags. */
 function pluginsOfPerson(core: Core, ownPlugins: LoadedPlugin[]): LoadedPlugin[] {
   const { root } = core.options;
-  const home = path.join(core.options.home, "plugins");
+  const pluginsFolder = path.join(core.options.home, "plugins");
   const ownNames =
-    path.dirname(home) === PACKAGE_FOLDER
+    path.dirname(pluginsFolder) === PACKAGE_FOLDER
       ? ownPlugins.flatMap(({ name, isPackage }) => (isPackage ? [] : name))
       : [];
-  const others =
+  const homePlugins =
     core.options.own === false
       ? []
-      : pluginsIn(home, "home").filter(({ name }) => !ownNames.includes(name));
-  const namedByFlags = (core.options.plugins ?? []).flatMap((file) => {
-    const absolutePath = path.resolve(core.io.cwd(), file);
+      : pluginsIn(pluginsFolder, "home").filter(({ name }) => !ownNames.includes(name));
+  const namedByFlags = (core.options.plugins ?? []).flatMap((namedPath) => {
+    const absolutePath = path.resolve(core.io.cwd(), namedPath);
     const isFolder = tryTo(() => fs.statSync(absolutePath))?.isDirectory();
-    const ofFile = () =>
+    const pluginOfFile = () =>
       fs.existsSync(absolutePath) ? [newLoadedPlugin(absolutePath, "flag")] : [];
-    const foundPlugins = isFolder ? pluginAt(absolutePath, "flag") : ofFile();
+    const foundPlugins = isFolder ? pluginAt(absolutePath, "flag") : pluginOfFile();
     if (foundPlugins.length || core.plugins.length) return foundPlugins; // it existed
     const reason = isFolder
       ? "the folder has no index.ts. Add one, or name a file in it."
       : "no such file. Check the path.";
-    throw usage(`Cannot load plugin '${file}': ${reason}`);
+    throw usage(`Cannot load plugin '${namedPath}': ${reason}`);
   });
   const trusted = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) =>
     isTrusted(core, file),
   );
   const personPlugins = [
-    ...others,
+    ...homePlugins,
     ...trusted.map((plugin) => ({ ...plugin, trusts: trustChecker(core) })),
   ];
   const isNamed = ({ name, file }: LoadedPlugin) =>
@@ -186,10 +189,10 @@ function pluginsOfPerson(core: Core, ownPlugins: LoadedPlugin[]): LoadedPlugin[]
   return [...personPlugins.filter((plugin) => !isNamed(plugin)), ...flagPlugins.sort(byName)];
 }
 
-const pluginsIn = (folder: string, from: LoadedPlugin["from"]): LoadedPlugin[] =>
-  entriesOf(folder)
-    .filter((name) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(name))
-    .flatMap((name) => pluginAt(path.join(folder, name), from))
+const pluginsIn = (parentFolder: string, from: LoadedPlugin["from"]): LoadedPlugin[] =>
+  entriesOf(parentFolder)
+    .filter((fileName) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(fileName))
+    .flatMap((fileName) => pluginAt(path.join(parentFolder, fileName), from))
     .filter(({ file }) => fs.existsSync(file))
     .sort(byName);
 
@@ -197,13 +200,15 @@ const pluginsIn = (folder: string, from: LoadedPlugin["from"]): LoadedPlugin[] =
 function pluginAt(pluginPath: string, from: LoadedPlugin["from"]): LoadedPlugin[] {
   if (/\.[cm]?[jt]sx?$/.test(pluginPath)) return [newLoadedPlugin(pluginPath, from)];
   const manifest = Object(tryTo(() => JSON.parse(textOf(path.join(pluginPath, "package.json")))));
-  const names = [namedEntryFile(manifest) ?? [], "index.ts", "index.js", "index.tsx"].flat();
-  const file = names.map((name) => path.join(pluginPath, name)).find((file) => fs.existsSync(file));
+  const entryNames = [namedEntryFile(manifest) ?? [], "index.ts", "index.js", "index.tsx"].flat();
+  const entryFile = entryNames
+    .map((entryName) => path.join(pluginPath, entryName))
+    .find((candidate) => fs.existsSync(candidate));
   const forZz = manifest.engines?.zz;
-  return file
+  return entryFile
     ? [
         {
-          ...newLoadedPlugin(file, from),
+          ...newLoadedPlugin(entryFile, from),
           name: path.basename(pluginPath),
           ...(typeof forZz === "string" && { forZz }),
         },
@@ -216,11 +221,12 @@ function pluginAt(pluginPath: string, from: LoadedPlugin["from"]): LoadedPlugin[
  * find. packages/install agrees.
  */
 function namedEntryFile({ zz, keywords, exports, main }: any): string | undefined {
-  const pick = (exported: any): unknown =>
+  const pickExport = (exported: any): unknown =>
     Object(exported) === exported
-      ? pick(exported["."] ?? exported.import ?? exported.default)
+      ? pickExport(exported["."] ?? exported.import ?? exported.default)
       : exported;
-  const entryFile = zz ?? (keywords?.includes?.("zz-plugin") ? (pick(exports) ?? main) : undefined);
+  const entryFile =
+    zz ?? (keywords?.includes?.("zz-plugin") ? (pickExport(exports) ?? main) : undefined);
   return typeof entryFile === "string" ? entryFile : undefined;
 }
 
@@ -235,9 +241,9 @@ const loadPlugin = async (core: Core, plugin: LoadedPlugin, imported: Awaitable<
  * at a time.
  */
 export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
-  const done = Promise.resolve(core.refreshing).then(() => refreshNow(core, again));
-  core.refreshing = done.catch(() => {});
-  return done.then(async (plugins) => {
+  const pendingRefresh = Promise.resolve(core.refreshing).then(() => refreshNow(core, again));
+  core.refreshing = pendingRefresh.catch(() => {});
+  return pendingRefresh.then(async (plugins) => {
     if (plugins.length) core.models = new Map();
     if (plugins.length) await emit(core, "reloaded", { plugins });
     return plugins;
@@ -247,7 +253,7 @@ export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
 async function refreshNow(core: Core, again: boolean): Promise<Reloaded[]> {
   if (rescanProject(core)) loadPrompts(core);
   await renewSettings(core);
-  const done: Reloaded[] = [];
+  const outcomes: Reloaded[] = [];
   const ownPlugins = core.plugins.filter(({ from }) => from === "zz" || from === "program");
   const present = pluginsOfPerson(core, ownPlugins);
   if (present.length) providePackages();
@@ -256,32 +262,37 @@ async function refreshNow(core: Core, again: boolean): Promise<Reloaded[]> {
   )) {
     if (present.some(({ file }) => file === plugin.file)) continue;
     core.plugins.splice(core.plugins.indexOf(plugin), 1);
-    if (!plugin.disabled) done.push(await unloadPlugin(core, plugin));
+    if (!plugin.disabled) outcomes.push(await unloadPlugin(core, plugin));
   }
-  done.push(...(await leavePluginsOut(core, present)));
+  outcomes.push(...(await leavePluginsOut(core, present)));
   for (const candidate of present) {
-    const old = core.plugins.find(
-      (loaded) => loaded.file === candidate.file && !ownPlugins.includes(loaded),
+    const loadedPlugin = core.plugins.find(
+      (otherPlugin) => otherPlugin.file === candidate.file && !ownPlugins.includes(otherPlugin),
     );
-    if (old && !old.stamps.size) old.stamps = stampsOf(old);
+    if (loadedPlugin && !loadedPlugin.stamps.size) loadedPlugin.stamps = stampsOf(loadedPlugin);
     if (
-      old?.disabled ||
-      (old &&
-        !(again && old.failure) &&
-        [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp))
+      loadedPlugin?.disabled ||
+      (loadedPlugin &&
+        !(again && loadedPlugin.failure) &&
+        [...loadedPlugin.stamps].every(([filePath, oldStamp]) => stampOf(filePath) === oldStamp))
     )
       continue;
-    done.push(await reloadPlugin(core, candidate, old));
+    outcomes.push(await reloadPlugin(core, candidate, loadedPlugin));
   }
-  return done;
+  return outcomes;
 }
 
 /** Whether what a project brings is still trusted. What was loaded before stays loaded. */
 function rescanProject(core: Core): boolean {
-  const before = core.extras;
-  core.extras = core.options.own === false ? undefined : projectExtras(core.options, before);
+  const previousExtras = core.extras;
+  core.extras =
+    core.options.own === false ? undefined : projectExtras(core.options, previousExtras);
   const { given, changed = [], hashes = {} } = core.extras ?? {};
-  if (!given && changed.length && JSON.stringify(hashes) !== JSON.stringify(before?.hashes ?? {}))
+  if (
+    !given &&
+    changed.length &&
+    JSON.stringify(hashes) !== JSON.stringify(previousExtras?.hashes ?? {})
+  )
     emitNote(
       core,
       `${changed.join(", ")} changed since you trusted it. What was loaded stays in use; /trust shows and loads it.`,
@@ -296,16 +307,17 @@ const isFrozen = ({ extras: brought }: Core, { from }: LoadedPlugin): boolean =>
  * packages.
  */
 async function leavePluginsOut(core: Core, present: LoadedPlugin[]): Promise<Reloaded[]> {
-  const done: Reloaded[] = [];
+  const outcomes: Reloaded[] = [];
   for (const plugin of [...core.plugins]) {
-    const isOut = isLeftOut(core, plugin, present);
-    if (!plugin.disabled && isOut) {
-      done.push(await unloadPlugin(core, plugin));
+    const isExcluded = isLeftOut(core, plugin, present);
+    if (!plugin.disabled && isExcluded) {
+      outcomes.push(await unloadPlugin(core, plugin));
       plugin.disabled = true;
       delete plugin.failure;
-    } else if (plugin.disabled && !isOut) done.push(await reloadPlugin(core, plugin, plugin));
+    } else if (plugin.disabled && !isExcluded)
+      outcomes.push(await reloadPlugin(core, plugin, plugin));
   }
-  return done;
+  return outcomes;
 }
 
 async function unloadPlugin(core: Core, plugin: LoadedPlugin): Promise<Reloaded> {
@@ -316,75 +328,84 @@ async function unloadPlugin(core: Core, plugin: LoadedPlugin): Promise<Reloaded>
 async function reloadPlugin(
   core: Core,
   replacement: LoadedPlugin,
-  old?: LoadedPlugin,
+  oldPlugin?: LoadedPlugin,
 ): Promise<Reloaded> {
   const { disabled, failure, ...rest } = replacement;
   const version = replacement.from === "zz" ? 0 : newVersion();
-  const next: LoadedPlugin = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
+  const newPlugin: LoadedPlugin = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
   const bundled = await loadBundle(core);
-  const stage = await forbidExitDuring(() =>
-    setUpPlugin(core, next, startImport(next, bundled.default, loadLimit(core))),
+  const newStage = await forbidExitDuring(() =>
+    setUpPlugin(core, newPlugin, startImport(newPlugin, bundled.default, loadLimit(core))),
   );
-  const ms = Math.round(next.ms * 10) / 10;
-  const was = old?.disabled ? undefined : old;
-  if (!stage) {
-    const end = /[.!?]$/.test(next.failure!) ? "" : ".";
+  const ms = Math.round(newPlugin.ms * 10) / 10;
+  const replaced = oldPlugin?.disabled ? undefined : oldPlugin;
+  if (!newStage) {
+    const fullStop = /[.!?]$/.test(newPlugin.failure!) ? "" : ".";
     const reason =
-      was && !was.failure
-        ? `${next.failure}${end} Its previous version stays in use.`
-        : next.failure!;
-    if (was)
-      Object.assign(was, { stamps: next.stamps, [was.failure ? "failure" : "outdated"]: reason });
-    else put(next);
-    return { name: next.name, did: "failed", ms, why: reason };
+      replaced && !replaced.failure
+        ? `${newPlugin.failure}${fullStop} Its previous version stays in use.`
+        : newPlugin.failure!;
+    if (replaced)
+      Object.assign(replaced, {
+        stamps: newPlugin.stamps,
+        [replaced.failure ? "failure" : "outdated"]: reason,
+      });
+    else putInPlace(newPlugin);
+    return { name: newPlugin.name, did: "failed", ms, why: reason };
   }
-  if (was) await unregisterPlugin(clockOf(core.io), was);
-  stage.commit();
-  put(next);
-  return { name: next.name, did: was ? "reloaded" : "loaded", ms };
+  if (replaced) await unregisterPlugin(clockOf(core.io), replaced);
+  newStage.commit();
+  putInPlace(newPlugin);
+  return { name: newPlugin.name, did: replaced ? "reloaded" : "loaded", ms };
 
-  function put(plugin: LoadedPlugin): void {
-    core.plugins.splice(old ? core.plugins.indexOf(old) : core.plugins.length, old ? 1 : 0, plugin);
+  function putInPlace(plugin: LoadedPlugin): void {
+    core.plugins.splice(
+      oldPlugin ? core.plugins.indexOf(oldPlugin) : core.plugins.length,
+      oldPlugin ? 1 : 0,
+      plugin,
+    );
   }
 }
 
 const SETTLE_MS = 40; // ms without another change: editors save in several steps
 
 /** Watches the plugins' files. A missed change is found before the next line. */
-export function watchPlugins(core: Core, saved: () => void): { aim(): void; close(): void } {
+export function watchPlugins(core: Core, onSaved: () => void): { aim(): void; close(): void } {
   const watched = new Map<string, fs.FSWatcher>();
   for (const plugin of core.plugins)
     if (plugin.from !== "zz" && !plugin.stamps.size) plugin.stamps = stampsOf(plugin);
-  let cancel = () => {};
+  let cancelTimer = () => {};
   aim();
   return { aim, close };
 
   function aim(): void {
-    const files = core.plugins.flatMap(({ stamps }) => [...stamps.keys()]);
-    const places = [core.options.home, path.join(core.options.root, ".zz")];
+    const watchedFiles = core.plugins.flatMap(({ stamps }) => [...stamps.keys()]);
+    const parentFolders = [core.options.home, path.join(core.options.root, ".zz")];
     const folders = new Set([
-      ...places.map((parent) => path.join(parent, "plugins")),
-      ...files.map((file) => path.dirname(file)),
+      ...parentFolders.map((parentFolder) => path.join(parentFolder, "plugins")),
+      ...watchedFiles.map((watchedFile) => path.dirname(watchedFile)),
     ]);
-    for (const [folder, watcher] of watched) if (!folders.has(folder)) stop(folder, watcher);
-    for (const folder of folders) if (!watched.has(folder) && fs.existsSync(folder)) watch(folder);
+    for (const [pluginFolder, watcher] of watched)
+      if (!folders.has(pluginFolder)) stopWatching(pluginFolder, watcher);
+    for (const pluginFolder of folders)
+      if (!watched.has(pluginFolder) && fs.existsSync(pluginFolder)) watchFolder(pluginFolder);
   }
-  function watch(folder: string): void {
+  function watchFolder(pluginFolder: string): void {
     // the system may have no watchers left
-    const watcher = tryTo(() => fs.watch(folder, { persistent: false }, hear));
-    watcher?.on("error", () => stop(folder, watcher));
-    if (watcher) watched.set(folder, watcher);
+    const watcher = tryTo(() => fs.watch(pluginFolder, { persistent: false }, restartTimer));
+    watcher?.on("error", () => stopWatching(pluginFolder, watcher));
+    if (watcher) watched.set(pluginFolder, watcher);
   }
-  function hear(): void {
-    cancel();
-    cancel = clockOf(core.io).timer(SETTLE_MS, saved, { background: true });
+  function restartTimer(): void {
+    cancelTimer();
+    cancelTimer = clockOf(core.io).timer(SETTLE_MS, onSaved, { background: true });
   }
-  function stop(folder: string, watcher: fs.FSWatcher): void {
+  function stopWatching(pluginFolder: string, watcher: fs.FSWatcher): void {
     watcher.close();
-    watched.delete(folder);
+    watched.delete(pluginFolder);
   }
   function close(): void {
-    cancel();
-    for (const [folder, watcher] of watched) stop(folder, watcher);
+    cancelTimer();
+    for (const [pluginFolder, watcher] of watched) stopWatching(pluginFolder, watcher);
   }
 }

@@ -6,10 +6,10 @@ import { codeOf, fault } from "../text/faults.ts";
 const ACT_SYMBOL = Symbol.for("zz.act");
 
 /** Calls a function. What it waits for is not limited, only what it does at once. */
-export function endingLoops<T>(seconds: number, act: () => T): T {
+export function endingLoops<T>(seconds: number, callPlugin: () => T): T {
   const { runInThisContext } = process.getBuiltinModule("node:vm");
-  const holder = globalThis as { [ACT_SYMBOL]?: () => T };
-  holder[ACT_SYMBOL] = act;
+  const globalHolder = globalThis as { [ACT_SYMBOL]?: () => T };
+  globalHolder[ACT_SYMBOL] = callPlugin;
   try {
     return runInThisContext('globalThis[Symbol.for("zz.act")]()', {
       timeout: seconds * 1_000,
@@ -22,6 +22,6 @@ export function endingLoops<T>(seconds: number, act: () => T): T {
     if (!process.emit("SIGINT")) process.kill(process.pid, "SIGINT"); // as if zz had heard it
     throw fault("Ctrl+C ended it.");
   } finally {
-    delete holder[ACT_SYMBOL];
+    delete globalHolder[ACT_SYMBOL];
   }
 }

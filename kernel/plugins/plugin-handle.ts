@@ -52,7 +52,7 @@ export async function setUpPlugin(
   plugin: LoadedPlugin,
   imported: Awaitable<any>,
 ): Promise<StagedRegistrations | undefined> {
-  let start = CLOCK.now();
+  let startTime = CLOCK.now();
   const stage = openStage(plugin);
   const registrant: Registrant = { core, plugin, stage, names: new Map(), flags: [], checks: [] };
   const limit = loadLimit(core);
@@ -62,7 +62,7 @@ export async function setUpPlugin(
   try {
     const loaded = imported instanceof Promise ? await loading(imported) : imported;
     const exports = loaded.default?.__esModule ? loaded.default : loaded; // compiled to CommonJS
-    start = CLOCK.now();
+    startTime = CLOCK.now();
     const twin = core.plugins.find(
       (loadedPlugin) =>
         loadedPlugin.name === plugin.name &&
@@ -101,7 +101,7 @@ export async function setUpPlugin(
     plugin.failure = `Cannot load plugin '${name}' (${location}): ${reason}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
-  plugin.ms += CLOCK.now() - start;
+  plugin.ms += CLOCK.now() - startTime;
   // at the first load, only a prompt will ask for them
   if (plugin.version && !plugin.failure) plugin.stamps = stampsOf(plugin);
   return plugin.failure ? undefined : stage;
@@ -122,19 +122,26 @@ const MISSING =
  */
 async function loadFailureReason(error: unknown): Promise<string> {
   const message = errorMessage(error);
-  const [, from = "", name = ""] =
+  const [, importedFrom = "", exportName = ""] =
     /module '(zz(?:\/text)?|.*[/\\](?:kernel|zz|text)\.[jt]s)' .* named '(\w+)'/.exec(message) ??
     [];
-  const step = /^Cannot find (package|module) /.test(message)
+  const installHint = /^Cannot find (package|module) /.test(message)
     ? "Install it there, or correct the import."
     : "";
-  const isTypo =
-    Object(error).name === "SyntaxError" && !name && "Fix it; at the prompt, /reload tries again.";
-  if (!name) return step || isTypo ? `${message.replace(/\.$/, "")}. ${step || isTypo}` : message;
-  if (!/text(\.[jt]s)?$/.test(from))
-    return `it imports '${name}' from "zz", which has types alone. Import it from "zz/text", or copy it.`;
-  const names = Object.keys(await import(`${SELF_URL}/${IS_BUILT ? "text.js" : "sdk/text.ts"}`));
-  return `it imports '${name}' from "zz/text": ${unknown("export", name, names, "Its manual lists them.")}`;
+  const typoHint =
+    Object(error).name === "SyntaxError" &&
+    !exportName &&
+    "Fix it; at the prompt, /reload tries again.";
+  if (!exportName)
+    return installHint || typoHint
+      ? `${message.replace(/\.$/, "")}. ${installHint || typoHint}`
+      : message;
+  if (!/text(\.[jt]s)?$/.test(importedFrom))
+    return `it imports '${exportName}' from "zz", which has types alone. Import it from "zz/text", or copy it.`;
+  const exportNames = Object.keys(
+    await import(`${SELF_URL}/${IS_BUILT ? "text.js" : "sdk/text.ts"}`),
+  );
+  return `it imports '${exportName}' from "zz/text": ${unknown("export", exportName, exportNames, "Its manual lists them.")}`;
 }
 
 /**
@@ -144,16 +151,16 @@ export async function unregisterPlugin(clock: Clock, plugin: LoadedPlugin): Prom
   const failures: string[] = [];
   for (const undo of plugin.undo.splice(0).reverse())
     try {
-      const undone = undo();
-      if (undone instanceof Promise)
-        await withTimeout(clock, undone, HOOK_LIMIT_MS, "its cleanup took too long");
+      const undoResult = undo();
+      if (undoResult instanceof Promise)
+        await withTimeout(clock, undoResult, HOOK_LIMIT_MS, "its cleanup took too long");
     } catch (error) {
       failures.push(
         `Plugin '${plugin.name}' failed while it was taken away: ${errorMessage(error)}`,
       );
     }
-  for (const [url, tree] of importTrees())
-    if (tree.plugin === pluginUrlOf(plugin)) importTrees().delete(url);
+  for (const [fileUrl, fileTree] of importTrees())
+    if (fileTree.plugin === pluginUrlOf(plugin)) importTrees().delete(fileUrl);
   return failures;
 }
 
@@ -175,7 +182,7 @@ export function pluginIoOf(core: Core): PluginIo {
     stderr,
     cwd,
     clock: clockOf(io),
-    variable: (name: string) => io.env[name],
+    variable: (variableName: string) => io.env[variableName],
   });
   return core.pluginIo;
 }
@@ -198,9 +205,9 @@ function createHandle(
     io: pluginIoOf(core),
     programs: programs(core.options.root, core.io.env),
     events,
-    fetch: (url, init) => fetchAs(registrant, url, init),
-    secret: (value, instead) => makeSecret(String(value), instead),
-    veil: (text, instead) => veil(String(text), instead),
+    fetch: (requestUrl, request) => fetchAs(registrant, requestUrl, request),
+    secret: (secretValue, instead) => makeSecret(String(secretValue), instead),
+    veil: (plainText, instead) => veil(String(plainText), instead),
     defer: (cleanup) => void plugin.undo.push(cleanup),
     state: (initial) => registerState(registrant, initial),
     tool: (tool) => registerTool(registrant, tool),
@@ -229,16 +236,16 @@ function createHandle(
 }
 
 function fetchAs(
-  { core, plugin: { name: owner, from } }: Registrant,
+  { core, plugin: { name: pluginName, from } }: Registrant,
   url: string,
-  init: HttpRequest = {},
+  request: HttpRequest = {},
 ): Promise<HttpAnswer> {
   const provides = () =>
-    from === "zz" || [...core.providers.values()].some((provider) => provider.owner === owner);
-  const send = ({ url, ...init }: HttpRequest & { url: string }) =>
+    from === "zz" || [...core.providers.values()].some((provider) => provider.owner === pluginName);
+  const sendRequest = ({ url, ...init }: HttpRequest & { url: string }) =>
     fetchForPlugin(core, url, init, !init.via && provides());
   const isWrapped = core.wraps.some(({ value }) => value.step === "fetch");
   return isWrapped
-    ? runStep({ core, ctx: core.ctx() }, "fetch", { ...init, url }, send)
-    : send({ ...init, url });
+    ? runStep({ core, ctx: core.ctx() }, "fetch", { ...request, url }, sendRequest)
+    : sendRequest({ ...request, url });
 }

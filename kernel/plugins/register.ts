@@ -35,18 +35,18 @@ export type StagedRegistrations = {
 };
 
 export function openStage(plugin: LoadedPlugin): StagedRegistrations {
-  let held: (() => unknown)[] | undefined = [];
-  let ended = false;
+  let heldActions: (() => unknown)[] | undefined = [];
+  let hasEnded = false;
   return {
     add(apply, undo) {
       const applyBoth = () => [apply(), plugin.undo.push(undo)];
-      if (held) held.push(applyBoth);
-      else if (!ended) applyBoth();
+      if (heldActions) heldActions.push(applyBoth);
+      else if (!hasEnded) applyBoth();
     },
-    end: () => void (ended = true),
+    end: () => void (hasEnded = true),
     commit() {
-      for (const apply of held ?? []) apply();
-      held = undefined;
+      for (const apply of heldActions ?? []) apply();
+      heldActions = undefined;
     },
   };
 }
@@ -67,7 +67,7 @@ export interface Registrant {
 
 export function registerState<T extends object>(registrant: Registrant, initial: T): T {
   const { core } = registrant;
-  const owner = registrant.plugin.name;
+  const pluginName = registrant.plugin.name;
   if (registrant.hasState)
     throw fault(
       "zz.state() was called twice, and a plugin has one state. Put both into one object.",
@@ -76,10 +76,10 @@ export function registerState<T extends object>(registrant: Registrant, initial:
     throw fault("zz.state() takes an object. Put the array into one: { list: [] }.");
   const initially = plainJson(initial);
   registrant.hasState = true;
-  const had = core.states.get(owner)?.live ?? {}; // the state survives a reload
-  const live = Object.assign(had, { ...structuredClone(initial), ...had }) as T;
-  const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);
-  setUndoable(registrant, core.states, owner, { live, saved, initial: initially });
+  const stateBefore = core.states.get(pluginName)?.live ?? {}; // the state survives a reload
+  const live = Object.assign(stateBefore, { ...structuredClone(initial), ...stateBefore }) as T;
+  const saved = core.states.get(pluginName)?.saved ?? JSON.stringify(live);
+  setUndoable(registrant, core.states, pluginName, { live, saved, initial: initially });
   return live;
 }
 
@@ -96,13 +96,13 @@ export function registerTool(registrant: Registrant, tool: Tool): void {
 
 export function registerFlag(registrant: Registrant, flag: Flag): void {
   const { core } = registrant;
-  const others = () =>
+  const listOthers = () =>
     [...core.flags.values()].flatMap((registration) =>
       registration.owner === registrant.plugin.name ? [] : registration.value,
     );
   const sameShort =
     flag.short &&
-    [...KERNEL_FLAGS, ...others(), ...registrant.flags].find(
+    [...KERNEL_FLAGS, ...listOthers(), ...registrant.flags].find(
       ({ short, name }) => short === flag.short && name !== flag.name,
     );
   if (sameShort)
@@ -123,30 +123,39 @@ export function registerWrapper(
   assertKnown("step", step, STEPS);
   const { order = "last", limit = HOOK_LIMIT_MS } = hookOptions("wrap", around, options);
   assertKnown("order", order, ["first", "last"]); // which is also alphabetical order
-  const sort = () =>
-    core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner));
-  registerInList(registrant, core.wraps, { step, around, order, limit }, sort);
+  const sortWraps = () =>
+    core.wraps.sort(
+      (first, second) =>
+        compare(first.value.order, second.value.order) || compare(first.owner, second.owner),
+    );
+  registerInList(registrant, core.wraps, { step, around, order, limit }, sortWraps);
 }
 
 /** The options of on() and wrap(); an order may stand alone. */
 export function hookOptions(
-  verb: "on" | "wrap",
-  act: unknown,
+  hookName: "on" | "wrap",
+  hookFunction: unknown,
   options: unknown = {},
 ): { order?: Order; limit?: number } {
-  if (typeof act !== "function")
-    throw fault(`${verb}() takes a function after the name. Write one instead of '${act}'.`);
+  if (typeof hookFunction !== "function")
+    throw fault(
+      `${hookName}() takes a function after the name. Write one instead of '${hookFunction}'.`,
+    );
   const hookSettings: any =
-    verb === "wrap" && typeof options === "string" ? { order: options } : options;
+    hookName === "wrap" && typeof options === "string" ? { order: options } : options;
   if (typeof hookSettings !== "object" || !hookSettings)
     throw fault(
-      `${verb}() takes options as its last argument, not '${hookSettings}': { limit: 30_000 }.`,
+      `${hookName}() takes options as its last argument, not '${hookSettings}': { limit: 30_000 }.`,
     );
-  for (const key of Object.keys(hookSettings))
-    assertKnown(`option of ${verb}()`, key, verb === "on" ? ["limit"] : ["order", "limit"]);
+  for (const optionName of Object.keys(hookSettings))
+    assertKnown(
+      `option of ${hookName}()`,
+      optionName,
+      hookName === "on" ? ["limit"] : ["order", "limit"],
+    );
   if (hookSettings.limit === undefined || hookSettings.limit > 0) return hookSettings;
   throw fault(
-    `the limit of ${verb}() is '${hookSettings.limit}'. Give it in milliseconds: { limit: 30_000 }.`,
+    `the limit of ${hookName}() is '${hookSettings.limit}'. Give it in milliseconds: { limit: 30_000 }.`,
   );
 }
 
@@ -168,64 +177,72 @@ export function registerUnique<T extends { name: string }>(
     throw fault(
       `key '${name}' has a name that no key has. Write it like ctrl+r, meta+return or tab.`,
     );
-  const mine = names.get(noun) ?? new Set();
+  const pluginNames = names.get(noun) ?? new Set();
   const kernels: { name: string }[] = noun === "flag" ? [...KERNEL_FLAGS, ...UNLISTED_FLAGS] : [];
   const holderBefore = kernels.some((kernelFlag) => kernelFlag.name === name)
     ? "zz"
     : registry.get(name)?.owner;
-  const holder = mine.has(name)
+  const holder = pluginNames.has(name)
     ? owner
     : holderBefore !== owner && !(value as Partial<Tool>).override && holderBefore;
   if (holder) {
-    const file = core.plugins.find((plugin) => plugin.name === holder)?.file ?? "the kernel";
+    const holderFile = core.plugins.find((plugin) => plugin.name === holder)?.file ?? "the kernel";
     const advice = noun === "tool" ? ", or say override: true" : "";
     throw fault(
-      `${noun} '${name}' is already there, from '${holder}' (${file}). Rename one of them${advice}.`,
+      `${noun} '${name}' is already there, from '${holder}' (${holderFile}). Rename one of them${advice}.`,
     );
   }
-  names.set(noun, mine.add(name));
+  names.set(noun, pluginNames.add(name));
   setUndoable(registrant, registry, name, { owner, value });
 }
 
 function setUndoable<T>(
   { stage }: Registrant,
   registry: Map<string, T>,
-  name: string,
-  value: T,
+  entryName: string,
+  newValue: T,
 ): void {
-  let before: T | undefined; // what it replaces
+  let valueBefore: T | undefined; // what it replaces
   const undo = () =>
-    registry.get(name) === value && (before ? registry.set(name, before) : registry.delete(name));
-  stage.add(() => [(before = registry.get(name)), registry.set(name, value)], undo);
+    registry.get(entryName) === newValue &&
+    (valueBefore ? registry.set(entryName, valueBefore) : registry.delete(entryName));
+  stage.add(
+    () => [(valueBefore = registry.get(entryName)), registry.set(entryName, newValue)],
+    undo,
+  );
 }
 
 export function registerInList<T>(
   { plugin, stage }: Registrant,
   registrations: Owned<T>[],
   value: T,
-  then: () => unknown = () => {},
+  onAdded: () => unknown = () => {},
 ): void {
   const registration = { owner: plugin.name, value };
   const undo = () =>
     registrations.includes(registration) &&
     registrations.splice(registrations.indexOf(registration), 1);
-  stage.add(() => [registrations.push(registration), then()], undo);
+  stage.add(() => [registrations.push(registration), onAdded()], undo);
 }
 
 /** Refuses fields that are unknown, missing or of a wrong type. */
 export function assertFields(
   { plugin }: Registrant,
   noun: keyof typeof FIELDS,
-  value: any = {},
+  registered: any = {},
 ): void {
   if (plugin.from === "zz") return;
-  const fields = FIELDS[noun] as Record<string, string>;
-  for (const key of Object.keys(value)) assertKnown(`${noun} field`, key, Object.keys(fields));
-  for (const [key, types] of Object.entries(fields)) {
-    if (types.endsWith("!") && !value[key]) throw fault(`a ${noun} needs '${key}'. Add it.`);
-    const allowed = words(types.replace("!", "")).filter(Boolean);
-    const type = Array.isArray(value[key]) ? "array" : typeof (value[key] ?? undefined);
-    if (allowed.length && type !== "undefined" && !allowed.includes(type))
-      throw fault(`in ${noun} '${String(value.name)}', "${key}" ${mustBe(allowed)}.`);
+  const fieldTypes = FIELDS[noun] as Record<string, string>;
+  for (const fieldName of Object.keys(registered))
+    assertKnown(`${noun} field`, fieldName, Object.keys(fieldTypes));
+  for (const [fieldName, allowedTypes] of Object.entries(fieldTypes)) {
+    if (allowedTypes.endsWith("!") && !registered[fieldName])
+      throw fault(`a ${noun} needs '${fieldName}'. Add it.`);
+    const allowed = words(allowedTypes.replace("!", "")).filter(Boolean);
+    const valueType = Array.isArray(registered[fieldName])
+      ? "array"
+      : typeof (registered[fieldName] ?? undefined);
+    if (allowed.length && valueType !== "undefined" && !allowed.includes(valueType))
+      throw fault(`in ${noun} '${String(registered.name)}', "${fieldName}" ${mustBe(allowed)}.`);
   }
 }

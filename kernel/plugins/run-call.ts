@@ -33,10 +33,10 @@ import { byName, isObject, tryTo } from "../text/words.ts";
  */
 export async function validateArgs(
   { name, params }: Tool,
-  args: unknown,
+  rawArgs: unknown,
   remedy: string,
 ): Promise<any> {
-  const { value, wrong } = await checkValue(params, args);
+  const { value, wrong } = await checkValue(params, rawArgs);
   if (wrong) throw usage(`Cannot call '${name}': ${wrong}. ${remedy}`);
   return value;
 }
@@ -46,64 +46,65 @@ const TOOL_LIMIT_MS = 120_000;
 async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise<boolean> {
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
-  const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
-  const needs = await orAbort(ctx.signal, asked()).catch(() => undefined); // runCall() validates
-  return needs !== undefined && Object.keys(needs).every((needKind) => needKind === "read");
+  const askNeeds = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
+  const callNeeds = await orAbort(ctx.signal, askNeeds()).catch(() => undefined); // runCall() validates
+  return callNeeds !== undefined && Object.keys(callNeeds).every((needKind) => needKind === "read");
 }
 
 const SIDE_BY_SIDE = 4;
 /** Takes the next call, with those after it that it joins, or that only read if it does too. */
 export async function nextBatch(turn: TurnContext, waiting: Call[]): Promise<Call[]> {
-  const batch = [waiting.shift()!];
-  while (waiting.length && (await joinCalls(turn, [...batch, waiting[0]!])))
-    batch.push(waiting.shift()!);
-  if (batch.length > 1 || !waiting.length || !(await onlyReads(turn, batch[0]!))) return batch;
-  while (waiting.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, waiting[0]!)))
-    batch.push(waiting.shift()!);
-  return batch;
+  const callBatch = [waiting.shift()!];
+  while (waiting.length && (await joinCalls(turn, [...callBatch, waiting[0]!])))
+    callBatch.push(waiting.shift()!);
+  if (callBatch.length > 1 || !waiting.length || !(await onlyReads(turn, callBatch[0]!)))
+    return callBatch;
+  while (waiting.length && callBatch.length < SIDE_BY_SIDE && (await onlyReads(turn, waiting[0]!)))
+    callBatch.push(waiting.shift()!);
+  return callBatch;
 }
 
 /** The call that does what all of these do; undefined if their tool cannot join them. */
 async function joinCalls({ core }: TurnContext, calls: Call[]): Promise<Call | undefined> {
-  const [first] = calls;
-  const tool = calls.length > 1 ? findTool(core, first!.name) : undefined;
+  const [firstCall] = calls;
+  const tool = calls.length > 1 ? findTool(core, firstCall!.name) : undefined;
   if (!tool?.join) return undefined;
-  let joined: Call["args"] | undefined;
+  let joinedArgs: Call["args"] | undefined;
   for (const { name, args, broken } of calls) {
     if (broken || findTool(core, name) !== tool) return undefined;
     const { value, wrong } = await checkValue(tool.params, normalizeArgs(tool, args));
     if (wrong) return undefined;
-    joined = joined ? tryTo(() => tool.join!(joined, value)) : value;
-    if (!joined) return undefined;
+    joinedArgs = joinedArgs ? tryTo(() => tool.join!(joinedArgs, value)) : value;
+    if (!joinedArgs) return undefined;
   }
-  return { ...first!, args: joined! };
+  return { ...firstCall!, args: joinedArgs! };
 }
 
-const JOINED = "Made with the first of these calls: see there.";
+const JOINED_TEXT = "Made with the first of these calls: see there.";
 /** Runs a batch. Calls that join are one, unless that fails: then each is tried alone. */
-export async function runBatch(turn: TurnContext, batch: Call[]): Promise<Result[]> {
-  const call = await joinCalls(turn, batch);
-  if (!call) return Promise.all(batch.map((call) => runCall(turn, call)));
-  const { result, ms } = await resultOf(turn, call);
+export async function runBatch(turn: TurnContext, callBatch: Call[]): Promise<Result[]> {
+  const joinedCall = await joinCalls(turn, callBatch);
+  if (!joinedCall) return Promise.all(callBatch.map((batchCall) => runCall(turn, batchCall)));
+  const { result, ms } = await resultOf(turn, joinedCall);
   if (!result.failed || result.refused || turn.ctx.signal.aborted) {
-    const others = result.failed ? result : { text: JOINED };
-    const results = batch.map((_, i) => (i ? others : result));
-    for (const [i, each] of batch.entries())
-      await tellCalled(turn, each, results[i]!, i ? { ms: 0, shown: "" } : { ms });
+    const otherResult = result.failed ? result : { text: JOINED_TEXT };
+    const results = callBatch.map((_, i) => (i ? otherResult : result));
+    for (const [i, batchCall] of callBatch.entries())
+      await tellCalled(turn, batchCall, results[i]!, i ? { ms: 0, shown: "" } : { ms });
     return results;
   }
   const results: Result[] = [];
-  for (const each of batch) results.push(await runCall(turn, each));
+  for (const batchCall of callBatch) results.push(await runCall(turn, batchCall));
   return results;
 }
 
 /** Marks the calls of tools that the model was not offered: the result will say so. */
 export function refuseUnoffered(core: Core, calls: readonly Call[]): void {
-  const names = offeredTools(core).map(({ name }) => name);
+  const offeredNames = offeredTools(core).map(({ name }) => name);
   for (const call of calls) {
-    if (names.includes(findTool(core, call.name)?.name ?? "")) continue;
-    const reason = names.length
-      ? unknown("tool", call.name, names)
+    if (offeredNames.includes(findTool(core, call.name)?.name ?? "")) continue;
+    const reason = offeredNames.length
+      ? unknown("tool", call.name, offeredNames)
       : "no tools are offered. Answer without.";
     call.broken = `Cannot call '${call.name}': ${reason}`;
   }
@@ -131,13 +132,13 @@ async function resultOf(turn: TurnContext, call: Call): Promise<{ result: Result
   const { core, ctx } = turn;
   const workingTime = () => clockOf(core.io).now() - core.waited;
   const started = workingTime();
-  const run = async (call: Call) => withoutSecrets(await runTool(turn, call));
-  const result = await runStep(turn, "call", call, run).catch((error): Result => {
+  const runVeiled = async (wrappedCall: Call) => withoutSecrets(await runTool(turn, wrappedCall));
+  const callResult = await runStep(turn, "call", call, runVeiled).catch((error): Result => {
     if (ctx.signal.aborted) return { text: "[interrupted]", failed: true };
     if (showsTraces(core)) emitNote(core, String((error as Error)?.stack));
     return { text: errorMessage(error), failed: true };
   });
-  return { result: withoutSecrets(result), ms: Math.round(workingTime() - started) };
+  return { result: withoutSecrets(callResult), ms: Math.round(workingTime() - started) };
 }
 
 /** `shown: ""`: another call's row says it all. */
@@ -145,18 +146,19 @@ async function tellCalled(
   { core }: TurnContext,
   call: Call,
   result: Result,
-  about: Pick<Events["called"], "ms" | "shown" | "inner">,
+  callFacts: Pick<Events["called"], "ms" | "shown" | "inner">,
 ): Promise<void> {
   const tool = findTool(core, call.name);
-  const width = core.io.stderr.columns ?? 80;
+  const rowWidth = core.io.stderr.columns ?? 80;
   const isShown = !result.failed || (!result.refused && result.data !== undefined);
-  const shown =
-    about.shown ?? (isShown ? tryTo(() => tool?.render?.(result, width, call.args)) : undefined);
+  const shownResult =
+    callFacts.shown ??
+    (isShown ? tryTo(() => tool?.render?.(result, rowWidth, call.args)) : undefined);
   await emit(core, "called", {
-    ...about,
+    ...callFacts,
     call,
     result,
-    ...((shown || about.shown !== undefined) && { shown: shown! }),
+    ...((shownResult || callFacts.shown !== undefined) && { shown: shownResult! }),
   });
 }
 
@@ -166,8 +168,9 @@ export function describeCall(
   { name, args }: Pick<Call, "name" | "args">,
 ): string | undefined {
   const tool = findTool(core, name);
-  const line: unknown = tool?.describe && tryTo(() => tool.describe!(normalizeArgs(tool, args)));
-  return typeof line === "string" && line.trim() ? line : undefined;
+  const callLine: unknown =
+    tool?.describe && tryTo(() => tool.describe!(normalizeArgs(tool, args)));
+  return typeof callLine === "string" && callLine.trim() ? callLine : undefined;
 }
 
 /** Checks a result, which goes to the model, to plugins and into the session. */
@@ -180,106 +183,129 @@ async function runTool(turn: TurnContext, call: Call): Promise<Result> {
   const { core, ctx } = turn;
   const tool = requireTool(core, call.name);
   if (call.broken) throw fault(call.broken);
-  const named = normalizeArgs(tool, call.args);
-  const asked = await validateArgs(tool, named, "Send the call again with valid arguments.");
-  const { args, granted, edited } = await passGate(turn, tool, asked);
+  const namedArgs = normalizeArgs(tool, call.args);
+  const askedArgs = await validateArgs(
+    tool,
+    namedArgs,
+    "Send the call again with valid arguments.",
+  );
+  const { args, granted, edited } = await passGate(turn, tool, askedArgs);
   if (typeof granted === "string") return { text: granted, failed: true, refused: true };
   const held: PendingChanges | undefined = tool.changes ? new Map() : undefined;
   const reads = new Map<string, string>();
-  const reach = { tool: tool.name, args, granted: granted.read, changes: tool.changes === true };
-  const files = filesForCall(turn, { ...reach, ...(held ? { held } : { reads }) });
+  const callReach = {
+    tool: tool.name,
+    args,
+    granted: granted.read,
+    changes: tool.changes === true,
+  };
+  const callFiles = filesForCall(turn, { ...callReach, ...(held ? { held } : { reads }) });
   const seconds = (tool.timeout ?? TOOL_LIMIT_MS) / 1000;
-  const limit = deadline(clockOf(core.io), seconds * 1000, () =>
+  const timeLimit = deadline(clockOf(core.io), seconds * 1000, () =>
     fault(`'${tool.name}' took longer than ${seconds} s and was given up.`),
   );
-  const signal = AbortSignal.any([ctx.signal, limit.signal]);
-  const toolCtx: Ctx = Object.create(pauseLimitWhileWaiting(ctx, limit), {
-    files: { value: files },
-    signal: { value: signal },
+  const callSignal = AbortSignal.any([ctx.signal, timeLimit.signal]);
+  const toolCtx: Ctx = Object.create(pauseLimitWhileWaiting(ctx, timeLimit), {
+    files: { value: callFiles },
+    signal: { value: callSignal },
   });
-  const returned = await orAbort(signal, (async () => tool.run(args, toolCtx))()).finally(
-    limit.lift,
+  const returned = await orAbort(callSignal, (async () => tool.run(args, toolCtx))()).finally(
+    timeLimit.lift,
   );
-  const plain = typeof returned === "string" ? { text: returned } : returned;
-  if (typeof plain?.text !== "string")
+  const plainResult = typeof returned === "string" ? { text: returned } : returned;
+  if (typeof plainResult?.text !== "string")
     throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
-  const checkedResult = withIgnored(plain, tool, named);
-  for (const [file, hash] of reads) markLinesSeen(turn.chat, file, hash);
-  const result = edited ? { ...checkedResult, text: edited + checkedResult.text } : checkedResult;
-  return held && !result.failed ? settleChanges(held, result, granted) : result;
+  const checkedResult = withIgnored(plainResult, tool, namedArgs);
+  for (const [filePath, fileHash] of reads) markLinesSeen(turn.chat, filePath, fileHash);
+  const finalResult = edited
+    ? { ...checkedResult, text: edited + checkedResult.text }
+    : checkedResult;
+  return held && !finalResult.failed ? settleChanges(held, finalResult, granted) : finalResult;
 
   async function settleChanges(
-    held: PendingChanges,
-    result: Result,
+    heldChanges: PendingChanges,
+    toolResult: Result,
     granted: Granted,
   ): Promise<Result> {
     const { refusal, said } = await commitChanges(
       turn,
       { name: tool.name, args },
-      held,
+      heldChanges,
       granted.write,
     );
     if (refusal) return { text: refusal, failed: true, refused: true };
-    return said ? { ...result, text: `${result.text}\n${said}` } : result;
+    return said ? { ...toolResult, text: `${toolResult.text}\n${said}` } : toolResult;
   }
 }
 
 /** If the person edits an argument at the question, the call is judged and asked for again. */
-async function passGate(turn: TurnContext, tool: Tool, asked: Call["args"]) {
-  let [args, edited] = [deepFreeze(asked), ""];
+async function passGate(turn: TurnContext, tool: Tool, askedArgs: Call["args"]) {
+  let [args, edited] = [deepFreeze(askedArgs), ""];
   for (;;) {
-    const needs = assertNeeds(
+    const callNeeds = assertNeeds(
       tool,
       (await orAbort(turn.ctx.signal, (async () => tool.needs?.(args, turn.ctx))())) ?? {},
     );
-    const granted = await judgeCall(turn, tool, args, needs);
+    const granted = await judgeCall(turn, tool, args, callNeeds);
     turn.ctx.signal.throwIfAborted();
     if (typeof granted === "string" || !("edited" in granted)) return { args, granted, edited };
     edited = `The person edited the ${tool.editable} before it ran:\n${granted.edited}\n\n`;
     args = deepFreeze(
-      await validateArgs(tool, { ...asked, [tool.editable!]: granted.edited }, "Edit it again."),
+      await validateArgs(
+        tool,
+        { ...askedArgs, [tool.editable!]: granted.edited },
+        "Edit it again.",
+      ),
     );
   }
 }
 
 /** Refuses needs that are malformed, instead of guessing. */
-function assertNeeds<N extends Needs & { unresolved?: boolean }>(tool: Tool, needs: N): N {
-  const isNeed = (need: any) => typeof (typeof need === "string" ? need : need?.name) === "string";
-  const { unresolved, ...named } = needs;
+function assertNeeds<N extends Needs & { unresolved?: boolean }>(tool: Tool, callNeeds: N): N {
+  const isNeed = (candidate: any) =>
+    typeof (typeof candidate === "string" ? candidate : candidate?.name) === "string";
+  const { unresolved, ...named } = callNeeds;
   if (!/^(undefined|boolean)$/.test(typeof unresolved))
     throw fault(`Cannot call '${tool.name}': 'unresolved' of its needs must be true or false.`);
-  for (const [needKind, list] of Object.entries(named))
-    if (!KINDS.includes(needKind as Kind) || !Array.isArray(list) || !list.every(isNeed))
+  for (const [needKind, kindNeeds] of Object.entries(named))
+    if (!KINDS.includes(needKind as Kind) || !Array.isArray(kindNeeds) || !kindNeeds.every(isNeed))
       throw fault(
         `Cannot call '${tool.name}': its needs for '${needKind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`,
       );
-  return needs;
+  return callNeeds;
 }
 
 /**
  * Renames and converts parameters as the tool expects them: models spell them differently, and
  * write numbers as text.
  */
-export function normalizeArgs({ also = {}, params }: Tool, args: Call["args"]): Call["args"] {
-  if (!isObject(args)) return args; // validation reports it
-  const namedArgs = { ...args };
+export function normalizeArgs({ also = {}, params }: Tool, rawArgs: Call["args"]): Call["args"] {
+  if (!isObject(rawArgs)) return rawArgs; // validation reports it
+  const namedArgs = { ...rawArgs };
   const properties = propertiesOf(params);
-  for (const name of new Set([...Object.keys(also), ...Object.keys(properties)])) {
-    const others = [name, ...(also[name] ?? [])];
-    for (const alternative of others.flatMap((alias) => [
+  for (const parameterName of new Set([...Object.keys(also), ...Object.keys(properties)])) {
+    const spellings = [parameterName, ...(also[parameterName] ?? [])];
+    for (const alternative of spellings.flatMap((alias) => [
       alias,
-      ...Object.keys(namedArgs).filter((key) => foldName(key) === foldName(alias)),
+      ...Object.keys(namedArgs).filter(
+        (argumentName) => foldName(argumentName) === foldName(alias),
+      ),
     ]))
-      if (!(name in namedArgs) && alternative in namedArgs && !(alternative in properties)) {
-        namedArgs[name] = namedArgs[alternative];
+      if (
+        !(parameterName in namedArgs) &&
+        alternative in namedArgs &&
+        !(alternative in properties)
+      ) {
+        namedArgs[parameterName] = namedArgs[alternative];
         delete namedArgs[alternative];
       }
-    if (name in namedArgs) namedArgs[name] = coerceValue(namedArgs[name], properties[name]);
+    if (parameterName in namedArgs)
+      namedArgs[parameterName] = coerceValue(namedArgs[parameterName], properties[parameterName]);
   }
   return namedArgs;
 }
 
-const foldName = (name: string): string => name.replace(/[-_]/g, "").toLowerCase();
+const foldName = (spelledName: string): string => spelledName.replace(/[-_]/g, "").toLowerCase();
 type ParameterShape = { type?: string; items?: { type?: string } };
 const propertiesOf = (params: Tool["params"]) =>
   (toJsonSchema(params).properties ?? {}) as Record<string, ParameterShape>;
@@ -288,22 +314,26 @@ const propertiesOf = (params: Tool["params"]) =>
  * Converts "12" to a number, "true" to a boolean, and a single text to a list, where the tool wants
  * that.
  */
-function coerceValue(value: unknown, { type, items }: ParameterShape = {}): unknown {
-  if (typeof value !== "string") return value;
-  if (type === "array" && items?.type === "string" && !/^\s*\[/.test(value)) return [value];
-  const text = value.trim();
-  if (/^(integer|number)$/.test(type ?? "") && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
-  return type === "boolean" && /^(true|false)$/.test(text) ? text === "true" : value;
+function coerceValue(argumentValue: unknown, { type, items }: ParameterShape = {}): unknown {
+  if (typeof argumentValue !== "string") return argumentValue;
+  if (type === "array" && items?.type === "string" && !/^\s*\[/.test(argumentValue))
+    return [argumentValue];
+  const trimmedText = argumentValue.trim();
+  if (/^(integer|number)$/.test(type ?? "") && /^-?\d+(\.\d+)?$/.test(trimmedText))
+    return Number(trimmedText);
+  return type === "boolean" && /^(true|false)$/.test(trimmedText)
+    ? trimmedText === "true"
+    : argumentValue;
 }
 
 /** Names parameters that had no effect. */
-function withIgnored(result: Result, { name, params }: Tool, args: Call["args"]): Result {
+function withIgnored(result: Result, { name, params }: Tool, namedArgs: Call["args"]): Result {
   const { properties, additionalProperties } = toJsonSchema(params);
   const parameterNames = Object.keys(properties ?? {});
   const ignored =
     additionalProperties || !properties
       ? []
-      : Object.keys(args).filter((key) => !parameterNames.includes(key));
+      : Object.keys(namedArgs).filter((argumentName) => !parameterNames.includes(argumentName));
   if (!ignored.length) return result;
   const advice = parameterNames.length ? `it takes ${parameterNames.join(", ")}` : "it takes none";
   return {
@@ -313,21 +343,22 @@ function withIgnored(result: Result, { name, params }: Tool, args: Call["args"])
 }
 
 /** Frozen, so that what was asked for is what runs. */
-function deepFreeze<T>(value: T): T {
+function deepFreeze<T>(frozenValue: T): T {
   if (
-    typeof value !== "object" ||
-    value === null ||
-    Object.isFrozen(value) ||
-    ArrayBuffer.isView(value)
+    typeof frozenValue !== "object" ||
+    frozenValue === null ||
+    Object.isFrozen(frozenValue) ||
+    ArrayBuffer.isView(frozenValue)
   )
-    return value;
-  for (const inner of Object.values(value)) deepFreeze(inner);
-  return Object.freeze(value);
+    return frozenValue;
+  for (const innerValue of Object.values(frozenValue)) deepFreeze(innerValue);
+  return Object.freeze(frozenValue);
 }
 
-export function requireTool(core: Core, name: string, verb = "call"): Tool {
-  const tool = findTool(core, name);
-  if (!tool) throw usage(`Cannot ${verb} '${name}': ${unknown("tool", name, core.tools.keys())}`);
+export function requireTool(core: Core, toolName: string, verb = "call"): Tool {
+  const tool = findTool(core, toolName);
+  if (!tool)
+    throw usage(`Cannot ${verb} '${toolName}': ${unknown("tool", toolName, core.tools.keys())}`);
   return tool;
 }
 
@@ -335,9 +366,13 @@ const toolNames = (core: Core) =>
   core.services.get("toolNames")?.value.offer as Services["toolNames"] | undefined;
 
 /** Also by the name that another program has for it, where a plugin knows such names. */
-export async function requireToolMeant(core: Core, name: string, verb?: string): Promise<Tool> {
-  const meant = findTool(core, name) ? name : await toolNames(core)?.own(name);
-  return (meant && findTool(core, meant)) || requireTool(core, name, verb);
+export async function requireToolMeant(
+  core: Core,
+  typedName: string,
+  verb?: string,
+): Promise<Tool> {
+  const meantName = findTool(core, typedName) ? typedName : await toolNames(core)?.own(typedName);
+  return (meantName && findTool(core, meantName)) || requireTool(core, typedName, verb);
 }
 /** What a call becomes that may have another program's name or arguments. */
 export const callsMeant = async (core: Core, call: Call, ctx: Ctx): Promise<Call[]> =>
@@ -349,22 +384,31 @@ export const callsMeant = async (core: Core, call: Call, ctx: Ctx): Promise<Call
  */
 export function findTool(core: Pick<Core, "tools">, wantedName: string): Tool | undefined {
   if (wantedName.length > MAX_TOOL_NAME_CHARS) return undefined;
-  const [bare = ""] = wantedName.split(/<\||[{(["<\n]/);
-  const plain = bare.replace(/^[\s'`]+|[\s'`]+$/g, "");
-  const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "").replace(/:\d+$/, "");
-  const half = cut.slice(0, cut.length / 2);
+  const [bareName = ""] = wantedName.split(/<\||[{(["<\n]/);
+  const plainName = bareName.replace(/^[\s'`]+|[\s'`]+$/g, "");
+  const cutName = plainName
+    .replace(/^(functions?[._]|tools\.|default_api\.)/, "")
+    .replace(/:\d+$/, "");
+  const halfName = cutName.slice(0, cutName.length / 2);
   // readFile and read-file
-  const loose = (name: string) => name.replace(/[-._]/g, "").toLowerCase();
-  const names = [wantedName, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
+  const foldLoosely = (candidate: string) => candidate.replace(/[-._]/g, "").toLowerCase();
+  const candidateNames = [
+    wantedName,
+    cutName,
+    cutName.split(".").at(-1)!,
+    ...(halfName + halfName === cutName ? [halfName] : []),
+  ];
   const exactMatch = core.tools.get(wantedName)?.value;
   if (exactMatch) return exactMatch;
-  const tools = registeredValues(core.tools);
-  for (const form of [(name: string) => name, loose])
-    for (const name of names) {
-      const fits = tools.filter((tool) =>
-        [tool.name, ...(tool.aliases ?? [])].some((toolName) => form(toolName) === form(name)),
+  const allTools = registeredValues(core.tools);
+  for (const normalize of [(candidate: string) => candidate, foldLoosely])
+    for (const candidate of candidateNames) {
+      const matchingTools = allTools.filter((tool) =>
+        [tool.name, ...(tool.aliases ?? [])].some(
+          (toolName) => normalize(toolName) === normalize(candidate),
+        ),
       );
-      if (fits.length) return fits.length === 1 ? fits[0] : undefined;
+      if (matchingTools.length) return matchingTools.length === 1 ? matchingTools[0] : undefined;
     }
   return undefined;
 }

@@ -12,46 +12,46 @@ const HELPER_ROUNDS = 10;
 const NO_MORE_TOOLS = "No more tools can be used now. Answer with what you know.";
 
 /** Its cost is saved; with tools also an entry with the question, the calls, and the answer. */
-export async function sideRequest(turn: TurnContext, asked: SideRequest): Promise<Reply> {
+export async function sideRequest(turn: TurnContext, sideQuestion: SideRequest): Promise<Reply> {
   const { core, chat, ctx } = turn;
   const {
     task,
     system = "",
     model = core.options.settings.models?.[task] ?? chat.model,
     rounds = HELPER_ROUNDS,
-  } = asked;
-  const messages = [...asked.messages];
-  const tools = toolsFor(core, asked.tools ?? []);
+  } = sideQuestion;
+  const messages = [...sideQuestion.messages];
+  const usableTools = toolsFor(core, sideQuestion.tools ?? []);
   const helperTurn = { core, chat: chatForHelper(chat, messages), ctx };
   const progress: HelperProgress = { calls: [], usages: [], started: Date.now() };
   try {
-    for (let roundsLeft = tools.length ? rounds : 0; ; roundsLeft--) {
+    for (let roundsLeft = usableTools.length ? rounds : 0; ; roundsLeft--) {
       const reply = await sendRequest(turn, {
         task,
         model,
         system,
         messages,
-        tools: roundsLeft > 0 ? tools : [],
+        tools: roundsLeft > 0 ? usableTools : [],
       });
       const { text, calls, usage, extra } = reply;
-      const by = reply.model ?? model;
-      saveEntry(core, chat, "spent", { task, model: by, ...(usage && { usage }) });
+      const replyModel = reply.model ?? model;
+      saveEntry(core, chat, "spent", { task, model: replyModel, ...(usage && { usage }) });
       progress.usages.push(usage);
       if (!calls.length || roundsLeft <= 0) return (progress.reply = reply);
-      messages.push({ role: "assistant", text, calls, model: by, ...(extra && { extra }) });
-      for (const call of calls) messages.push(await runHelperCall(call));
+      messages.push({ role: "assistant", text, calls, model: replyModel, ...(extra && { extra }) });
+      for (const toolCall of calls) messages.push(await runHelperCall(toolCall));
       if (roundsLeft === 1) messages.push({ role: "user", text: NO_MORE_TOOLS });
     }
   } finally {
-    if (asked.tools) keepHelper(turn, asked, progress, model);
+    if (sideQuestion.tools) keepHelper(turn, sideQuestion, progress, model);
   }
 
-  async function runHelperCall(call: Call): Promise<Message> {
-    const { id, name, args } = call;
-    const names = tools.map((tool) => tool.name);
-    if (!names.includes(findTool(core, name)?.name ?? ""))
-      call.broken = `Cannot call '${name}': ${unknown("tool", name, names)}`;
-    const { text, failed, images } = await runCall(helperTurn, call, true);
+  async function runHelperCall(toolCall: Call): Promise<Message> {
+    const { id, name, args } = toolCall;
+    const usableNames = usableTools.map((usableTool) => usableTool.name);
+    if (!usableNames.includes(findTool(core, name)?.name ?? ""))
+      toolCall.broken = `Cannot call '${name}': ${unknown("tool", name, usableNames)}`;
+    const { text, failed, images } = await runCall(helperTurn, toolCall, true);
     progress.calls.push({ name, args, ...(failed && { failed }) });
     ctx.signal.throwIfAborted();
     return { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) };
@@ -71,15 +71,15 @@ function keepHelper(
   { core, chat }: TurnContext,
   { task, messages }: SideRequest,
   progress: HelperProgress,
-  model: string,
+  askedModel: string,
 ): void {
   const { reply, calls, usages, started } = progress;
   const question = messages.findLast(({ role }) => role === "user")?.text ?? "";
   const outcome = reply ? { text: reply.text } : { failed: true };
-  const by = reply?.model ?? model;
+  const replyModel = reply?.model ?? askedModel;
   saveEntry(core, chat, "helper", {
     task,
-    model: by,
+    model: replyModel,
     question,
     calls,
     ...outcome,
@@ -90,16 +90,23 @@ function keepHelper(
 
 /** The tools that it may use, among those of this run. An unknown name is refused. */
 function toolsFor(core: Core, wantedNames: string[]): ReturnType<typeof offeredTools> {
-  const names = wantedNames.map((name) => requireTool(core, name).name);
-  return offeredTools(core).filter(({ name }) => names.includes(name));
+  const toolNames = wantedNames.map((wantedName) => requireTool(core, wantedName).name);
+  return offeredTools(core).filter(({ name }) => toolNames.includes(name));
 }
 
 /** It has a record of its own of files that were read, and rounds of its own. */
 function chatForHelper(chat: LiveChat, messages: Message[]): LiveChat {
   if (!chat.session) return chat; // a new session would begin in the copy
-  const view = { seen: new Map(), unsavedSeen: new Set(), messages, phase: "executing_tools" };
+  const helperFields = {
+    seen: new Map(),
+    unsavedSeen: new Set(),
+    messages,
+    phase: "executing_tools",
+  };
   return Object.create(
     chat,
-    Object.fromEntries(Object.entries(view).map(([name, value]) => [name, { value }])),
+    Object.fromEntries(
+      Object.entries(helperFields).map(([fieldName, value]) => [fieldName, { value }]),
+    ),
   );
 }

@@ -62,7 +62,7 @@ export function emitStarted(
  */
 export const isUntrusted = ({ extras: brought, options: { sources } }: Core): boolean =>
   brought?.given === false &&
-  (brought.files.some((name) => !name.endsWith("/zz.config.json")) ||
+  (brought.files.some((fileName) => !fileName.endsWith("/zz.config.json")) ||
     Boolean(sources?.project?.left.length));
 
 /** The command that a plugin offers for choosing a model or for trust. */
@@ -84,11 +84,11 @@ export async function askAboutTrust(core: Core, chat: LiveChat): Promise<void> {
 /** Notes once that the folder is not a project. */
 export function noteUnusualFolder(core: Core): void {
   const { root, quiet } = core.options;
-  const wide = quiet ? undefined : whyNotProject(root);
-  if (wide)
+  const wideReason = quiet ? undefined : whyNotProject(root);
+  if (wideReason)
     emitNote(
       core,
-      `'${root}' is ${wide}, not a project: zz asks here before it reads, too. Name a project's folder with --cwd.`,
+      `'${root}' is ${wideReason}, not a project: zz asks here before it reads, too. Name a project's folder with --cwd.`,
     );
 }
 
@@ -96,30 +96,32 @@ export function noteUnusualFolder(core: Core): void {
  * Does nothing without a plugin that the command line names. Why it is not there was said before.
  */
 export function checkNamedPlugins({ plugins }: Core): void {
-  const failed = plugins.flatMap(({ from, failure }) =>
+  const pluginFailures = plugins.flatMap(({ from, failure }) =>
     from === "flag" && failure ? failure : [],
   );
-  if (failed.length) throw fault(failed.join("\n"), { exit: 2, told: true });
+  if (pluginFailures.length) throw fault(pluginFailures.join("\n"), { exit: 2, told: true });
 }
 
 /** A model whose provider is not there is refused before a prompt appears. */
 export async function checkNamedModel(core: Core): Promise<void> {
   const { options, io } = core;
-  const named = options.model || io.env.ZZ_MODEL;
-  if (!named || options.baseUrl) return;
-  options.model = await completeModelName(core, named);
+  const namedModel = options.model || io.env.ZZ_MODEL;
+  if (!namedModel || options.baseUrl) return;
+  options.model = await completeModelName(core, namedModel);
   providerNamed(core, options.model);
 }
 
 /** The command line by all flags, those of plugins too, which are set. */
 export async function parseAllFlags(core: Core, argv: string[]): Promise<CommandLine> {
-  const parsed = parseFlags(argv, allFlags(core));
-  checkFlags(core, parsed);
-  const cli = await setPluginFlags(core, parsed, argv);
-  const line = PLAIN_WORD.test(cli.words[0] ?? "") ? await wordsInstead(core, cli) : undefined;
-  const final = line ? await parseAgainWith(core, line, flagsOf(argv, cli)) : cli;
-  await checkTools(core, final);
-  return final;
+  const parsedLine = parseFlags(argv, allFlags(core));
+  checkFlags(core, parsedLine);
+  const cli = await setPluginFlags(core, parsedLine, argv);
+  const replacement = PLAIN_WORD.test(cli.words[0] ?? "")
+    ? await wordsInstead(core, cli)
+    : undefined;
+  const finalLine = replacement ? await parseAgainWith(core, replacement, flagsOf(argv, cli)) : cli;
+  await checkTools(core, finalLine);
+  return finalLine;
 }
 
 const PLAIN_WORD = /^[a-z][a-z-]*$/;
@@ -127,63 +129,68 @@ const PLAIN_WORD = /^[a-z][a-z-]*$/;
 /** What plugins make of the words; undefined if they leave them as they are. */
 async function wordsInstead(core: Core, cli: CommandLine): Promise<string[] | undefined> {
   const turn = { core, ctx: core.ctx() };
-  const words = await runStep(turn, "words", cli, async ({ words }) => words);
-  return words.join("\0") === cli.words.join("\0") ? undefined : [...words];
+  const newWords = await runStep(turn, "words", cli, async ({ words }) => words);
+  return newWords.join("\0") === cli.words.join("\0") ? undefined : [...newWords];
 }
 
 /** The command line without its words. */
 function flagsOf(argv: string[], { words }: CommandLine): string[] {
-  const left = [...words];
-  return argv.filter((arg) => {
-    const index = left.indexOf(arg);
-    if (index >= 0) left.splice(index, 1);
-    return index < 0;
+  const wordsLeft = [...words];
+  return argv.filter((argument) => {
+    const wordIndex = wordsLeft.indexOf(argument);
+    if (wordIndex >= 0) wordsLeft.splice(wordIndex, 1);
+    return wordIndex < 0;
   });
 }
 
 /** One may stand for other words: then all are read again. */
 async function setPluginFlags(core: Core, cli: CommandLine, argv: string[]): Promise<CommandLine> {
-  const words: string[] = [];
-  for (const flag of registeredValues(core.flags))
-    for (const value of cli.values.get(flag.name) ?? []) {
-      const { line } = Object((await flag.set?.(value, core.ctx())) ?? {}) as { line?: unknown };
-      if (Array.isArray(line)) words.push(...line.map(String));
+  const addedWords: string[] = [];
+  for (const pluginFlag of registeredValues(core.flags))
+    for (const flagValue of cli.values.get(pluginFlag.name) ?? []) {
+      const { line } = Object((await pluginFlag.set?.(flagValue, core.ctx())) ?? {}) as {
+        line?: unknown;
+      };
+      if (Array.isArray(line)) addedWords.push(...line.map(String));
     }
-  return words.length ? parseAgainWith(core, words, argv) : cli;
+  return addedWords.length ? parseAgainWith(core, addedWords, argv) : cli;
 }
 
 /** Refuses unknown flags. */
 function checkFlags(core: Core, cli: CommandLine): void {
-  const [name] = cli.unknown;
-  const near =
-    name &&
-    name.length > 2 &&
-    nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
-  if (name)
+  const [unknownFlag] = cli.unknown;
+  const nearestFlag =
+    unknownFlag &&
+    unknownFlag.length > 2 &&
+    nearest(
+      unknownFlag.replace(/^-+/, ""),
+      new Set(allFlags(core).map((knownFlag) => knownFlag.name)),
+    );
+  if (unknownFlag)
     throw usage(
-      `Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`,
+      `Unknown flag ${unknownFlag}. ${nearestFlag ? `Did you mean --${nearestFlag}?` : "zz --help lists them."}`,
     );
 }
 
 /** Refuses unknown tools, once plugins' flags may have added some. */
 async function checkTools(core: Core, cli: CommandLine): Promise<void> {
-  const names = allValues(cli, "tool").map(async (name) => {
-    const tool = await requireToolMeant(core, name, "offer");
-    return tool.name;
+  const toolNames = allValues(cli, "tool").map(async (typedName) => {
+    const meantTool = await requireToolMeant(core, typedName, "offer");
+    return meantTool.name;
   });
-  if (names.length) core.options.tools = await Promise.all(names);
+  if (toolNames.length) core.options.tools = await Promise.all(toolNames);
 }
 
 /** `--fork ID words`: the ID may also be a word of its own, if a session has that name. */
 export function takeForkId(core: Core, cli: CommandLine): void {
-  const [word = ""] = cli.words;
+  const [firstWord = ""] = cli.words;
   if (
     cli.values.get("fork")?.at(-1) !== true ||
     cli.values.has("session") ||
-    !hasSession(sessionPlaceOf(core), word)
+    !hasSession(sessionPlaceOf(core), firstWord)
   )
     return;
-  cli.values.set("fork", [word]);
+  cli.values.set("fork", [firstWord]);
   cli.words.shift();
 }
 
@@ -195,23 +202,28 @@ export async function openConversation(
   await reachStore(core);
   const sessionPlace = sessionPlaceOf(core);
   const { root } = core.options;
-  const warn = (text: string) => emitNote(core, text);
-  const named = lastValue(cli, "fork") ?? lastValue(cli, "session");
-  const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
+  const warnPerson = (warningText: string) => emitNote(core, warningText);
+  const namedSession = lastValue(cli, "fork") ?? lastValue(cli, "session");
+  const wantsLast = !namedSession && (cli.values.has("continue") || cli.values.has("fork"));
   // --call saves sessions without a conversation.
-  const isTalk = (id: string) =>
+  const isConversation = (id: string) =>
     tryTo(() => readSession(sessionPlace, id).header.model) !== NO_MODEL_ID;
-  const latest = () => (last ? lastSession(sessionPlace, root, warn, isTalk) : undefined);
-  const id = named ? findSession(sessionPlace, named) : latest();
-  if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
+  const findLatest = () =>
+    wantsLast ? lastSession(sessionPlace, root, warnPerson, isConversation) : undefined;
+  const id = namedSession ? findSession(sessionPlace, namedSession) : findLatest();
+  if (wantsLast && !id)
+    warnPerson("There is no earlier session in this folder; this is a new one.");
   const session =
     id && !cli.values.has("fork") && !cli.values.has("no-session") ? openUnlessFull(id) : undefined;
-  const from = session ?? (id ? readSession(sessionPlace, id) : undefined);
+  const savedSession = session ?? (id ? readSession(sessionPlace, id) : undefined);
   try {
-    const model = await chooseModel(core, (from && modelOfSession(from)) || undefined);
-    if (model === undefined) return undefined;
-    core.namedProvider = model.split("/")[0]!;
-    return openChat(core, model, from);
+    const chosenModel = await chooseModel(
+      core,
+      (savedSession && modelOfSession(savedSession)) || undefined,
+    );
+    if (chosenModel === undefined) return undefined;
+    core.namedProvider = chosenModel.split("/")[0]!;
+    return openChat(core, chosenModel, savedSession);
   } catch (error) {
     session?.close();
     throw error;
@@ -220,10 +232,10 @@ export async function openConversation(
   /** Where nothing can be written, the conversation continues unsaved. */
   function openUnlessFull(id: string): Session | undefined {
     try {
-      return openSession(sessionPlace, id, warn);
+      return openSession(sessionPlace, id, warnPerson);
     } catch (error) {
       if (!/^(EROFS|ENOSPC|EDQUOT|EACCES|EPERM)$/.test(codeOf(error))) throw error;
-      warn(
+      warnPerson(
         `${fileFault("save to", nameOfPlace(sessionPlace, id), error).message} ${UNSAVED_IN_FILES}`,
       );
       core.options.save = false;
@@ -236,9 +248,9 @@ export async function openConversation(
 /** A command may do without a model, unless it is a template. */
 export async function openForCommand(
   core: Core,
-  first: FirstMessage,
+  firstMessage: FirstMessage,
 ): Promise<LiveChat | undefined> {
-  const { name } = commandIn(core, first.typed ? first.words : "");
+  const { name } = commandIn(core, firstMessage.typed ? firstMessage.words : "");
   const asksModel = core.commands.get(name)?.value.template;
   return name && !asksModel ? openChat(core, await fallbackModel(core)) : undefined;
 }
@@ -252,7 +264,7 @@ const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal wit
 
 /** Whether the model tried to change files and never could, whatever it says. */
 export function madeNoChange({ calls }: Answer): boolean {
-  const changes = calls.filter((call) => call.changes);
+  const changes = calls.filter((toolCall) => toolCall.changes);
   return changes.length > 0 && !changes.some(({ ok }) => ok);
 }
 
@@ -264,21 +276,22 @@ export function exitCode(answer: Answer | undefined): number {
   if (!answer) return 0;
   if (answer.finish === "refusal" || (answer.finish === "stop" && !answer.text.trim())) return 1;
   if (answer.finish !== "stop") return 3;
-  if (answer.calls.some((call) => call.refused)) return 4;
+  if (answer.calls.some((toolCall) => toolCall.refused)) return 4;
   if (madeNoChange(answer)) return 1;
   return 0;
 }
 
 /** Several lines are a message, as a paste would be, unless they are for a template. */
-export function commandIn(core: Core, line: string): { name: string; words: string } {
-  const command = parseCommand(line);
-  return !line.includes("\n") || core.commands.get(command.name)?.value.group === TEMPLATE_OWNER
+export function commandIn(core: Core, typedLine: string): { name: string; words: string } {
+  const command = parseCommand(typedLine);
+  return !typedLine.includes("\n") ||
+    core.commands.get(command.name)?.value.group === TEMPLATE_OWNER
     ? command
     : { name: "", words: "" };
 }
 
 /** `/undo 2` is a command; `//x` and `/` are text. */
-export function parseCommand(line: string): { name: string; words: string } {
-  const match = /^\/([A-Za-z][\w-]*)(?:\s+(.*))?$/s.exec(line.trim());
+export function parseCommand(typedLine: string): { name: string; words: string } {
+  const match = /^\/([A-Za-z][\w-]*)(?:\s+(.*))?$/s.exec(typedLine.trim());
   return { name: match?.[1] ?? "", words: match?.[2]?.trim() ?? "" };
 }

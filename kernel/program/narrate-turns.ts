@@ -11,13 +11,17 @@ import { plural } from "../text/words.ts";
  * Notes go to stderr. Everything else that a person sees during a turn comes from plugins/terminal.
  */
 export function narrateTurns(core: Core): void {
-  let live = false; // then plugins/terminal shows every call, or a dialog does elsewhere
-  observeEvent(core, "started", (fact) => void (live = fact.live || fact.stays));
+  let isShownLive = false; // then plugins/terminal shows every call, or a dialog does elsewhere
+  observeEvent(
+    core,
+    "started",
+    (startedFact) => void (isShownLive = startedFact.live || startedFact.stays),
+  );
   observeEvent(
     core,
     "called",
     ({ call, result }) =>
-      void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)),
+      void (result.refused && !isShownLive && say(core.io, `${call.name}: ${result.text}`)),
   );
   observeEvent(core, "noted", ({ text, command }) => {
     if (command && core.showCommandNote) core.showCommandNote(text);
@@ -35,8 +39,8 @@ export function narrateTurns(core: Core): void {
 /** What is wrong with plugins and settings, once they are read. */
 export function sayFaults(core: Core): void {
   const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
-  const faults = core.options.quiet ? [] : unknownSettings(core);
-  for (const sentence of [...failures, ...faults]) say(core.io, sentence);
+  const settingFaults = core.options.quiet ? [] : unknownSettings(core);
+  for (const sentence of [...failures, ...settingFaults]) say(core.io, sentence);
 }
 
 /**
@@ -47,36 +51,44 @@ export function catchConsole(core: Core, isScript: boolean): void {
   if (!core.io.console) return;
   const consoleMethods = core.io.console as unknown as Record<string, any>;
   const originals = { ...consoleMethods };
-  const stdout: any = { write: tell };
-  let caught: Record<string, any> | undefined; // created at the first output
-  let owner: string | undefined;
-  for (const name of Object.keys(consoleMethods))
-    if (typeof consoleMethods[name] === "function" && name !== "Console")
-      consoleMethods[name] = (...parameters: unknown[]) => {
-        owner = pluginInStack(String(new Error().stack));
-        if (isScript && !owner) return originals[name](...parameters);
-        caught ??= new originals.Console({ stdout, ignoreErrors: false }) as Record<string, any>;
-        return caught[name](...parameters);
+  const stdout: any = { write: tellPerson };
+  let pluginConsole: Record<string, any> | undefined; // created at the first output
+  let pluginName: string | undefined;
+  for (const methodName of Object.keys(consoleMethods))
+    if (typeof consoleMethods[methodName] === "function" && methodName !== "Console")
+      consoleMethods[methodName] = (...parameters: unknown[]) => {
+        pluginName = pluginInStack(String(new Error().stack));
+        if (isScript && !pluginName) return originals[methodName](...parameters);
+        pluginConsole ??= new originals.Console({ stdout, ignoreErrors: false }) as Record<
+          string,
+          any
+        >;
+        return pluginConsole[methodName](...parameters);
       };
 
-  function tell(text: string): boolean {
-    const lines = text.replace(/\n$/, "").split("\n");
-    showToPerson(core, lines.map((line) => (owner ? `${owner}: ${line}` : line)).join("\n"));
+  function tellPerson(printedText: string): boolean {
+    const printedLines = printedText.replace(/\n$/, "").split("\n");
+    showToPerson(
+      core,
+      printedLines
+        .map((printedLine) => (pluginName ? `${pluginName}: ${printedLine}` : printedLine))
+        .join("\n"),
+    );
     return true;
   }
 }
 
 /** Tokens are left out if the server did not report them. */
 export function usageLine({ model, usage: { input, output, cached }, calls, ms }: Answer): string {
-  const tokens =
+  const tokenParts =
     input || output
       ? [`${input} tokens in${cached ? ` (${cached} cached)` : ""}, ${output} out`]
       : [];
-  return [model, ...tokens, plural(calls.length, "call"), `${(ms / 1000).toFixed(1)} s`].join(
+  return [model, ...tokenParts, plural(calls.length, "call"), `${(ms / 1000).toFixed(1)} s`].join(
     " · ",
   );
 }
 
 /** Works while a line is being typed, too. */
-const showToPerson = (core: Core, text: string): void =>
-  core.showNote ? core.showNote(text) : say(core.io, text);
+const showToPerson = (core: Core, shownText: string): void =>
+  core.showNote ? core.showNote(shownText) : say(core.io, shownText);

@@ -16,11 +16,12 @@ import { jsonOrText, tryTo } from "../text/words.ts";
 import { allValues, type CommandLine, lastValue, parseFlags } from "./parse-flags.ts";
 
 export function resolveRoot({ root }: Options, io: Io): string {
-  const real = tryTo(() => fs.realpathSync(root ?? io.cwd()));
-  if (real && fs.statSync(real).isDirectory()) return real;
-  const gone = "Cannot work here: the folder is gone. Change to another, or name one with --cwd.";
+  const realRoot = tryTo(() => fs.realpathSync(root ?? io.cwd()));
+  if (realRoot && fs.statSync(realRoot).isDirectory()) return realRoot;
+  const goneMessage =
+    "Cannot work here: the folder is gone. Change to another, or name one with --cwd.";
   throw usage(
-    root === undefined ? gone : `Cannot work in '${root}': no such folder. Check the path.`,
+    root === undefined ? goneMessage : `Cannot work in '${root}': no such folder. Check the path.`,
   );
 }
 
@@ -28,27 +29,29 @@ export function resolveRoot({ root }: Options, io: Io): string {
 export function obeyEarlyFlags({ values }: CommandLine, io: Io): void {
   if (values.has("clean")) io.clean = true;
   if (values.has("no-color")) io.env.NO_COLOR = "1";
-  const folder = values
+  const namedFolder = values
     .get("cwd")
-    ?.filter((value) => value !== true)
+    ?.filter((flagValue) => flagValue !== true)
     .at(-1);
-  if (folder === undefined) return;
-  io.enter(requireFolder(folder, "cwd", io.cwd()));
+  if (namedFolder === undefined) return;
+  io.enter(requireFolder(namedFolder, "cwd", io.cwd()));
   const tmpdirFault = dropUnusableTmpdir(tryTo(() => fs.realpathSync(io.cwd())) ?? "/gone", io.env);
   if (tmpdirFault) say(io, tmpdirFault);
 }
 
 /** What the home and the project set; the project is the folder, or the repository around it. */
 async function settingsNear(cli: CommandLine, io: Io, home: string) {
-  const folder = tryTo(() => fs.realpathSync(io.cwd())); // createZz() reports one that is gone
+  const realFolder = tryTo(() => fs.realpathSync(io.cwd())); // createZz() reports one that is gone
   const config = lastValue(cli, "config") && path.resolve(io.cwd(), lastValue(cli, "config")!);
-  const read = await readIn(folder);
-  const isWide =
-    folder && !cli.values.has("cwd") && read.sources.home.project?.scope === "repository";
-  const root = (isWide && repositoryAround(folder)) || folder;
-  return { root, config, read: root === folder ? read : await readIn(root) };
+  const nearSettings = await readSettingsIn(realFolder);
+  const hasWideScope =
+    realFolder &&
+    !cli.values.has("cwd") &&
+    nearSettings.sources.home.project?.scope === "repository";
+  const root = (hasWideScope && repositoryAround(realFolder)) || realFolder;
+  return { root, config, read: root === realFolder ? nearSettings : await readSettingsIn(root) };
 
-  function readIn(root: string | undefined) {
+  function readSettingsIn(root: string | undefined) {
     const isBare = root === undefined || cli.values.has("no-plugins");
     const brought = !isBare && projectExtras({ root, home });
     return readSettings({ home, root, config, brought });
@@ -59,10 +62,10 @@ export async function optionsFromFlags(
   cli: CommandLine,
   io: Io,
 ): Promise<Options & { home: string; io: Io }> {
-  const has = (name: string) => cli.values.has(name);
-  for (const name of ["model", "session", "base-url", "home", "config", "cwd"])
-    if (lastValue(cli, name) === "")
-      throw usage(`Flag --${name} has an empty value. Give it one, or leave it out.`);
+  const hasFlag = (flagName: string) => cli.values.has(flagName);
+  for (const flagName of ["model", "session", "base-url", "home", "config", "cwd"])
+    if (lastValue(cli, flagName) === "")
+      throw usage(`Flag --${flagName} has an empty value. Give it one, or leave it out.`);
   const home = lastValue(cli, "home")
     ? path.resolve(io.cwd(), lastValue(cli, "home")!)
     : homeFolder(io.env);
@@ -74,24 +77,24 @@ export async function optionsFromFlags(
     ...(config && { config }),
     ...read,
     plugins: allValues(cli, "plugin"),
-    own: !has("no-plugins"),
+    own: !hasFlag("no-plugins"),
     given: cli.unknown,
     model: modelOfFlags(cli),
     baseUrl: lastValue(cli, "base-url"),
     key: lastValue(cli, "key"),
     system: lastValue(cli, "system"),
     options: Object.fromEntries(allValues(cli, "option").map(parseOption)),
-    tools: has("no-tools") ? false : allValues(cli, "tool"),
+    tools: hasFlag("no-tools") ? false : allValues(cli, "tool"),
     rounds: lastValue(cli, "rounds")
       ? parseWholeNumber("rounds", lastValue(cli, "rounds")!)
       : undefined,
-    save: !has("no-session") && !has("dry-run"),
-    raw: has("raw"),
-    rendered: has("rendered"),
-    usage: has("usage"),
-    quiet: has("quiet"),
-    prompt: !has("no-prompt"),
-    dry: has("dry-run"),
+    save: !hasFlag("no-session") && !hasFlag("dry-run"),
+    raw: hasFlag("raw"),
+    rendered: hasFlag("rendered"),
+    usage: hasFlag("usage"),
+    quiet: hasFlag("quiet"),
+    prompt: !hasFlag("no-prompt"),
+    dry: hasFlag("dry-run"),
     allow: rulesOf(cli, "allow"),
     named: namedBesideAll(cli),
     deny: rulesOf(cli, "deny"),
@@ -100,28 +103,35 @@ export async function optionsFromFlags(
 
 /** A flag without a list covers less than one that names, for instance, a file elsewhere. */
 function namedBesideAll(cli: CommandLine): Rules {
-  const lists = KINDS.map((kind) => [kind, allValues(cli, `allow-${kind}`)] as const);
-  const isAll = (kind: Kind) =>
-    cli.values.has("allow-all") || cli.values.get(`allow-${kind}`)?.includes(true);
+  const namesByKind = KINDS.map(
+    (needKind) => [needKind, allValues(cli, `allow-${needKind}`)] as const,
+  );
+  const isAllAllowed = (needKind: Kind) =>
+    cli.values.has("allow-all") || cli.values.get(`allow-${needKind}`)?.includes(true);
   return Object.fromEntries(
-    lists
-      .filter(([kind, names]) => names.length && isAll(kind))
-      .map(([kind, names]) => [kind, names.flatMap((list) => list.split(",").filter(Boolean))]),
+    namesByKind
+      .filter(([needKind, listedNames]) => listedNames.length && isAllAllowed(needKind))
+      .map(([needKind, listedNames]) => [
+        needKind,
+        listedNames.flatMap((joinedNames) => joinedNames.split(",").filter(Boolean)),
+      ]),
   );
 }
 
-function rulesOf(cli: CommandLine, verb: "allow" | "deny"): Rules {
+function rulesOf(cli: CommandLine, ruleVerb: "allow" | "deny"): Rules {
   const flagRules: Rules = {};
   for (const needKind of KINDS) {
-    const flagValues = cli.values.get(`${verb}-${needKind}`);
+    const flagValues = cli.values.get(`${ruleVerb}-${needKind}`);
     if (flagValues?.includes(true)) flagRules[needKind] = true;
     else if (flagValues)
-      flagRules[needKind] = flagValues.flatMap((list) => String(list).split(",").filter(Boolean));
+      flagRules[needKind] = flagValues.flatMap((joinedNames) =>
+        String(joinedNames).split(",").filter(Boolean),
+      );
     if (Array.isArray(flagRules[needKind]) && !flagRules[needKind].length)
       throw usage(
-        `Flag --${verb}-${needKind} has an empty list. Name something, or leave out the '='.`,
+        `Flag --${ruleVerb}-${needKind} has an empty list. Name something, or leave out the '='.`,
       );
-    else if (verb === "allow" && cli.values.has("allow-all")) flagRules[needKind] = true;
+    else if (ruleVerb === "allow" && cli.values.has("allow-all")) flagRules[needKind] = true;
   }
   return flagRules;
 }
@@ -131,9 +141,9 @@ function rulesOf(cli: CommandLine, verb: "allow" | "deny"): Rules {
  * first model.
  */
 function modelOfFlags(cli: CommandLine): string | undefined {
-  const [model, provider] = [lastValue(cli, "model"), lastValue(cli, "provider")];
-  if (!provider || model?.startsWith(`${provider}/`)) return model;
-  return model ? `${provider}/${model}` : provider;
+  const [modelName, provider] = [lastValue(cli, "model"), lastValue(cli, "provider")];
+  if (!provider || modelName?.startsWith(`${provider}/`)) return modelName;
+  return modelName ? `${provider}/${modelName}` : provider;
 }
 
 /** Reads the command line again, with the flags that a plugin's flag stands for in front. */
@@ -150,21 +160,25 @@ export async function parseAgainWith(
   return cli;
 }
 
-function requireFolder(name: string, flag: string, cwd: string): string {
-  if (tryTo(() => fs.statSync(path.resolve(cwd, name)))?.isDirectory())
-    return path.resolve(cwd, name);
-  throw usage(`Cannot use --${flag} '${name}': no such folder, or none that you may enter.`);
+function requireFolder(folderName: string, flagName: string, cwd: string): string {
+  if (tryTo(() => fs.statSync(path.resolve(cwd, folderName)))?.isDirectory())
+    return path.resolve(cwd, folderName);
+  throw usage(
+    `Cannot use --${flagName} '${folderName}': no such folder, or none that you may enter.`,
+  );
 }
 
-function parseWholeNumber(flag: string, text: string): number {
-  if (Number.isInteger(Number(text)) && Number(text) >= 0) return Number(text);
-  throw usage(`Cannot use --${flag} '${text}': it takes a whole number from 0.`);
+function parseWholeNumber(flagName: string, valueText: string): number {
+  if (Number.isInteger(Number(valueText)) && Number(valueText) >= 0) return Number(valueText);
+  throw usage(`Cannot use --${flagName} '${valueText}': it takes a whole number from 0.`);
 }
 
 /** Splits `key=value`; the value is JSON if it parses, else text. */
-function parseOption(text: string): [string, unknown] {
-  const equalsIndex = text.indexOf("=");
+function parseOption(optionText: string): [string, unknown] {
+  const equalsIndex = optionText.indexOf("=");
   if (equalsIndex < 1)
-    throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
-  return [text.slice(0, equalsIndex), jsonOrText(text.slice(equalsIndex + 1))];
+    throw usage(
+      `Cannot use -o ${optionText}: it takes a name and a value, as in -o temperature 0.`,
+    );
+  return [optionText.slice(0, equalsIndex), jsonOrText(optionText.slice(equalsIndex + 1))];
 }

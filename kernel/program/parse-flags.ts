@@ -18,15 +18,15 @@ export type CommandLine = {
  * Parses the command line by a table of flags. Only once the plugins are loaded is an unknown flag
  * an error.
  */
-export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
-  flags = [...flags, ...UNLISTED_FLAGS];
-  const byName = new Map(flags.map((flag) => [flag.name, flag]));
-  const option = ({ name, short, value, optional }: Flag) =>
+export function parseFlags(argv: string[], knownFlags: Flag[]): CommandLine {
+  knownFlags = [...knownFlags, ...UNLISTED_FLAGS];
+  const flagsByName = new Map(knownFlags.map((knownFlag) => [knownFlag.name, knownFlag]));
+  const describeOption = ({ name, short, value, optional }: Flag) =>
     [name, { type: value && !optional ? "string" : "boolean", ...(short && { short }) }] as const;
-  const options = Object.fromEntries(flags.map(option));
+  const options = Object.fromEntries(knownFlags.map(describeOption));
   const cli: CommandLine = { values: new Map(), words: [], unknown: [] };
   const { tokens } = parseArgs({
-    args: joinPairs(argv, flags, isFlag),
+    args: joinPairs(argv, knownFlags, isKnownFlag),
     options,
     strict: false,
     allowPositionals: true,
@@ -36,26 +36,26 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
     if (token.kind === "positional") cli.words.push(token.value);
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;
-    const flag = byName.get(name);
-    if (!flag) cli.unknown.push(rawName);
+    const knownFlag = flagsByName.get(name);
+    if (!knownFlag) cli.unknown.push(rawName);
     else if (
-      flag.value &&
-      !flag.optional &&
-      (value === undefined || (!inlineValue && isFlag(value)))
+      knownFlag.value &&
+      !knownFlag.optional &&
+      (value === undefined || (!inlineValue && isKnownFlag(value)))
     )
-      throw usage(`Flag ${rawName} needs a value: ${rawName} ${flag.value}.`);
-    else if (!flag.value && value !== undefined)
+      throw usage(`Flag ${rawName} needs a value: ${rawName} ${knownFlag.value}.`);
+    else if (!knownFlag.value && value !== undefined)
       throw usage(`Flag ${rawName} takes no value. Leave out '=${value}'.`);
     else
-      cli.values.set(storedName(flag), [
-        ...(flag.many ? (cli.values.get(name) ?? []) : []),
+      cli.values.set(storedName(knownFlag), [
+        ...(knownFlag.many ? (cli.values.get(name) ?? []) : []),
         value ?? true,
       ]);
   }
   return cli;
 
-  function isFlag(value: string): boolean {
-    return value.startsWith("--") && byName.has(value.slice(2));
+  function isKnownFlag(candidate: string): boolean {
+    return candidate.startsWith("--") && flagsByName.has(candidate.slice(2));
   }
 }
 
@@ -63,37 +63,42 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
  * -o KEY VALUE is one option with two words, and --resume may stand alone, which parseArgs cannot
  * express.
  */
-function joinPairs(args: string[], flags: Flag[], isFlag: (value: string) => boolean): string[] {
-  const parsed: string[] = [];
+function joinPairs(
+  args: string[],
+  knownFlags: Flag[],
+  isKnownFlag: (candidate: string) => boolean,
+): string[] {
+  const joinedArgs: string[] = [];
   for (let i = 0; i < args.length; i++) {
-    if (args[i] === "--") return [...parsed, ...args.slice(i)];
-    const [key, value] = [args[i + 1], args[i + 2]];
-    const meant = MEANT_WITHOUT_VALUE[args[i]!];
-    if (meant && (key === undefined || key.startsWith("-"))) {
-      parsed.push(meant);
+    if (args[i] === "--") return [...joinedArgs, ...args.slice(i)];
+    const [optionKey, optionValue] = [args[i + 1], args[i + 2]];
+    const meantFlag = MEANT_WITHOUT_VALUE[args[i]!];
+    if (meantFlag && (optionKey === undefined || optionKey.startsWith("-"))) {
+      joinedArgs.push(meantFlag);
       continue;
     }
-    const pair = flags.find(
-      (flag) =>
-        flag.value === "KEY VALUE" && [`-${flag.short}`, `--${flag.name}`].includes(args[i]!),
+    const pairFlag = knownFlags.find(
+      (knownFlag) =>
+        knownFlag.value === "KEY VALUE" &&
+        [`-${knownFlag.short}`, `--${knownFlag.name}`].includes(args[i]!),
     );
-    if (!pair || key === undefined) parsed.push(args[i]!);
-    else if (key.includes("=") || value === undefined || isFlag(value))
-      parsed.push(`--${pair.name}=${args[++i]}`);
-    else parsed.push(`--${pair.name}=${key}=${args[(i += 2)]}`);
+    if (!pairFlag || optionKey === undefined) joinedArgs.push(args[i]!);
+    else if (optionKey.includes("=") || optionValue === undefined || isKnownFlag(optionValue))
+      joinedArgs.push(`--${pairFlag.name}=${args[++i]}`);
+    else joinedArgs.push(`--${pairFlag.name}=${optionKey}=${args[(i += 2)]}`);
   }
-  return parsed;
+  return joinedArgs;
 }
 
-export const allValues = (cli: CommandLine, name: string): string[] =>
-  (cli.values.get(name) ?? []).filter((value) => value !== true);
-export const lastValue = (cli: CommandLine, name: string): string | undefined =>
-  allValues(cli, name).at(-1);
+export const allValues = (cli: CommandLine, flagName: string): string[] =>
+  (cli.values.get(flagName) ?? []).filter((flagValue) => flagValue !== true);
+export const lastValue = (cli: CommandLine, flagName: string): string | undefined =>
+  allValues(cli, flagName).at(-1);
 
 /** Where `--run` is: everything after the script belongs to the script. */
 export const indexOfRunFlag = (argv: string[]): number => {
-  const index = argv.findIndex((arg) => arg === "--" || /^--run(=|$)/.test(arg));
-  return argv[index] === "--" ? -1 : index;
+  const runIndex = argv.findIndex((argument) => argument === "--" || /^--run(=|$)/.test(argument));
+  return argv[runIndex] === "--" ? -1 : runIndex;
 };
 
 export const isJson = (cli: CommandLine): boolean =>

@@ -25,16 +25,20 @@ export const CUT_OFF = "The answer is not complete: the model's output limit cut
 const PRINTED_OTHERWISE = ["requested", "received", "answered", "failed"];
 
 /** With --json-lines each event is a line. */
-export function printEvents(core: Core, format: OutputFormat): void {
-  if (format !== "json-lines") return;
-  for (const event of EVENTS.filter((name) => !PRINTED_OTHERWISE.includes(name)))
-    observeEvent(core, event, (fact) => void printJson(core, { type: event, ...fact }));
-  const newIn = sinceLastRequest();
-  observeEvent(core, "requested", (fact) => void printJson(core, newIn(fact)));
-  let before = 0; // tokens when the last line was printed
+export function printEvents(core: Core, outputFormat: OutputFormat): void {
+  if (outputFormat !== "json-lines") return;
+  for (const eventName of EVENTS.filter((knownEvent) => !PRINTED_OTHERWISE.includes(knownEvent)))
+    observeEvent(
+      core,
+      eventName,
+      (eventFact) => void printJson(core, { type: eventName, ...eventFact }),
+    );
+  const omitKnown = sinceLastRequest();
+  observeEvent(core, "requested", (request) => void printJson(core, omitKnown(request)));
+  let tokensBefore = 0; // tokens when the last line was printed
   observeEvent(core, "received", ({ text, tokens }) => {
-    if (text || tokens !== before) void printJson(core, { type: "delta", text, tokens });
-    before = tokens;
+    if (text || tokens !== tokensBefore) void printJson(core, { type: "delta", text, tokens });
+    tokensBefore = tokens;
   });
 }
 
@@ -43,18 +47,27 @@ export function printEvents(core: Core, format: OutputFormat): void {
  * messages are left out.
  */
 function sinceLastRequest(): (request: ChatRequest) => object {
-  const last = new Map<string, { messages: string[]; parts: Map<string, string> }>();
+  const lastByTask = new Map<string, { messages: string[]; parts: Map<string, string> }>();
   return ({ messages, ...fields }) => {
-    const before = last.get(fields.task) ?? { messages: [], parts: new Map<string, string>() };
-    const texts = messages.map((message) => JSON.stringify(message));
-    const isLonger = before.messages.every((text, i) => text === texts[i]);
-    const from = isLonger ? before.messages.length : 0;
-    const parts = new Map(
-      Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]),
+    const lastRequest = lastByTask.get(fields.task) ?? {
+      messages: [],
+      parts: new Map<string, string>(),
+    };
+    const messageTexts = messages.map((message) => JSON.stringify(message));
+    const isLonger = lastRequest.messages.every(
+      (messageText, i) => messageText === messageTexts[i],
     );
-    last.set(fields.task, { messages: texts, parts });
+    const from = isLonger ? lastRequest.messages.length : 0;
+    const parts = new Map(
+      Object.entries(fields).map(([fieldName, fieldValue]) => [
+        fieldName,
+        JSON.stringify(fieldValue),
+      ]),
+    );
+    lastByTask.set(fields.task, { messages: messageTexts, parts });
     const newFields = Object.entries(fields).filter(
-      ([name]) => name === "task" || parts.get(name) !== before.parts.get(name),
+      ([fieldName]) =>
+        fieldName === "task" || parts.get(fieldName) !== lastRequest.parts.get(fieldName),
     );
     return {
       type: "requested",
@@ -70,47 +83,48 @@ function sinceLastRequest(): (request: ChatRequest) => object {
  * the object. It waits until that is known, or a question stands; beside an answer of the model it
  * is a note. The function that is returned gives what was said, once it is printed.
  */
-export function takeCommandNotes(core: Core, format: OutputFormat): () => Promise<string> {
+export function takeCommandNotes(core: Core, outputFormat: OutputFormat): () => Promise<string> {
   const { io, options } = core;
-  const said: string[] = [];
+  const saidTexts: string[] = [];
   let waiting: string[] = [];
   let printed: Promise<unknown> = Promise.resolve();
-  const flush = () => {
-    for (const text of waiting)
-      if (format === "text") printed = Promise.all([printed, print(io, clean(text))]);
-    said.push(...waiting);
+  const printWaiting = () => {
+    for (const noteText of waiting)
+      if (outputFormat === "text") printed = Promise.all([printed, print(io, clean(noteText))]);
+    saidTexts.push(...waiting);
     waiting = [];
   };
-  core.showCommandNote = (text) => void waiting.push(text);
-  observeEvent(core, "asked", flush);
+  core.showCommandNote = (noteText) => void waiting.push(noteText);
+  observeEvent(core, "asked", printWaiting);
   observeEvent(core, "requested", ({ task }) => {
     if (task !== "chat") return;
-    if (!options.quiet) for (const text of waiting) say(io, text);
+    if (!options.quiet) for (const noteText of waiting) say(io, noteText);
     waiting = [];
   });
   return async () => {
-    flush();
+    printWaiting();
     await printed;
-    return said.join("\n");
+    return saidTexts.join("\n");
   };
 }
-const printJson = ({ io }: Core, value: object): Promise<void> => print(io, veiledJson(value));
+const printJson = ({ io }: Core, jsonValue: object): Promise<void> =>
+  print(io, veiledJson(jsonValue));
 
 /** What is printed once an answer is there. */
 export async function printOutcome(
   core: Core,
   answer: Answer,
-  format: OutputFormat,
+  outputFormat: OutputFormat,
 ): Promise<void> {
   const { io, options } = core;
   const { used, window, rendered = answer.text, ...fields } = answer;
-  const shown = { ...fields, ...(options.rendered && { rendered }) };
-  if (format === "json") await printJson(core, shown);
-  if (format === "json-lines") await printJson(core, { type: "done", ...shown });
+  const shownAnswer = { ...fields, ...(options.rendered && { rendered }) };
+  if (outputFormat === "json") await printJson(core, shownAnswer);
+  if (outputFormat === "json-lines") await printJson(core, { type: "done", ...shownAnswer });
   if (options.usage) say(io, usageLine(answer));
-  const rounds = plural(answer.rounds - 1, "round");
+  const roundCount = plural(answer.rounds - 1, "round");
   if (answer.finish === "rounds")
-    say(io, `Stopped after ${rounds} of tools. --rounds N allows more.`);
+    say(io, `Stopped after ${roundCount} of tools. --rounds N allows more.`);
   if (answer.finish === "repeat")
     say(io, `Stopped: the same call gave the same result ${MAX_SAME_CALLS} times.`);
   if (answer.finish === "length") say(io, CUT_OFF);
@@ -124,15 +138,15 @@ export async function printFailure(
   io: Io,
   stop: EarlyStop,
 ): Promise<number> {
-  const failed = asFault(error);
+  const runFault = asFault(error);
   if (stop.code === 0) return 0;
-  if (failed.dry) return print(io, veiledJson(failed.dry, 2)).then(() => 0);
-  const exit = stop.code ?? failed.exit ?? 1;
-  const message = stop.code ? stop.why : explainError(failed);
-  if (!stop.code && !failed.told) say(io, message);
-  if (stop.core && showsTraces(stop.core)) say(io, String(failed.stack));
+  if (runFault.dry) return print(io, veiledJson(runFault.dry, 2)).then(() => 0);
+  const exit = stop.code ?? runFault.exit ?? 1;
+  const message = stop.code ? stop.why : explainError(runFault);
+  if (!stop.code && !runFault.told) say(io, message);
+  if (stop.core && showsTraces(stop.core)) say(io, String(runFault.stack));
   if (argv.includes("--json") || argv.includes("--json-lines"))
-    await print(io, errorLine(message, exit, kindOf({ ...failed, exit }))).catch(() => {});
+    await print(io, errorLine(message, exit, kindOf({ ...runFault, exit }))).catch(() => {});
   return exit;
 }
 
@@ -145,7 +159,7 @@ export async function printResult(
   { text, data, failed }: Result,
 ): Promise<number> {
   if (failed) throw fault(text);
-  const shown = isJson(cli) && (text || data !== undefined) ? veiledJson(data ?? text) : text;
-  if (shown) await print(io, shown);
+  const shownText = isJson(cli) && (text || data !== undefined) ? veiledJson(data ?? text) : text;
+  if (shownText) await print(io, shownText);
   return 0;
 }

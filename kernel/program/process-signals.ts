@@ -25,28 +25,28 @@ export interface EarlyStop {
   code?: number; // the exit code, once it was stopped
   why: string;
   core?: Core; // the instance, once it is open
-  leave(code: number): unknown;
-  showStray?(text: string): void; // a dialog survives a fault outside of any turn
+  leave(exitCode: number): unknown;
+  showStray?(strayText: string): void; // a dialog survives a fault outside of any turn
 }
 // zz.ts has the whole program
 type RunProgram = (argv: string[], io: Io, stop: EarlyStop) => Promise<number>;
 
-export async function runAsProcess(argv: string[], run: RunProgram): Promise<number> {
+export async function runAsProcess(argv: string[], runProgram: RunProgram): Promise<number> {
   const io = processIo();
   if (isTooOld(io)) return 2;
   const tmpdirFault = dropUnusableTmpdir(tryTo(() => process.cwd()) ?? "/gone"); // it may be gone
   if (tmpdirFault) say(io, tmpdirFault);
   hideKey(argv);
   const isScript = indexOfRunFlag(argv) >= 0;
-  const json = argv.includes("--json") || argv.includes("--json-lines");
+  const isJsonWanted = argv.includes("--json") || argv.includes("--json-lines");
   const stop: EarlyStop = { why: "Stopped.", leave: leaveAtOnce };
   let running = true;
   // a terminal that does not report its size
   for (const stream of [process.stdout, process.stderr])
     if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 });
-  process.on("SIGINT", () => end(130));
-  process.on("SIGTERM", () => end(143));
-  process.on("SIGHUP", () => end(129)); // the window was closed
+  process.on("SIGINT", () => endBySignal(130));
+  process.on("SIGTERM", () => endBySignal(143));
+  process.on("SIGHUP", () => endBySignal(129)); // the window was closed
   process.stdout.on("error", (error) => {
     if (codeOf(error) !== "EPIPE") return; // print() reports others
     stop.code ??= 0; // the reader has what it wanted
@@ -60,23 +60,23 @@ export async function runAsProcess(argv: string[], run: RunProgram): Promise<num
     stop.code ??= 1;
     stop.leave(1);
   });
-  process.on("exit", (code) => {
+  process.on("exit", (exitCode) => {
     if (!running || isScript) return;
     say(io, ENDED_FROM_WITHIN);
-    process.exitCode = code || 1;
-    if (json) process.stdout.write(errorLine(ENDED_FROM_WITHIN, code || 1));
+    process.exitCode = exitCode || 1;
+    if (isJsonWanted) process.stdout.write(errorLine(ENDED_FROM_WITHIN, exitCode || 1));
   });
-  return run(argv, io, stop).finally(() => (running = false));
+  return runProgram(argv, io, stop).finally(() => (running = false));
 
-  function end(code: number): void {
+  function endBySignal(exitCode: number): void {
     if (stop.code !== undefined) leaveAtOnce(stop.code);
-    if (stop.leave(code) === false) return; // Ctrl+C does not end a dialog
-    stop.code = code;
+    if (stop.leave(exitCode) === false) return; // Ctrl+C does not end a dialog
+    stop.code = exitCode;
   }
-  function leaveAtOnce(code: number): void {
+  function leaveAtOnce(exitCode: number): void {
     running = false;
-    if (json && code) process.stdout.write(errorLine(stop.why, code));
-    process.exit(code);
+    if (isJsonWanted && exitCode) process.stdout.write(errorLine(stop.why, exitCode));
+    process.exit(exitCode);
   }
 }
 
@@ -90,8 +90,8 @@ const strayErrorMessage = (error: unknown): string =>
   `Something failed outside of any turn, most likely in a plugin: ${errorMessage(error)}`;
 
 function isTooOld(io: Io): boolean {
-  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  if (major > 22 || (major === 22 && minor >= 18)) return false;
+  const [majorVersion = 0, minorVersion = 0] = process.versions.node.split(".").map(Number);
+  if (majorVersion > 22 || (majorVersion === 22 && minorVersion >= 18)) return false;
   const ownFolderHint = fs.existsSync(path.join(PACKAGE_FOLDER, "node_modules", "node"))
     ? ", or run it by npx in its own folder"
     : "";
@@ -107,28 +107,29 @@ function isTooOld(io: Io): boolean {
  * is written.
  */
 function hideKey(argv: string[]): void {
-  const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
-  const flagValues = (name: string) =>
-    flags.flatMap((arg, i) => {
-      if (arg === name) return flags[i + 1] ?? [];
-      if (arg.startsWith(`${name}=`)) return arg.slice(name.length + 1);
+  const flagArguments = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
+  const flagValues = (flagName: string) =>
+    flagArguments.flatMap((argument, i) => {
+      if (argument === flagName) return flagArguments[i + 1] ?? [];
+      if (argument.startsWith(`${flagName}=`)) return argument.slice(flagName.length + 1);
       return [];
     });
-  const keys = flagValues("--key").filter(Boolean);
-  for (const key of keys) learnSecret(key);
-  const shown = new Map(keys.map((key) => [key, KEY]));
-  for (const url of flagValues("--base-url")) shown.set(url, veil(sealUrl(url)));
-  for (const [secretText, instead] of shown)
-    for (const [i, arg] of process.argv.entries())
-      if (arg === secretText || arg.endsWith(`=${secretText}`))
-        process.argv[i] = arg.slice(0, arg.length - secretText.length) + instead;
+  const keyValues = flagValues("--key").filter(Boolean);
+  for (const keyValue of keyValues) learnSecret(keyValue);
+  const replacements = new Map(keyValues.map((keyValue) => [keyValue, KEY]));
+  for (const baseUrl of flagValues("--base-url")) replacements.set(baseUrl, veil(sealUrl(baseUrl)));
+  for (const [secretText, instead] of replacements)
+    for (const [i, argument] of process.argv.entries())
+      if (argument === secretText || argument.endsWith(`=${secretText}`))
+        process.argv[i] = argument.slice(0, argument.length - secretText.length) + instead;
   // what `ps` shows
-  if ([...shown].some(([original, instead]) => original !== instead)) process.title = "zz";
+  if ([...replacements].some(([original, instead]) => original !== instead)) process.title = "zz";
   if (indexOfRunFlag(argv) >= 0) return; // a script's output is not veiled
   for (const stream of [process.stdout, process.stderr]) {
-    const write = stream.write.bind(stream) as (...parameters: any[]) => boolean;
-    const veiled = (piece: unknown) =>
+    const writePlain = stream.write.bind(stream) as (...parameters: any[]) => boolean;
+    const veilPiece = (piece: unknown) =>
       typeof piece === "string" && isVeiled(piece) ? veil(piece) : piece;
-    stream.write = (piece: any, ...others: any[]) => write(veiled(piece), ...others);
+    stream.write = (piece: any, ...writeOptions: any[]) =>
+      writePlain(veilPiece(piece), ...writeOptions);
   }
 }

@@ -18,68 +18,76 @@ import { allValues, type CommandLine } from "./parse-flags.ts";
 export type FirstMessage = { words: string; attached: (Image | string)[]; typed: boolean };
 
 /** Puts the prompt together: piped text, attached files, and the words. */
-export async function readPrompt(cli: CommandLine, data: string, io: Io): Promise<FirstMessage> {
-  const words = cli.words.filter((word) => word !== "-").join(" ");
-  const files = await Promise.all(
-    allValues(cli, "file").map((name) => readAttachment(name, io.cwd())),
+export async function readPrompt(
+  cli: CommandLine,
+  stdinText: string,
+  io: Io,
+): Promise<FirstMessage> {
+  const typedWords = cli.words.filter((typedWord) => typedWord !== "-").join(" ");
+  const attachments = await Promise.all(
+    allValues(cli, "file").map((fileName) => readAttachment(fileName, io.cwd())),
   );
-  const stdin = words && data.trim() ? [fencedBlock("STDIN", data.trimEnd())] : [];
+  const stdinBlock =
+    typedWords && stdinText.trim() ? [fencedBlock("STDIN", stdinText.trimEnd())] : [];
   const attached = [
-    ...stdin,
-    ...files.flatMap(({ text = [], image = [] }) => [text, image].flat()),
+    ...stdinBlock,
+    ...attachments.flatMap(({ text = [], image = [] }) => [text, image].flat()),
   ];
-  return { words: words || data.trimEnd(), attached, typed: Boolean(words) };
+  return { words: typedWords || stdinText.trimEnd(), attached, typed: Boolean(typedWords) };
 }
 
 export async function readAttachment(
-  name: string,
+  fileName: string,
   cwd: string,
 ): Promise<{ text?: string; image?: Image }> {
-  const file = path.resolve(cwd, name);
-  const refuse = (reason: string) => usage(`Cannot attach '${name}': ${reason}.`);
-  const bytes = await readAll().catch((error) =>
-    Promise.reject(codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error),
+  const filePath = path.resolve(cwd, fileName);
+  const refuseFile = (reason: string) => usage(`Cannot attach '${fileName}': ${reason}.`);
+  const fileBytes = await readAll().catch((error) =>
+    Promise.reject(codeOf(error) ? fileFault("attach", fileName, error, { exit: 2 }) : error),
   );
   const imageKind = /\.(png|jpe?g|webp|gif)$/i
-    .exec(name)?.[1]
+    .exec(fileName)?.[1]
     ?.toLowerCase()
     .replace("jpg", "jpeg");
-  if (imageKind) return { image: { type: `image/${imageKind}`, base64: bytes.toString("base64") } };
-  if (!bytes.subarray(0, 8192).includes(0))
-    return { text: fencedBlock(`FILE ${visible(name)}`, bytes.toString("utf8").trimEnd()) };
-  throw refuse("it is neither text nor an image. -a FILE attaches a PDF or a sound");
+  if (imageKind)
+    return { image: { type: `image/${imageKind}`, base64: fileBytes.toString("base64") } };
+  if (!fileBytes.subarray(0, 8192).includes(0))
+    return { text: fencedBlock(`FILE ${visible(fileName)}`, fileBytes.toString("utf8").trimEnd()) };
+  throw refuseFile("it is neither text nor an image. -a FILE attaches a PDF or a sound");
 
   async function readAll(): Promise<Buffer> {
-    const stat = await fs.promises.stat(file);
-    if (!stat.isFile() && !stat.isFIFO() && !stat.isDirectory())
-      throw refuse("it is a device. Name a file");
-    return readUpTo(fs.createReadStream(file), MAX_READ_BYTES / 2 ** 20, (maxMb) =>
-      refuse(`it is over ${maxMb} MB. Cut it down first`),
+    const fileStat = await fs.promises.stat(filePath);
+    if (!fileStat.isFile() && !fileStat.isFIFO() && !fileStat.isDirectory())
+      throw refuseFile("it is a device. Name a file");
+    return readUpTo(fs.createReadStream(filePath), MAX_READ_BYTES / 2 ** 20, (maxMb) =>
+      refuseFile(`it is over ${maxMb} MB. Cut it down first`),
     );
   }
 }
 
 async function readUpTo(
-  from: AsyncIterable<Buffer | string>,
+  inputStream: AsyncIterable<Buffer | string>,
   maxMb: number,
   tooMuch: (megabytes: number) => Fault,
-  heard?: () => void,
+  noteArrival?: () => void,
 ) {
   const pieces: Buffer[] = [];
   let remaining = (maxMb || Number.POSITIVE_INFINITY) * 2 ** 20;
-  for await (const piece of from) {
-    heard?.();
+  for await (const piece of inputStream) {
+    noteArrival?.();
     if ((remaining -= pieces.push(Buffer.from(piece)) && piece.length) < 0) throw tooMuch(maxMb);
   }
   return Buffer.concat(pieces);
 }
 
 /** All that comes on stdin, 64 MB at most (ZZ_STDIN_LIMIT). */
-export async function readAllStdin({ stdin, env }: Io, heard?: () => void): Promise<string> {
+export async function readAllStdin({ stdin, env }: Io, noteArrival?: () => void): Promise<string> {
   const remedy = "Cut it down first; ZZ_STDIN_LIMIT=MB takes more (0: no limit)";
   const tooMuch = (maxMb: number) =>
     usage(`Cannot take what comes on stdin: it is more than ${maxMb} MB. ${remedy}.`);
-  return (await readUpTo(stdin, Number(env.ZZ_STDIN_LIMIT ?? 64), tooMuch, heard)).toString("utf8");
+  return (await readUpTo(stdin, Number(env.ZZ_STDIN_LIMIT ?? 64), tooMuch, noteArrival)).toString(
+    "utf8",
+  );
 }
 
 /** Seconds to wait for the first byte: of a pipe, and of a socket where words are given. */
@@ -98,38 +106,44 @@ export function readStdin(cli: CommandLine, io: Io): () => Promise<string> {
     return async () => "";
   const clock = clockOf(io);
   let isSilent = true;
-  let putOff = () => {};
+  let restartTimer = () => {};
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const heard = () => {
+  const noteArrival = () => {
     isSilent = false;
-    putOff();
+    restartTimer();
   };
   // a folder, for instance, gives nothing
-  readAllStdin(io, heard).then(resolve, (error) => (codeOf(error) ? resolve("") : reject(error)));
+  readAllStdin(io, noteArrival).then(resolve, (error) =>
+    codeOf(error) ? resolve("") : reject(error),
+  );
   promise.catch(() => {}); // it may fail before anybody waits for it
   return async () => {
     const { fd } = io.stdin as { fd?: number };
-    const stat = fd === undefined ? undefined : fs.fstatSync(fd);
-    const goesOn = Boolean(stat?.isSocket()) && cli.words.length > 0 && !cli.words.includes("-");
-    const wait = Number(io.env.ZZ_STDIN_WAIT ?? (goesOn ? SOCKET_WAIT : PIPE_WAIT)) * 1000;
-    if (stat && !stat.isFIFO() && !stat.isSocket()) return promise;
+    const stdinStat = fd === undefined ? undefined : fs.fstatSync(fd);
+    const canGoWithout =
+      Boolean(stdinStat?.isSocket()) && cli.words.length > 0 && !cli.words.includes("-");
+    const waitMs = Number(io.env.ZZ_STDIN_WAIT ?? (canGoWithout ? SOCKET_WAIT : PIPE_WAIT)) * 1000;
+    if (stdinStat && !stdinStat.isFIFO() && !stdinStat.isSocket()) return promise;
     const cancelNote = clock.timer(
       2_000,
       () => isSilent && say(io, "Waiting for stdin; --no-stdin leaves it alone."),
     );
-    let cancel = () => {};
-    putOff = () => {
-      cancel();
-      if (wait) cancel = clock.timer(wait, () => (goesOn && isSilent ? goOn : giveUp)(wait / 1000));
+    let cancelWait = () => {};
+    restartTimer = () => {
+      cancelWait();
+      if (waitMs)
+        cancelWait = clock.timer(waitMs, () =>
+          (canGoWithout && isSilent ? goWithout : giveUp)(waitMs / 1000),
+        );
     };
-    putOff();
+    restartTimer();
     return promise.finally(() => {
       cancelNote();
-      cancel();
+      cancelWait();
     });
   };
 
-  function goOn(seconds: number): void {
+  function goWithout(seconds: number): void {
     say(io, `Nothing came on stdin for ${seconds} s: answering without it.`);
     resolve("");
     io.stdin.destroy?.();

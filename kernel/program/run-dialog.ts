@@ -36,10 +36,10 @@ type OpenConversation = () => Promise<LiveChat | undefined>;
 export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value;
 
 /** Lets a one-shot ask the person, if there is a terminal, or whom the flag knows. */
-export function connectPersonAtTerminal(core: Core, flag?: Flag): void {
+export function connectPersonAtTerminal(core: Core, personFlag?: Flag): void {
   const { stdin, stderr } = core.io;
   const hasTerminal = core.options.prompt !== false && stdin.isTTY && stderr.isTTY;
-  const person = flag?.person?.() ?? (hasTerminal ? dialogOf(core)?.person?.() : undefined);
+  const person = personFlag?.person?.() ?? (hasTerminal ? dialogOf(core)?.person?.() : undefined);
   if (person) connectPerson(core, person);
 }
 
@@ -59,15 +59,19 @@ export function connectPerson(core: Core, person: Person): void {
   } = person;
   Object.assign(
     core,
-    Object.fromEntries(Object.entries({ tryAgain, goOn }).filter(([, act]) => act)),
+    Object.fromEntries(Object.entries({ tryAgain, goOn }).filter(([, handler]) => handler)),
   );
-  if (terminal) core.terminal = (act) => askWhileQuiet(core, "", () => terminal(act));
-  if (edit) core.edit = (text, name) => askWhileQuiet(core, "", () => edit(text, name));
-  if (note) core.showNote = (text) => note(veil(text));
+  if (terminal)
+    core.terminal = (useTerminal) => askWhileQuiet(core, "", () => terminal(useTerminal));
+  if (edit)
+    core.edit = (editedText, fileName) => askWhileQuiet(core, "", () => edit(editedText, fileName));
+  if (note) core.showNote = (noteText) => note(veil(noteText));
   if (core.options.prompt === false) return;
   if (ask) {
-    const through: Ask = (question, keys, asked) =>
-      askWhileQuiet(core, question, (shown) => ask(shown, keys, veilData(asked)));
+    const through: Ask = (question, answerKeys, askedQuestion) =>
+      askWhileQuiet(core, question, (shownQuestion) =>
+        ask(shownQuestion, answerKeys, veilData(askedQuestion)),
+      );
     if (away)
       Object.defineProperty(core, "ask", {
         get: () => (away() ? undefined : through),
@@ -77,13 +81,13 @@ export function connectPerson(core: Core, person: Person): void {
     core.mostAsked = most;
   }
   core.secret = async (question) => {
-    const answer = await askWhileQuiet(core, question, secret);
-    if (answer) markSecret(answer); // from now on it is veiled
-    return answer;
+    const secretAnswer = await askWhileQuiet(core, question, secret);
+    if (secretAnswer) markSecret(secretAnswer); // from now on it is veiled
+    return secretAnswer;
   };
   if (pick)
     core.pick = (question, choices) =>
-      askWhileQuiet(core, question, (shown) => pick(shown, choices));
+      askWhileQuiet(core, question, (shownQuestion) => pick(shownQuestion, choices));
 }
 const refuseSecret: Ask = async () =>
   Promise.reject(
@@ -94,15 +98,15 @@ const refuseSecret: Ask = async () =>
 async function askWhileQuiet<T>(
   core: Core,
   question: string,
-  ask: (shown: string) => Promise<T>,
+  putQuestion: (shownQuestion: string) => Promise<T>,
 ): Promise<T> {
   await emit(core, "asked", { question });
   const clock = clockOf(core.io);
   const started = clock.now();
-  return ask(cleanRendered(veil(question))).finally(() => {
-    const ms = clock.now() - started;
-    core.waited += ms;
-    return emit(core, "resumed", { ms: Math.round(ms) });
+  return putQuestion(cleanRendered(veil(question))).finally(() => {
+    const waitedMs = clock.now() - started;
+    core.waited += waitedMs;
+    return emit(core, "resumed", { ms: Math.round(waitedMs) });
   });
 }
 
@@ -120,8 +124,8 @@ interface RunningDialog extends DialogOptions {
 /** One way to obey a line: obey() in zz.ts. */
 type ObeyLine = (
   turn: TurnContext,
-  line: string,
-  ways: { show(text: string): unknown; expand(text: string): string },
+  typedLine: string,
+  lineOptions: { show(answerText: string): unknown; expand(typedText: string): string },
 ) => Promise<unknown>;
 type DialogOptions = {
   open: OpenConversation;
@@ -139,8 +143,8 @@ export async function runDialog(
   dialog: Dialog,
   setting: DialogOptions,
 ): Promise<number> {
-  const plugins = watchPlugins(core, () => void (talk.busy || renewPlugins(talk)));
-  const talk: RunningDialog = {
+  const plugins = watchPlugins(core, () => void (dialogRun.busy || renewPlugins(dialogRun)));
+  const dialogRun: RunningDialog = {
     ...setting,
     core,
     busy: false,
@@ -149,107 +153,118 @@ export async function runDialog(
     unseen: dialog.unseen === true,
   };
   try {
-    return await dialog.talk(dialogHost(talk));
+    return await dialog.talk(dialogHost(dialogRun));
   } catch (error) {
-    const failed = asFault(error);
+    const dialogFault = asFault(error);
     const { name, from } =
       core.plugins.find(
         ({ name }) => name === core.dialogs.find(({ value }) => value === dialog)?.owner,
       ) ?? {};
-    if (from === "zz" || failed.name !== "Error" || failed.exit) throw failed;
-    throw Object.assign(failed, {
-      message: `Plugin '${name}' failed in its dialog: ${failed.message}`,
+    if (from === "zz" || dialogFault.name !== "Error" || dialogFault.exit) throw dialogFault;
+    throw Object.assign(dialogFault, {
+      message: `Plugin '${name}' failed in its dialog: ${dialogFault.message}`,
     });
   } finally {
     plugins.close();
-    await talk.opening?.finally(() => talk.chat && closeChat(core, talk.chat));
+    await dialogRun.opening?.finally(() => dialogRun.chat && closeChat(core, dialogRun.chat));
   }
 }
 
-function dialogHost(talk: RunningDialog): DialogHost {
-  const { core, first, stop } = talk;
-  const past = path.join(core.options.home, "history");
+function dialogHost(dialogRun: RunningDialog): DialogHost {
+  const { core, first, stop } = dialogRun;
+  const historyFile = path.join(core.options.home, "history");
   return {
     text: first.words,
     quiet: core.options.quiet === true,
     history: {
-      read: () => (isFile(past) ? textOf(past) : ""), // reading a device may never end
-      update: (change) => (isFile(past) || !fs.existsSync(past)) && updatePrivateFile(past, change),
+      read: () => (isFile(historyFile) ? textOf(historyFile) : ""), // reading a device may never end
+      update: (rewriteText) =>
+        (isFile(historyFile) || !fs.existsSync(historyFile)) &&
+        updatePrivateFile(historyFile, rewriteText),
     },
     keys: core.keys,
-    ctx: () => talk.chat && createCtx(core, talk.chat),
-    open: () => openOnce(talk),
-    begins: () => talk.begins.shift(),
-    obey: (line, expand) => obeyLine(talk, line, expand),
-    ask: async (question, keys) =>
-      talk.person?.ask
-        ? askWhileQuiet(core, question, (shown) => talk.person!.ask!(shown, keys))
+    ctx: () => dialogRun.chat && createCtx(core, dialogRun.chat),
+    open: () => openOnce(dialogRun),
+    begins: () => dialogRun.begins.shift(),
+    obey: (typedLine, expand) => obeyLine(dialogRun, typedLine, expand),
+    ask: async (question, answerKeys) =>
+      dialogRun.person?.ask
+        ? askWhileQuiet(core, question, (shownQuestion) =>
+            dialogRun.person!.ask!(shownQuestion, answerKeys),
+          )
         : "",
-    retract: () => talk.chat && retractLastMessage(core, talk.chat),
+    retract: () => dialogRun.chat && retractLastMessage(core, dialogRun.chat),
     meet(person) {
-      talk.person = person;
+      dialogRun.person = person;
       connectPerson(core, person);
-      stop.showStray = (text) => (core.showNote ? core.showNote(text) : say(core.io, text));
+      stop.showStray = (strayText) =>
+        core.showNote ? core.showNote(strayText) : say(core.io, strayText);
       noteUnusualFolder(core);
     },
     stop() {
-      if (talk.busy) talk.chat?.stop.abort();
-      return talk.busy;
+      if (dialogRun.busy) dialogRun.chat?.stop.abort();
+      return dialogRun.busy;
     },
     typed: (text) => void emit(core, "typed", { text }),
-    onEnd: (leave) => void (stop.leave = leave),
-    async prompt(mark) {
-      const { chat } = talk;
+    onEnd: (leaveDialog) => void (stop.leave = leaveDialog),
+    async prompt(promptMark) {
+      const { chat } = dialogRun;
       return chat
-        ? runStep({ core, chat, ctx: createCtx(core, chat) }, "prompt", mark).catch(() => mark)
-        : mark;
+        ? runStep({ core, chat, ctx: createCtx(core, chat) }, "prompt", promptMark).catch(
+            () => promptMark,
+          )
+        : promptMark;
     },
   };
 }
 
-const openOnce = (talk: RunningDialog): Promise<Ctx> => (talk.opening ??= beginConversation(talk));
+const openOnce = (dialogRun: RunningDialog): Promise<Ctx> =>
+  (dialogRun.opening ??= beginConversation(dialogRun));
 
-async function beginConversation(talk: RunningDialog): Promise<Ctx> {
-  const { core, first, open } = talk;
-  const waits = !first.words;
-  const setup = core.ask && commandFor(core, "model");
-  const opened = await open();
-  if (!opened && !setup) emitNote(core, NO_MODEL_MESSAGE);
-  const chat = (talk.chat = opened ?? openChat(core, await fallbackModel(core)));
+async function beginConversation(dialogRun: RunningDialog): Promise<Ctx> {
+  const { core, first, open } = dialogRun;
+  const isPrompting = !first.words;
+  const setupCommand = core.ask && commandFor(core, "model");
+  const openedChat = await open();
+  if (!openedChat && !setupCommand) emitNote(core, NO_MODEL_MESSAGE);
+  const chat = (dialogRun.chat = openedChat ?? openChat(core, await fallbackModel(core)));
   first.attached.forEach(chat.attach);
-  await emitStarted(core, chat, !talk.unseen, true);
-  for (const event of ["configured", "reloaded"] as const)
-    observeEvent(core, event, () => void learnWindow(core, chat));
+  await emitStarted(core, chat, !dialogRun.unseen, true);
+  for (const eventName of ["configured", "reloaded"] as const)
+    observeEvent(core, eventName, () => void learnWindow(core, chat));
   void learnWindow(core, chat);
-  if (!waits) await askAboutTrust(core, chat);
-  const trust = core.ask && waits && isUntrusted(core) ? commandFor(core, "trust") : undefined;
-  talk.begins = [opened ? undefined : setup, trust].flatMap((command) => command?.name ?? []);
+  if (!isPrompting) await askAboutTrust(core, chat);
+  const trustCommand =
+    core.ask && isPrompting && isUntrusted(core) ? commandFor(core, "trust") : undefined;
+  dialogRun.begins = [openedChat ? undefined : setupCommand, trustCommand].flatMap(
+    (command) => command?.name ?? [],
+  );
   return createCtx(core, chat);
 }
 
 /** Obeys one line. A failure is reported, and the dialog continues. */
 async function obeyLine(
-  talk: RunningDialog,
-  line: string,
-  expand = (text: string) => text,
+  dialogRun: RunningDialog,
+  typedLine: string,
+  expand = (typedText: string) => typedText,
 ): Promise<void> {
-  const { core } = talk;
-  talk.busy = true;
+  const { core } = dialogRun;
+  dialogRun.busy = true;
   try {
-    await openOnce(talk);
-    await renewPlugins(talk);
-    const chat = talk.chat!;
-    const show = (text: string) => printAnswer(core.io, text);
-    await talk.obey({ core, chat, ctx: createCtx(core, chat) }, line, { show, expand });
+    await openOnce(dialogRun);
+    await renewPlugins(dialogRun);
+    const chat = dialogRun.chat!;
+    const show = (answerText: string) => printAnswer(core.io, answerText);
+    await dialogRun.obey({ core, chat, ctx: createCtx(core, chat) }, typedLine, { show, expand });
   } catch (thrown) {
     const error = asFault(thrown);
-    const text = error.exit === 130 ? "Stopped." : explainError(error);
-    if (!error.told) say(core.io, text);
-    if (talk.unseen && !error.told && error.exit !== 130) core.showNote?.(text);
+    const faultText = error.exit === 130 ? "Stopped." : explainError(error);
+    if (!error.told) say(core.io, faultText);
+    if (dialogRun.unseen && !error.told && error.exit !== 130) core.showNote?.(faultText);
   } finally {
-    talk.busy = false;
+    dialogRun.busy = false;
     // a command was stopped, not a turn
-    if (talk.chat?.stop.signal.aborted) talk.chat.stop = new AbortController();
+    if (dialogRun.chat?.stop.signal.aborted) dialogRun.chat.stop = new AbortController();
   }
 }
 
@@ -260,4 +275,4 @@ async function renewPlugins({ core, plugins }: RunningDialog): Promise<void> {
   plugins.aim();
 }
 
-const isFile = (file: string): boolean => tryTo(() => fs.statSync(file).isFile()) ?? false;
+const isFile = (filePath: string): boolean => tryTo(() => fs.statSync(filePath).isFile()) ?? false;

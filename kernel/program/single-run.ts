@@ -43,23 +43,25 @@ export async function runFlag(
 ): Promise<number> {
   const { io } = core;
   if (flag.stop) stop.leave = flag.stop;
-  const value = cli.values.get(flag.name)!.at(-1)!;
-  const alone = `--${flag.name} is all that zz does in a run`;
+  const flagValue = cli.values.get(flag.name)!.at(-1)!;
+  const aloneSentence = `--${flag.name} is all that zz does in a run`;
   if (cli.values.has("call"))
-    throw usage(`Cannot use --call with --${flag.name}: ${alone}. Run one after the other.`);
-  if (cli.values.has("once")) say(io, `${alone}: --once was left out.`);
+    throw usage(
+      `Cannot use --call with --${flag.name}: ${aloneSentence}. Run one after the other.`,
+    );
+  if (cli.values.has("once")) say(io, `${aloneSentence}: --once was left out.`);
   connectPersonAtTerminal(core, flag);
-  const model = wantedModel(core) ?? "";
-  const chat = openChat(core, model.includes("/") ? model : "");
+  const modelName = wantedModel(core) ?? "";
+  const chat = openChat(core, modelName.includes("/") ? modelName : "");
   chat.past = lastValue(cli, "session") ?? true;
   // --undo 2 works like --undo=2, and --install "" like --install=""
-  const separateValue = value === true && flag.optional ? cli.words.shift() : undefined;
-  const wants = flag.value ? "one value. Quote it" : "no value. Leave it out";
+  const separateValue = flagValue === true && flag.optional ? cli.words.shift() : undefined;
+  const valueHint = flag.value ? "one value. Quote it" : "no value. Leave it out";
   if (cli.words.length && !flag.value?.includes(" "))
-    throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
-  const result = await flag.run!(separateValue ?? value, createCtx(core, chat), cli);
+    throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${valueHint}.`);
+  const flagResult = await flag.run!(separateValue ?? flagValue, createCtx(core, chat), cli);
   closeChat(core, chat);
-  return printResult(io, cli, result);
+  return printResult(io, cli, flagResult);
 }
 
 /** --call NAME [JSON] */
@@ -67,18 +69,22 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
   const chat = openChat(core, NO_MODEL_ID);
   stop.leave = () => chat.stop.abort();
   await meetPerson(core, chat);
-  const name = lastValue(cli, "call")!;
-  const tool = await requireToolMeant(core, name);
+  const calledName = lastValue(cli, "call")!;
+  const meantTool = await requireToolMeant(core, calledName);
   const args = argumentsOf(cli.words.join(" ") || "{}");
-  const isOwn = core.tools.has(name); // else a plugin translates its arguments, too
-  const call: Call = { id: newId("call_"), name: isOwn ? tool.name : name, args };
+  const isOwnTool = core.tools.has(calledName); // else a plugin translates its arguments, too
+  const toolCall: Call = {
+    id: newId("call_"),
+    name: isOwnTool ? meantTool.name : calledName,
+    args,
+  };
   const ctx = createCtx(core, chat);
-  for (const own of isOwn ? await callsMeant(core, call, ctx) : []) {
-    const named = requireTool(core, own.name);
-    const hint = "zz --tools --json shows its parameters.";
-    await validateArgs(named, normalizeArgs(named, own.args), hint);
+  for (const ownCall of isOwnTool ? await callsMeant(core, toolCall, ctx) : []) {
+    const namedTool = requireTool(core, ownCall.name);
+    const argsHint = "zz --tools --json shows its parameters.";
+    await validateArgs(namedTool, normalizeArgs(namedTool, ownCall.args), argsHint);
   }
-  const { text, data, failed, refused } = await runCall({ core, chat, ctx }, call);
+  const { text, data, failed, refused } = await runCall({ core, chat, ctx }, toolCall);
   closeChat(core, chat);
   if (isJson(cli)) await print(core.io, veiledJson({ ok: !failed, text, data }));
   else if (!failed) await print(core.io, text);
@@ -87,13 +93,13 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
   if (failed) return 1;
   return 0;
 
-  function argumentsOf(text: string): Call["args"] {
+  function argumentsOf(argsText: string): Call["args"] {
     try {
-      return JSON.parse(text);
+      return JSON.parse(argsText);
     } catch (error) {
       const remedy = `Write them as '{"name": "value"}'`;
       throw usage(
-        `Cannot call '${tool.name}': its arguments are not JSON (${errorMessage(error)}). ${remedy}.`,
+        `Cannot call '${meantTool.name}': its arguments are not JSON (${errorMessage(error)}). ${remedy}.`,
       );
     }
   }

@@ -30,7 +30,8 @@ const [SCHEMA_DRAFT, SCHEMA_FILE_NAME] = [
 
 export const preferences = (core: Core): Preferences => ({
   list: () => listSettings(core),
-  set: (name, value) => withChangeEvents(core, () => saveSetting(core, name, value)),
+  set: (settingName, settingValue) =>
+    withChangeEvents(core, () => saveSetting(core, settingName, settingValue)),
   schema: () => schemaOf(core),
 });
 
@@ -52,157 +53,190 @@ function listSettings({ options, configs }: Core): Setting[] {
       };
     },
   );
-  const added = configs.flatMap(
+  const pluginRows = configs.flatMap(
     ({ owner, value: config, value: { section, live, defaults, theirs, teams } }) => {
-      const { properties, additionalProperties: each, description: about } = configSchema(config);
-      const by = {
+      const {
+        properties,
+        additionalProperties: entryShape,
+        description: about,
+      } = configSchema(config);
+      const sectionDetails = {
         value: sealSecrets(section, Object.keys(live).length ? live : undefined),
         ...settersOf(section, home, theirs && { [section]: 1 }, teams && { [section]: 1 }),
       };
-      const named = isObject(each)
-        ? Object.fromEntries(Object.keys(live).map((key) => [key, each as Shape]))
+      const namedShapes = isObject(entryShape)
+        ? Object.fromEntries(Object.keys(live).map((entryName) => [entryName, entryShape as Shape]))
         : {};
-      const rows = Object.entries({ ...named, ...properties }).map(
-        ([key, { description: about, enum: values }]) => {
+      const innerRows = Object.entries({ ...namedShapes, ...properties }).map(
+        ([settingKey, { description: about, enum: values }]) => {
           const details = {
             ...(about && { about }),
             ...(values && { values }),
-            ...settersOf(key, config.home, theirs, teams),
+            ...settersOf(settingKey, config.home, theirs, teams),
           };
           return {
-            name: `${section}.${key}`,
-            value: sealSecrets(key, live[key]),
-            default: defaults[key],
+            name: `${section}.${settingKey}`,
+            value: sealSecrets(settingKey, live[settingKey]),
+            default: defaults[settingKey],
             owner,
             ...details,
           };
         },
       );
-      return isObject(each) ? [{ name: section, owner, about, ...by }, ...rows] : rows;
+      return isObject(entryShape)
+        ? [{ name: section, owner, about, ...sectionDetails }, ...innerRows]
+        : innerRows;
     },
   );
   // an old name is listed only where it is in use
   const isListed = ({ name, value }: Setting) =>
     name !== "$schema" && (name !== "disabled" || value !== undefined);
-  return [...ownRows, ...added].filter(isListed).sort(byName);
+  return [...ownRows, ...pluginRows].filter(isListed).sort(byName);
 }
 
 function settersOf(
-  key: string,
+  settingKey: string,
   home: object = {},
   project: object = {},
   team: object = {},
 ): Pick<Setting, "from"> {
-  const setters = Object.entries({ team, home, project }).flatMap(([whose, settings]) =>
-    Object.hasOwn(settings, key) ? whose : [],
+  const setters = Object.entries({ team, home, project }).flatMap(([setterName, settings]) =>
+    Object.hasOwn(settings, settingKey) ? setterName : [],
   );
   return setters.length ? { from: setters as Setting["from"] } : {};
 }
 
 /** Only whether there is a key may be shown. */
 function hideProviderKeys(providers: Settings["providers"] = {}): Record<string, unknown> {
-  const shownProviders = Object.entries(providers).map(([name, provider]) => {
-    if (!isObject(provider)) return [name, provider];
+  const shownProviders = Object.entries(providers).map(([providerName, provider]) => {
+    if (!isObject(provider)) return [providerName, provider];
     const { kept, key = kept, url, ...others } = provider;
-    const shown = {
+    const shownFields = {
       ...(sealSecrets("", others) as object),
       ...(url && { url: sealUrl(String(url)) }),
     };
-    return [name, { ...shown, ...(key && { key: makeSecret(String(key)) }) }];
+    return [providerName, { ...shownFields, ...(key && { key: makeSecret(String(key)) }) }];
   });
   return Object.fromEntries(shownProviders);
 }
 
-async function saveSetting(core: Core, name: string, input: unknown): Promise<void> {
+async function saveSetting(core: Core, name: string, inputValue: unknown): Promise<void> {
   const { options, configs } = core;
-  const plain = revealSecret(input);
-  learnData(plain, name);
-  const keys = name.split(".");
-  const [section = "", key] = keys;
+  const plainValue = revealSecret(inputValue);
+  learnData(plainValue, name);
+  const keyPath = name.split(".");
+  const [section = "", settingKey] = keyPath;
   const refuse = (reason: string) => usage(`Cannot set '${name}': ${reason}`);
-  const names = listSettings(core).map((setting) => setting.name);
+  const knownNames = listSettings(core).map((setting) => setting.name);
   const sectionConfigs = configs
     .map((config) => config.value)
     .filter((config) => config.section === section);
   if (
-    !names.includes(name) &&
+    !knownNames.includes(name) &&
     !isKernelSetting(section) &&
-    (key !== undefined || !sectionConfigs.length)
+    (settingKey !== undefined || !sectionConfigs.length)
   )
-    throw refuse(unknown("setting", name, names, "/config lists them."));
+    throw refuse(unknown("setting", name, knownNames, "/config lists them."));
   const shapeAt = (config: Config) =>
-    keys
+    keyPath
       .slice(1)
       .reduce<any>(
-        (inner, part) => inner?.properties?.[part] ?? inner?.additionalProperties,
+        (innerShape, pathKey) =>
+          innerShape?.properties?.[pathKey] ?? innerShape?.additionalProperties,
         configSchema(config),
       );
-  const value = withSwitches(sectionConfigs.map(shapeAt).find(Boolean), plain);
+  const value = withSwitches(sectionConfigs.map(shapeAt).find(Boolean), plainValue);
   const sources = sourcesOf(options);
   const [, provider] = /^providers\.([^.]+)\.key$/.exec(name) ?? [];
   if (provider) {
     writeSetting(core, keysFile(options.home), [provider], value);
     return void (options.settings = mergeHomeAndProject(options.home, sources));
   }
-  const next = { ...sources, home: withValueAt(sources.home, keys, value) as Settings };
+  const next = { ...sources, home: withValueAt(sources.home, keyPath, value) as Settings };
   // the others may be wrong already
-  const faults = sectionConfigs.map((ownConfig) =>
-    wrongSection(options.home, ownConfig, next.home, key),
+  const sectionFaults = sectionConfigs.map((ownConfig) =>
+    wrongSection(options.home, ownConfig, next.home, settingKey),
   );
   const refused = (
-    await Promise.all([wrongKernelSetting(options.home, next.home), ...faults])
+    await Promise.all([wrongKernelSetting(options.home, next.home), ...sectionFaults])
   ).find(Boolean);
   if (refused) throw refuse(`${refused}. Give another value; /config ${name} tells about it.`);
   // throws at a rule that no zz could start with
   initialRules({ ...options, settings: mergeHomeAndProject(options.home, next) });
-  writeSetting(core, options.config ?? path.join(options.home, SETTINGS_FILE_NAME), keys, value);
+  writeSetting(core, options.config ?? path.join(options.home, SETTINGS_FILE_NAME), keyPath, value);
   options.sources = next;
   options.settings = mergeHomeAndProject(options.home, next);
   for (const config of sectionConfigs) await fillConfig(core, config);
-  const counts = isKernelSetting(section)
+  const projectValues = isKernelSetting(section)
     ? next.project?.settings
     : { [section]: sectionConfigs[0]?.theirs };
-  const theirs = keys.reduce<any>((value, key) => value?.[key], counts);
-  if (theirs === undefined) return;
+  const projectValue = keyPath.reduce<any>(
+    (innerValue, pathKey) => innerValue?.[pathKey],
+    projectValues,
+  );
+  if (projectValue === undefined) return;
   emitNote(
     core,
-    `What the project says goes before it: ${name} is ${shortenName(JSON.stringify(theirs))} in '${next.project!.file}'.`,
+    `What the project says goes before it: ${name} is ${shortenName(JSON.stringify(projectValue))} in '${next.project!.file}'.`,
   );
 }
 
 /** Writes into what the file holds now: it may have changed meanwhile. */
-function writeSetting(core: Core, file: string, keys: string[], value: unknown): void {
+function writeSetting(
+  core: Core,
+  settingsFile: string,
+  keyPath: string[],
+  newValue: unknown,
+): void {
   let $schema: unknown;
-  updatePrivateFile(file, (text) => {
-    const kept = text && tryTo(() => JSON.parse(text));
-    if (text && !isObject(kept))
+  updatePrivateFile(settingsFile, (fileText) => {
+    const keptSettings = fileText && tryTo(() => JSON.parse(fileText));
+    if (fileText && !isObject(keptSettings))
       throw usage(
-        `Cannot change '${file}': it is not a JSON object any more. Fix it first, or move it away.`,
+        `Cannot change '${settingsFile}': it is not a JSON object any more. Fix it first, or move it away.`,
       );
-    const { $schema: named, ...rest } = withValueAt(kept || {}, keys, value);
-    $schema = named;
-    return JSON.stringify(named === undefined ? rest : { $schema: named, ...rest }, null, 2);
+    const { $schema: schemaName, ...rest } = withValueAt(keptSettings || {}, keyPath, newValue);
+    $schema = schemaName;
+    return JSON.stringify(
+      schemaName === undefined ? rest : { $schema: schemaName, ...rest },
+      null,
+      2,
+    );
   });
   if ($schema === `./${SCHEMA_FILE_NAME}`)
     writePrivate(
-      path.join(path.dirname(file), SCHEMA_FILE_NAME),
+      path.join(path.dirname(settingsFile), SCHEMA_FILE_NAME),
       JSON.stringify(schemaOf(core), null, 2),
     );
 }
 
 /** A copy with the value set, or removed. */
-function withValueAt(from: unknown, [key, ...innerKeys]: string[], value: unknown): any {
-  if (key === undefined) return value;
-  const { [key]: old, ...rest } = (typeof from === "object" ? from : {}) as Record<string, unknown>;
-  const inner = withValueAt(old, innerKeys, value);
-  return inner === undefined ? rest : { ...rest, [key]: inner };
+function withValueAt(
+  parentValue: unknown,
+  [firstKey, ...innerKeys]: string[],
+  newValue: unknown,
+): any {
+  if (firstKey === undefined) return newValue;
+  const { [firstKey]: previousValue, ...rest } = (
+    typeof parentValue === "object" ? parentValue : {}
+  ) as Record<string, unknown>;
+  const innerValue = withValueAt(previousValue, innerKeys, newValue);
+  return innerValue === undefined ? rest : { ...rest, [firstKey]: innerValue };
 }
 
 /** One JSON Schema of all settings, for editors. */
 function schemaOf(core: Core): Record<string, unknown> {
-  const ownShapes = Object.entries(SETTINGS).map(([name, shape]) => [name, closedShape(shape)]);
-  const added = [...sectionsOf(core)].map(([name, { shape }]) => [name, shape] as const);
-  const allShapes = Object.fromEntries([...ownShapes, ...added.sort(([a], [b]) => compare(a, b))]);
+  const ownShapes = Object.entries(SETTINGS).map(([settingName, settingShape]) => [
+    settingName,
+    closedShape(settingShape),
+  ]);
+  const pluginShapes = [...sectionsOf(core)].map(
+    ([sectionName, { shape }]) => [sectionName, shape] as const,
+  );
+  const allShapes = Object.fromEntries([
+    ...ownShapes,
+    ...pluginShapes.sort(([firstName], [secondName]) => compare(firstName, secondName)),
+  ]);
   allShapes.providers = {
     ...allShapes.providers,
     properties: providersOf(core),
@@ -218,9 +252,13 @@ function schemaOf(core: Core): Record<string, unknown> {
 }
 
 const providersOf = (core: Core) =>
-  Object.fromEntries([...allProviders(core).keys()].map((name) => [name, closedShape(ENDPOINT)]));
-const closedShape = (shape: Shape): Shape =>
-  shape.type === "object" ? { additionalProperties: !shape.properties, ...shape } : shape;
+  Object.fromEntries(
+    [...allProviders(core).keys()].map((providerName) => [providerName, closedShape(ENDPOINT)]),
+  );
+const closedShape = (settingShape: Shape): Shape =>
+  settingShape.type === "object"
+    ? { additionalProperties: !settingShape.properties, ...settingShape }
+    : settingShape;
 
 /** Names the settings that have no effect, the home's first. They stay as they are. */
 export function unknownSettings(core: Core): string[] {
@@ -234,68 +272,87 @@ export function unknownSettings(core: Core): string[] {
 
   function faultsOf({ file, settings, left, faults, sends, trusted }: Project): string[] {
     const refused = [...left];
-    const theirs = [...faults, ...strange(settings, ` in '${file}'`, refused, trusted)];
-    const hiddenFaults = theirs.length - MAX_NOTES;
+    const projectFaults = [...faults, ...strange(settings, ` in '${file}'`, refused, trusted)];
+    const hiddenFaults = projectFaults.length - MAX_NOTES;
     return [
-      ...theirs.slice(0, MAX_NOTES),
+      ...projectFaults.slice(0, MAX_NOTES),
       ...(hiddenFaults > 0 ? [`There are ${hiddenFaults} more such problems in '${file}'.`] : []),
       ...(refused.length ? [noteOnRefused(file, refused.sort())] : []),
-      ...sends.map((send) => noteOnRedirect(file, send)),
+      ...sends.map((redirect) => noteOnRedirect(file, redirect)),
     ];
   }
 
   /** Settings that the project may not set go to `left`. */
   function strange(
     settings: Settings,
-    where: string,
+    sourceSuffix: string,
     refusedNames: string[],
     isTrusted = true,
   ): string[] {
-    return Object.keys(settings).flatMap((name) => {
-      const value = settings[name];
-      if (isKernelSetting(name)) return unknownOfKernel(core, name, value, where);
+    return Object.keys(settings).flatMap((settingName) => {
+      const settingValue = settings[settingName];
+      if (isKernelSetting(settingName))
+        return unknownOfKernel(core, settingName, settingValue, sourceSuffix);
       allSections ??= sectionsOf(core);
-      const section = allSections.get(name);
-      if (!section) return unknownSection(core, name, [...allSections.keys()], where);
-      if (!isObject(value))
-        return [`Cannot use the setting "${name}"${where}: it must be an object.`];
-      if (!isTrusted) refusedNames.push(...refusedSettings(name, section, value));
-      return unknownKeys(section.shape, value, `${name}.`, where);
+      const section = allSections.get(settingName);
+      if (!section) return unknownSection(core, settingName, [...allSections.keys()], sourceSuffix);
+      if (!isObject(settingValue))
+        return [`Cannot use the setting "${settingName}"${sourceSuffix}: it must be an object.`];
+      if (!isTrusted) refusedNames.push(...refusedSettings(settingName, section, settingValue));
+      return unknownKeys(section.shape, settingValue, `${settingName}.`, sourceSuffix);
     });
   }
 }
 
-function unknownOfKernel(core: Core, name: string, value: unknown, where: string): string[] {
-  if (OPEN_SETTINGS.includes(name)) return [];
+function unknownOfKernel(
+  core: Core,
+  settingName: string,
+  settingValue: unknown,
+  sourceSuffix: string,
+): string[] {
+  if (OPEN_SETTINGS.includes(settingName)) return [];
   const isPartial =
     core.options.own === false ||
     core.plugins.some(({ disabled, failure }) => disabled || failure) ||
     hasUntrustedPlugins(core);
-  const shape =
-    name === "providers" && !isPartial ? { properties: providersOf(core) } : SETTINGS[name]!;
-  return unknownKeys(shape, value, `${name}.`, where);
+  const settingShape =
+    settingName === "providers" && !isPartial
+      ? { properties: providersOf(core) }
+      : SETTINGS[settingName]!;
+  return unknownKeys(settingShape, settingValue, `${settingName}.`, sourceSuffix);
 }
 
 /** None if its plugin may come. */
-function unknownSection(core: Core, name: string, sections: string[], where: string): string[] {
-  const isOff = core.plugins.some(
-    (plugin) => plugin.name === name && (plugin.disabled || plugin.failure),
+function unknownSection(
+  core: Core,
+  sectionName: string,
+  sections: string[],
+  sourceSuffix: string,
+): string[] {
+  const isPluginOff = core.plugins.some(
+    (plugin) => plugin.name === sectionName && (plugin.disabled || plugin.failure),
   );
   const mayCome =
-    isOff ||
+    isPluginOff ||
     core.options.own === false ||
     isFlagGiven(core, "alone") ||
-    (where && hasUntrustedPlugins(core));
+    (sourceSuffix && hasUntrustedPlugins(core));
   if (mayCome) return [];
-  const file = core.options.config ?? path.join(core.options.home, SETTINGS_FILE_NAME);
-  const remedy = `Remove it ${where ? "there" : `from '${file}'`}, or install the plugin that takes it.`;
-  return unknownSetting(name, [...Object.keys(SETTINGS), ...sections], "", where, remedy);
+  const settingsFile = core.options.config ?? path.join(core.options.home, SETTINGS_FILE_NAME);
+  const removalAdvice = `Remove it ${sourceSuffix ? "there" : `from '${settingsFile}'`}, or install the plugin that takes it.`;
+  return unknownSetting(
+    sectionName,
+    [...Object.keys(SETTINGS), ...sections],
+    "",
+    sourceSuffix,
+    removalAdvice,
+  );
 }
 
 const [MAX_NOTES, MAX_NAMES] = [5, 10];
 /** Whether the project has plugins that are not trusted. */
 const hasUntrustedPlugins = ({ extras }: Core): boolean =>
-  extras?.given === false && extras.files.some((name) => name.startsWith(".zz/plugins/"));
+  extras?.given === false && extras.files.some((fileName) => fileName.startsWith(".zz/plugins/"));
 
 type Sections = Map<string, { shape: Shape; owners: Config[] }>;
 /**
@@ -306,16 +363,16 @@ function sectionsOf({ configs, plugins }: Core): Sections {
   const sections: Sections = new Map();
   for (const { owner, value } of configs) {
     const { section, schema, defaults } = value;
-    const isBare = !schema && !Object.keys(defaults).length;
+    const hasNoSettings = !schema && !Object.keys(defaults).length;
     if (
       isKernelSetting(section) ||
-      (isBare && plugins.find(({ name }) => name === owner)?.from === "zz")
+      (hasNoSettings && plugins.find(({ name }) => name === owner)?.from === "zz")
     )
       continue;
     const { owners = [], shape: { properties = {} } = {} } = sections.get(section) ?? {};
-    const shape = configSchema(value);
+    const configShape = configSchema(value);
     sections.set(section, {
-      shape: { ...shape, properties: { ...properties, ...shape.properties } },
+      shape: { ...configShape, properties: { ...properties, ...configShape.properties } },
       owners: [...owners, value],
     });
   }
@@ -323,61 +380,66 @@ function sectionsOf({ configs, plugins }: Core): Sections {
 }
 
 function refusedSettings(
-  name: string,
+  sectionName: string,
   { shape, owners }: { shape: Shape; owners: Config[] },
   settings: object,
 ): string[] {
-  if (owners.every(({ project }) => !project)) return [name];
-  const may = (key: string) =>
-    owners.some(({ project = [] }) => project === true || project.includes(key));
-  const isKnown = (key: string) =>
-    shape.additionalProperties || Object.hasOwn(shape.properties!, key);
-  return Object.keys(settings).flatMap((key) =>
-    !may(key) && isKnown(key) ? `${name}.${key}` : [],
+  if (owners.every(({ project }) => !project)) return [sectionName];
+  const mayChange = (settingKey: string) =>
+    owners.some(({ project = [] }) => project === true || project.includes(settingKey));
+  const isKnown = (settingKey: string) =>
+    shape.additionalProperties || Object.hasOwn(shape.properties!, settingKey);
+  return Object.keys(settings).flatMap((settingKey) =>
+    !mayChange(settingKey) && isKnown(settingKey) ? `${sectionName}.${settingKey}` : [],
   );
 }
 
-function noteOnRedirect(file: string, { setting, from, to }: DataRedirect): string {
-  const reason = `it would send what you say and your files to ${shortenName(to)} instead of ${shortenName(from)}`;
-  const ways =
+function noteOnRedirect(projectFile: string, { setting, from, to }: DataRedirect): string {
+  const refusalReason = `it would send what you say and your files to ${shortenName(to)} instead of ${shortenName(from)}`;
+  const approvalWays =
     "/trust asks for that by itself; --base-url, --model and your own settings can say it too.";
-  return `Left out ${shortenName(setting)} of '${file}': ${reason}. ${ways}`;
+  return `Left out ${shortenName(setting)} of '${projectFile}': ${refusalReason}. ${approvalWays}`;
 }
 
-function noteOnRefused(file: string, refused: string[]): string {
-  const reason =
+function noteOnRefused(projectFile: string, refused: string[]): string {
+  const refusalReason =
     "a project may not send data elsewhere, loosen what is asked for, or say what runs";
-  const names = someOf(MAX_NAMES, refused, shortenName);
-  return `Cannot take ${names} from '${file}': ${reason}. Trust the folder (--trust, /trust), or set it in your own settings.`;
+  const refusedNames = someOf(MAX_NAMES, refused, shortenName);
+  return `Cannot take ${refusedNames} from '${projectFile}': ${refusalReason}. Trust the folder (--trust, /trust), or set it in your own settings.`;
 }
 
-function unknownKeys(shape: Shape, settings: unknown, under: string, where: string): string[] {
+function unknownKeys(
+  parentShape: Shape,
+  settings: unknown,
+  parentPath: string,
+  sourceSuffix: string,
+): string[] {
   if (!isObject(settings)) return [];
-  const { properties = {}, additionalProperties } = shape;
-  return Object.entries(settings).flatMap(([key, value]) => {
+  const { properties = {}, additionalProperties } = parentShape;
+  return Object.entries(settings).flatMap(([settingKey, settingValue]) => {
     const isMisspelt =
       isObject(additionalProperties) &&
-      !Object.hasOwn(properties, key) &&
-      nearest(key, Object.keys(properties));
-    const innerShape = Object.hasOwn(properties, key)
-      ? properties[key]
+      !Object.hasOwn(properties, settingKey) &&
+      nearest(settingKey, Object.keys(properties));
+    const innerShape = Object.hasOwn(properties, settingKey)
+      ? properties[settingKey]
       : !isMisspelt && additionalProperties;
     if (isObject(innerShape))
       return innerShape.properties || innerShape.additionalProperties
-        ? unknownKeys(innerShape, value, `${under}${key}.`, where)
+        ? unknownKeys(innerShape, settingValue, `${parentPath}${settingKey}.`, sourceSuffix)
         : [];
-    return innerShape || (!shape.properties && !additionalProperties)
+    return innerShape || (!parentShape.properties && !additionalProperties)
       ? []
-      : unknownSetting(key, Object.keys(properties), under, where);
+      : unknownSetting(settingKey, Object.keys(properties), parentPath, sourceSuffix);
   });
 }
 
 const unknownSetting = (
-  name: string,
+  unknownName: string,
   knownNames: string[],
-  under: string,
-  where: string,
+  parentPath: string,
+  sourceSuffix: string,
   remedy?: string,
 ): string[] => [
-  `Unknown setting "${under}${shortenName(name)}"${where}: ${unknown("setting", shortenName(name), knownNames, remedy)}`,
+  `Unknown setting "${parentPath}${shortenName(unknownName)}"${sourceSuffix}: ${unknown("setting", shortenName(unknownName), knownNames, remedy)}`,
 ];

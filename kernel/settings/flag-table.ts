@@ -6,7 +6,7 @@ import flags from "./flags.json" with { type: "json" };
 const { unlisted, ...listed } = flags;
 /** The kernel's own flags: the rows of flags.json, by group. */
 export const KERNEL_FLAGS = Object.entries<Flag[]>(listed).flatMap(([group, rows]) =>
-  rows.map((row): Flag => ({ group, ...row })),
+  rows.map((flagRow): Flag => ({ group, ...flagRow })),
 );
 /** Names from other tools: accepted, but not listed. */
 export const UNLISTED_FLAGS: (Flag & { as?: string })[] = unlisted;

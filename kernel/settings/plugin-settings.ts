@@ -33,8 +33,8 @@ import { pickKeys } from "./settings-table.ts";
  * A plugin's settings: the defaults, over them the person's, over those the project's, as far as it
  * may and the schema accepts them.
  */
-export function configOf(core: Core, plugin: string, exports: any): Awaitable<Config> {
-  const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
+export function configOf(core: Core, pluginName: string, exports: any): Awaitable<Config> {
+  const { defaults = {}, settings: { name: section = pluginName, schema, project } = {} } = exports;
   const config: Config = {
     section,
     live: {},
@@ -42,69 +42,93 @@ export function configOf(core: Core, plugin: string, exports: any): Awaitable<Co
     ...(schema && { schema }),
     ...(project && { project }),
   };
-  return fillConfig(core, config, (fault) => say(core.io, fault));
+  return fillConfig(core, config, (faultText) => say(core.io, faultText));
 }
 
-type TellFault = (fault: string) => unknown;
-export function fillConfig({ options }: Core, config: Config, tell?: TellFault): Awaitable<Config> {
+type TellFault = (faultText: string) => unknown;
+export function fillConfig(
+  { options }: Core,
+  config: Config,
+  tellFault?: TellFault,
+): Awaitable<Config> {
   const { schema, defaults } = config;
   const { home, project, team } = sourcesOf(options);
-  const mine = sectionOf(home, config);
-  const teams = team && partOf(team, config, defaults);
-  const homeValues = merge(merge(defaults, teams), mine);
-  const theirs = project && partOf(project, config, homeValues);
+  const homeSection = sectionOf(home, config);
+  const teamSection = team && pickCounting(team, config, defaults);
+  const homeValues = merge(merge(defaults, teamSection), homeSection);
+  const projectSection = project && pickCounting(project, config, homeValues);
   delete config.fault;
-  if (!schema || (!mine && !theirs && !teams)) return fillLive(config, mine, theirs, teams);
-  const misfits = misfitsIn(options.home!, config, merge(homeValues, theirs));
+  if (!schema || (!homeSection && !projectSection && !teamSection))
+    return fillLive(config, homeSection, projectSection, teamSection);
+  const misfits = misfitsIn(options.home!, config, merge(homeValues, projectSection));
   return Array.isArray(misfits) && !misfits.length
-    ? fillLive(config, mine, theirs, teams)
+    ? fillLive(config, homeSection, projectSection, teamSection)
     : checked();
 
   async function checked(): Promise<Config> {
-    const fittingTeams = await fitting(team, teams, defaults);
-    const under = merge(defaults, fittingTeams);
-    const fittingOwn = mine && (await fittingKeys(options.home!, config, mine, under, tell));
-    const fittingTheirs = await fitting(project, theirs, merge(under, fittingOwn));
+    const fittingTeams = await fitting(team, teamSection, defaults);
+    const baseValues = merge(defaults, fittingTeams);
+    const fittingOwn =
+      homeSection && (await fittingKeys(options.home!, config, homeSection, baseValues, tellFault));
+    const fittingTheirs = await fitting(project, projectSection, merge(baseValues, fittingOwn));
     return fillLive(config, fittingOwn, fittingTheirs, fittingTeams);
   }
 
-  async function fitting(source: Project | undefined, wanted: object | undefined, under: unknown) {
-    if (!source || !wanted) return undefined;
-    const note = tell && ((fault: string) => source.faults.push(fault));
-    return fittingKeys(options.home!, config, wanted, under, note, ` in '${source.file}'`);
+  async function fitting(
+    settingsSource: Project | undefined,
+    wantedValues: object | undefined,
+    baseValues: unknown,
+  ) {
+    if (!settingsSource || !wantedValues) return undefined;
+    const noteFault = tellFault && ((faultText: string) => settingsSource.faults.push(faultText));
+    return fittingKeys(
+      options.home!,
+      config,
+      wantedValues,
+      baseValues,
+      noteFault,
+      ` in '${settingsSource.file}'`,
+    );
   }
 }
 
 /** What counts of a section in a project's settings, or a team's. */
-function partOf(
+function pickCounting(
   { settings, trusted, left }: Project,
   config: Config,
-  under: unknown,
+  baseValues: unknown,
 ): Record<string, unknown> | undefined {
-  const { section, project: may = [] } = config;
-  const values = isObject(settings[section]) ? sectionOf(settings, config) : undefined;
-  const mayAll = may === true || trusted;
-  if (!values || !(mayAll || may.length)) return undefined;
-  const counting = pickKeys(values, (key) => mayAll || may.includes(key));
-  return lowered(counting, under, section) as Record<string, unknown>;
+  const { section, project: permitted = [] } = config;
+  const sectionValues = isObject(settings[section]) ? sectionOf(settings, config) : undefined;
+  const maySetAll = permitted === true || trusted;
+  if (!sectionValues || !(maySetAll || permitted.length)) return undefined;
+  const counting = pickKeys(
+    sectionValues,
+    (settingKey) => maySetAll || permitted.includes(settingKey),
+  );
+  return lowered(counting, baseValues, section) as Record<string, unknown>;
 
   /** Until it is trusted, a project may only lower numbers, since they are limits. */
-  function lowered(value: unknown, under: unknown, settingName: string): unknown {
-    if (trusted || !isObject(value)) return value;
-    const fit = (key: string, value: unknown) => {
-      const homeLimit = isObject(under) ? under[key] : undefined;
-      const isMore =
-        typeof value === "number" && typeof homeLimit === "number" && value > homeLimit;
-      const name = `${settingName}.${key}`;
-      if (isMore && !left.includes(name)) left.push(name);
-      return !isMore;
+  function lowered(wantedValue: unknown, baseValue: unknown, settingName: string): unknown {
+    if (trusted || !isObject(wantedValue)) return wantedValue;
+    const isWithinLimit = (settingKey: string, wantedLimit: unknown) => {
+      const homeLimit = isObject(baseValue) ? baseValue[settingKey] : undefined;
+      const exceedsHome =
+        typeof wantedLimit === "number" && typeof homeLimit === "number" && wantedLimit > homeLimit;
+      const limitName = `${settingName}.${settingKey}`;
+      if (exceedsHome && !left.includes(limitName)) left.push(limitName);
+      return !exceedsHome;
     };
-    const inner = ([key, innerValue]: [string, unknown]) =>
+    const lowerEntry = ([settingKey, innerValue]: [string, unknown]) =>
       [
-        key,
-        lowered(innerValue, isObject(under) ? under[key] : undefined, `${settingName}.${key}`),
+        settingKey,
+        lowered(
+          innerValue,
+          isObject(baseValue) ? baseValue[settingKey] : undefined,
+          `${settingName}.${settingKey}`,
+        ),
       ] as const;
-    return Object.fromEntries(Object.entries(pickKeys(value, fit)).map(inner));
+    return Object.fromEntries(Object.entries(pickKeys(wantedValue, isWithinLimit)).map(lowerEntry));
   }
 }
 
@@ -113,97 +137,120 @@ function partOf(
  * Unknown names are reported elsewhere.
  */
 async function fittingKeys(
-  home: string,
+  homeFolder: string,
   config: Config,
-  wanted: object,
-  under: unknown,
-  tell: TellFault = () => {},
-  where = "",
+  wantedValues: object,
+  baseValues: unknown,
+  tellFault: TellFault = () => {},
+  sourceSuffix = "",
 ) {
   const { section } = config;
-  const remedy = (ownRemedy: string, are: string) => (where ? `${are} ignored.` : ownRemedy);
-  const misfits = await misfitsIn(home, config, merge(under, wanted));
-  const { properties = {}, additionalProperties: others } = configSchema(config);
+  const remedyFor = (ownRemedy: string, subjectVerb: string) =>
+    sourceSuffix ? `${subjectVerb} ignored.` : ownRemedy;
+  const misfits = await misfitsIn(homeFolder, config, merge(baseValues, wantedValues));
+  const { properties = {}, additionalProperties: allowsOthers } = configSchema(config);
   for (const { path, words } of misfits) {
-    const [key = ""] = path;
-    const misfit = { path: [section, ...path], words };
-    if (Object.hasOwn(wanted, key)) config.fault ??= quoted(misfit);
-    if (Object.hasOwn(wanted, key) && (others || Object.hasOwn(properties, key)))
-      tell(`${unusable(misfit, where)} ${remedy("Its default is used; fix it.", "It is")}`);
+    const [settingKey = ""] = path;
+    const fullMisfit = { path: [section, ...path], words };
+    if (Object.hasOwn(wantedValues, settingKey)) config.fault ??= quoted(fullMisfit);
+    if (
+      Object.hasOwn(wantedValues, settingKey) &&
+      (allowsOthers || Object.hasOwn(properties, settingKey))
+    )
+      tellFault(
+        `${unusable(fullMisfit, sourceSuffix)} ${remedyFor("Its default is used; fix it.", "It is")}`,
+      );
   }
-  const fit = pickKeys(wanted, (key) => !misfits.some(({ path }) => path[0] === key));
+  const fittingValues = pickKeys(
+    wantedValues,
+    (settingKey) => !misfits.some(({ path }) => path[0] === settingKey),
+  );
   const remainingFault = misfits.length
-    ? inOneLine(await misfitsIn(home, config, merge(under, fit)))
+    ? inOneLine(await misfitsIn(homeFolder, config, merge(baseValues, fittingValues)))
     : "";
-  if (!remainingFault) return fit;
+  if (!remainingFault) return fittingValues;
   config.fault ??= `"${section}" does not fit: ${remainingFault}`;
-  tell(
-    `Cannot use the settings under "${section}"${where}: ${remainingFault}. ${remedy("Its defaults are used; fix them.", "They are")}`,
+  tellFault(
+    `Cannot use the settings under "${section}"${sourceSuffix}: ${remainingFault}. ${remedyFor("Its defaults are used; fix them.", "They are")}`,
   );
   return undefined;
 }
 
 /** The types of defaults count too, and only what a schema itself forbids is forbidden. */
-function misfitsIn(home: string, config: Config, value: unknown): Awaitable<Misfit[]> {
+function misfitsIn(homeFolder: string, config: Config, sectionValue: unknown): Awaitable<Misfit[]> {
   const { schema = {} } = config;
   const { additionalProperties = true } = "~standard" in schema ? {} : toJsonSchema(schema);
   return misfitsOf(
-    home,
+    homeFolder,
     "~standard" in schema ? schema : ({ ...configSchema(config), additionalProperties } as Schema),
-    value,
+    sectionValue,
   );
 }
 
 /** What a section would have wrong in one of its settings, or in all. */
 export async function wrongSection(
-  home: string,
+  homeFolder: string,
   config: Config,
   settings: Settings,
-  key: string | undefined,
+  settingKey: string | undefined,
 ): Promise<string> {
   const misfits = await misfitsIn(
-    home,
+    homeFolder,
     config,
     merge(config.defaults, sectionOf(settings, config)),
   );
   return inOneLine(
-    misfits.filter(({ path }) => key === undefined || !path.length || path[0] === key),
+    misfits.filter(
+      ({ path }) => settingKey === undefined || !path.length || path[0] === settingKey,
+    ),
   );
 }
 
 /** Runs what may change settings, then tells plugins which ones changed. */
-export async function withChangeEvents(core: Core, act: () => Promise<void>): Promise<void> {
+export async function withChangeEvents(
+  core: Core,
+  makeChanges: () => Promise<void>,
+): Promise<void> {
   const settingsOf = ({ settings, sources }: Core["options"]) =>
     Object.entries({ ...sources?.team?.settings, ...sources?.project?.settings, ...settings });
   const snapshot = () =>
-    new Map(settingsOf(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
-  const before = snapshot();
-  await act();
-  const names = [...new Set([...before.keys(), ...snapshot().keys()])].filter(
-    (name) => before.get(name) !== snapshot().get(name),
+    new Map(
+      settingsOf(core.options).map(([sectionName, sectionValue]) => [
+        sectionName,
+        JSON.stringify(sectionValue),
+      ]),
+    );
+  const valuesBefore = snapshot();
+  await makeChanges();
+  const changedNames = [...new Set([...valuesBefore.keys(), ...snapshot().keys()])].filter(
+    (sectionName) => valuesBefore.get(sectionName) !== snapshot().get(sectionName),
   );
-  if (names.length) core.models = new Map(); // what providers say may depend on them
-  if (names.length) await emit(core, "configured", { names: names.sort() });
+  if (changedNames.length) core.models = new Map(); // what providers say may depend on them
+  if (changedNames.length) await emit(core, "configured", { names: changedNames.sort() });
 }
 
 /** Reads everything again, after a change of trust or of a file. */
 export const rereadSettings = (core: Core): Promise<void> =>
   withChangeEvents(core, async () => {
     const { io, options, rules, configs, extras: brought } = core;
-    const next = { ...options, ...(await readSettings({ ...options, brought })) };
+    const nextOptions = { ...options, ...(await readSettings({ ...options, brought })) };
     // it throws if they cannot be used, and nothing is changed yet
-    const [was, is] = [core.first, initialRules(next)];
-    Object.assign(options, next);
-    core.first = is;
-    for (const { value } of configs) await fillConfig(core, value, (fault) => say(io, fault));
-    const has = (list: Rule[], rule: Rule) => list.some((candidate) => isSameRule(candidate, rule));
+    const [previousRules, nextRules] = [core.first, initialRules(nextOptions)];
+    Object.assign(options, nextOptions);
+    core.first = nextRules;
+    for (const { value } of configs)
+      await fillConfig(core, value, (faultText) => say(io, faultText));
+    const hasRule = (candidates: Rule[], rule: Rule) =>
+      candidates.some((candidate) => isSameRule(candidate, rule));
     // what this session added stays, what it dropped stays away
-    const sessionRules = rules.filter((rule) => !has(was, rule) || has(is, rule));
+    const sessionRules = rules.filter(
+      (rule) => !hasRule(previousRules, rule) || hasRule(nextRules, rule),
+    );
     rules.splice(
       0,
       rules.length,
       ...sessionRules,
-      ...is.filter((rule) => !has(was, rule) && !has(sessionRules, rule)),
+      ...nextRules.filter((rule) => !hasRule(previousRules, rule) && !hasRule(sessionRules, rule)),
     );
   });
 
@@ -213,17 +260,17 @@ export const rereadSettings = (core: Core): Promise<void> =>
  */
 export async function renewSettings(core: Core): Promise<void> {
   const { home, root, config = path.join(home, SETTINGS_FILE_NAME), sources } = core.options;
-  const before = core.settingsStamps;
-  const stamps = [
+  const previousStamps = core.settingsStamps;
+  const fileStamps = [
     config,
     keysFile(home),
     path.join(root, ".zz", SETTINGS_FILE_NAME),
     path.join(teamFolder(home), ".zz", SETTINGS_FILE_NAME),
     path.join(teamFolder(home), ".zz", "prompts"),
     keptRulesFile(home),
-  ].map((file) => tryTo(() => stampOf(file)));
-  core.settingsStamps = [...stamps, core.extras?.given, core.extras?.agreed].join();
-  if (sources && before !== undefined && before !== core.settingsStamps)
+  ].map((watchedFile) => tryTo(() => stampOf(watchedFile)));
+  core.settingsStamps = [...fileStamps, core.extras?.given, core.extras?.agreed].join();
+  if (sources && previousStamps !== undefined && previousStamps !== core.settingsStamps)
     await rereadSettings(core).catch((error) => emitNote(core, errorMessage(error)));
 }
 
@@ -234,7 +281,7 @@ function fillLive(
   teams: Config["teams"],
 ): Config {
   const { live, defaults } = config;
-  for (const key of Object.keys(live)) delete live[key];
+  for (const settingKey of Object.keys(live)) delete live[settingKey];
   Object.assign(live, merge(merge(merge(defaults, teams), home), theirs));
   return Object.assign(config, { home, theirs, teams });
 }
@@ -250,15 +297,20 @@ function sectionOf(settings: Settings, config: Config): Record<string, unknown> 
 export function configSchema({ defaults, schema }: Config): Shape {
   const { properties: ownProperties = {}, ...told }: Shape =
     (schema && tryTo(() => toJsonSchema(schema))) || {};
-  const typed = (value: unknown, { description, ...more }: Shape = {}) =>
-    value == null || Object.keys(more).length
+  const withType = (defaultValue: unknown, { description, ...more }: Shape = {}) =>
+    defaultValue == null || Object.keys(more).length
       ? more
-      : { type: Array.isArray(value) ? "array" : typeof value };
-  const withDefaults = Object.entries(defaults).map(([key, value]) => [
-    key,
-    { ...ownProperties[key], ...typed(value, ownProperties[key]), default: value },
+      : { type: Array.isArray(defaultValue) ? "array" : typeof defaultValue };
+  const withDefaults = Object.entries(defaults).map(([settingKey, defaultValue]) => [
+    settingKey,
+    {
+      ...ownProperties[settingKey],
+      ...withType(defaultValue, ownProperties[settingKey]),
+      default: defaultValue,
+    },
   ]);
-  const required = told.required?.filter((key) => !Object.hasOwn(defaults, key)) ?? [];
+  const required =
+    told.required?.filter((requiredKey) => !Object.hasOwn(defaults, requiredKey)) ?? [];
   return {
     type: "object",
     ...told,

@@ -19,7 +19,8 @@ export function allProviders(core: Core): Map<string, Provider> {
   }
   return providers;
 }
-const variableOf = (name: string): string => `${name.toUpperCase().replace(/\W/g, "_")}_API_KEY`;
+const variableOf = (providerName: string): string =>
+  `${providerName.toUpperCase().replace(/\W/g, "_")}_API_KEY`;
 
 /** The person's provider settings, without the project's. */
 export const ownSettings = ({ options: { sources, settings } }: Core) =>

@@ -22,40 +22,40 @@ import {
 } from "./settings-table.ts";
 
 function redirectsIn(
-  name: string,
-  value: unknown,
+  settingName: string,
+  settingValue: unknown,
   personSettings: Settings,
 ): (DataRedirect & { key?: string })[] {
-  const chosen = personSettings.model ?? "what you chose";
-  if (name === "model")
-    return usesKnownProvider(value, personSettings)
+  const chosenModel = personSettings.model ?? "what you chose";
+  if (settingName === "model")
+    return usesKnownProvider(settingValue, personSettings)
       ? []
-      : [{ setting: name, from: chosen, to: String(value) }];
-  if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([key, inner]) => {
-    const setting = `${name}.${key}`;
-    if (name === "models")
-      return usesKnownProvider(inner, personSettings)
+      : [{ setting: settingName, from: chosenModel, to: String(settingValue) }];
+  if (!isObject(settingValue)) return [];
+  return Object.entries(settingValue).flatMap(([key, innerValue]) => {
+    const setting = `${settingName}.${key}`;
+    if (settingName === "models")
+      return usesKnownProvider(innerValue, personSettings)
         ? []
-        : { setting, from: chosen, to: String(inner), key };
-    const to = JSON.stringify(inner);
-    if (name === "options" && (NAMES_A_SERVER.test(key) || NAMES_A_SERVER.test(to)))
+        : { setting, from: chosenModel, to: String(innerValue), key };
+    const to = JSON.stringify(innerValue);
+    if (settingName === "options" && (NAMES_A_SERVER.test(key) || NAMES_A_SERVER.test(to)))
       return {
         setting,
         from: String(personSettings.options?.[key] ?? "what it is by itself"),
         to,
         key,
       };
-    if (name !== "providers" || !isObject(inner)) return [];
+    if (settingName !== "providers" || !isObject(innerValue)) return [];
     const { url, key: account } = personSettings.providers?.[key] ?? {};
-    if (inner.url !== undefined && inner.url !== url)
+    if (innerValue.url !== undefined && innerValue.url !== url)
       return {
         setting: `${setting}.url`,
         from: url ?? `where '${key}' is by itself`,
-        to: String(inner.url),
+        to: String(innerValue.url),
         key,
       };
-    const isOther = inner.key !== undefined && inner.key !== account;
+    const isOther = innerValue.key !== undefined && innerValue.key !== account;
     return isOther
       ? {
           setting: `${setting}.key`,
@@ -87,72 +87,77 @@ export async function readSettings({
   config,
   brought,
 }: SettingsPlaces): Promise<{ settings: Settings; sources: Sources }> {
-  const homes = [path.join(home, SETTINGS_FILE_NAME), config ?? []].flat();
-  const homeSettings = readOwnSettings(homes.at(-1)!, config);
-  const wrong = await wrongKernelSetting(home, homeSettings);
-  if (wrong) throw settingsFault(homes.at(-1)!, wrong);
-  const yes = brought || { given: false, agreed: [] };
+  const homeFiles = [path.join(home, SETTINGS_FILE_NAME), config ?? []].flat();
+  const homeSettings = readOwnSettings(homeFiles.at(-1)!, config);
+  const misfitText = await wrongKernelSetting(home, homeSettings);
+  if (misfitText) throw settingsFault(homeFiles.at(-1)!, misfitText);
+  const projectTrust = brought || { given: false, agreed: [] };
   const project =
-    root === undefined ? undefined : await projectSettings(root, homes, homeSettings, yes);
+    root === undefined
+      ? undefined
+      : await projectSettings(root, homeFiles, homeSettings, projectTrust);
   if (project) withoutWrongRules(project, home, root!);
-  const team = await teamSettings(home, homes, homeSettings);
+  const team = await teamSettings(home, homeFiles, homeSettings);
   const sources = { home: homeSettings, ...(project && { project }), ...(team && { team }) };
   return { settings: mergeHomeAndProject(home, sources), sources };
 }
 
-function readOwnSettings(file: string, named: string | undefined): Settings {
-  let parsed: Settings = {};
+function readOwnSettings(settingsFile: string, namedFile: string | undefined): Settings {
+  let parsedSettings: Settings = {};
   try {
     // --config may name a pipe
-    parsed = JSON.parse(named ? fs.readFileSync(file, "utf8") : readRegular(file).toString());
-  } catch (error) {
-    if (!codeOf(error)) throw settingsFault(file, `not JSON (${jsonFault(error)})`);
-    if (codeOf(error) === "EISDIR" && !named) throw settingsFault(file, "it is not a regular file");
-    if (named || !/^(ENOENT|ENOTDIR)$/.test(codeOf(error)))
-      throw fileFault("read the settings", named ?? file, error, { exit: 2 });
+    parsedSettings = JSON.parse(
+      namedFile ? fs.readFileSync(settingsFile, "utf8") : readRegular(settingsFile).toString(),
+    );
+  } catch (readError) {
+    if (!codeOf(readError)) throw settingsFault(settingsFile, `not JSON (${jsonFault(readError)})`);
+    if (codeOf(readError) === "EISDIR" && !namedFile)
+      throw settingsFault(settingsFile, "it is not a regular file");
+    if (namedFile || !/^(ENOENT|ENOTDIR)$/.test(codeOf(readError)))
+      throw fileFault("read the settings", namedFile ?? settingsFile, readError, { exit: 2 });
   }
-  if (!isObject(parsed)) throw settingsFault(file, "they must be a JSON object");
-  learnData(parsed);
-  return parsed;
+  if (!isObject(parsedSettings)) throw settingsFault(settingsFile, "they must be a JSON object");
+  learnData(parsedSettings);
+  return parsedSettings;
 }
-const settingsFault = (file: string, reason: string) =>
-  usage(`Cannot use the settings '${file}': ${reason}. Fix it or move it away.`);
+const settingsFault = (settingsFile: string, reason: string) =>
+  usage(`Cannot use the settings '${settingsFile}': ${reason}. Fix it or move it away.`);
 
 /** What JSON.parse reports, without the text around the error, which may hold a key. */
-const jsonFault = (error: unknown): string =>
-  errorMessage(error).replace(/,? ?\.{0,3}".*" is not valid JSON$/s, "");
+const jsonFault = (parseError: unknown): string =>
+  errorMessage(parseError).replace(/,? ?\.{0,3}".*" is not valid JSON$/s, "");
 
 export async function wrongKernelSetting(
-  home: string,
+  homeFolder: string,
   settings: Settings,
 ): Promise<string | undefined> {
   const kernelSettings = pickKeys(settings, isKernelSetting);
-  const [first] = Object.keys(kernelSettings).length
-    ? await misfitsOf(home, KERNEL_SETTINGS, kernelSettings)
+  const [firstMisfit] = Object.keys(kernelSettings).length
+    ? await misfitsOf(homeFolder, KERNEL_SETTINGS, kernelSettings)
     : [];
-  return first && quoted(first);
+  return firstMisfit && quoted(firstMisfit);
 }
 const misfitName = ({ path }: Misfit): string => `"${path.map(shortenName).join(".")}"`;
 export const quoted = (misfit: Misfit): string => `${misfitName(misfit)} ${misfit.words}`;
-export const unusable = (misfit: Misfit, where: string) =>
-  `Cannot use the setting ${misfitName(misfit)}${where}: it ${misfit.words}.`;
+export const unusable = (misfit: Misfit, sourceSuffix: string) =>
+  `Cannot use the setting ${misfitName(misfit)}${sourceSuffix}: it ${misfit.words}.`;
 
 /** A folder like a project's: what a store brings lies in its .zz/. */
-export const teamFolder = (home: string): string => path.join(home, "team");
+export const teamFolder = (homeFolder: string): string => path.join(homeFolder, "team");
 
 /** A team's settings and prompts count as those of a project, trusted or not. */
 async function teamSettings(
   home: string,
-  homes: string[],
+  homeFiles: string[],
   ownSettings: Settings,
 ): Promise<Team | undefined> {
   const root = teamFolder(home);
   if (!ownSettings.store || !fs.existsSync(path.join(root, ".zz"))) return undefined;
   const { files = [], given = false, agreed = [] } = projectExtras({ root, home }) ?? {};
-  const read = await projectSettings(root, homes, ownSettings, { given, agreed });
-  if (read) withoutWrongRules(read, home, root);
+  const teamProject = await projectSettings(root, homeFiles, ownSettings, { given, agreed });
+  if (teamProject) withoutWrongRules(teamProject, home, root);
   const file = path.join(root, ".zz", SETTINGS_FILE_NAME);
-  const none: Project = {
+  const emptyProject: Project = {
     file,
     settings: {},
     left: [],
@@ -161,12 +166,15 @@ async function teamSettings(
     agreed,
     sends: [],
   };
-  const prompts = files.filter((name) => name.startsWith(".zz/prompts/"));
-  const team = { ...(read ?? none), prompts: prompts.map((name) => path.join(root, name)) };
+  const prompts = files.filter((fileName) => fileName.startsWith(".zz/prompts/"));
+  const team = {
+    ...(teamProject ?? emptyProject),
+    prompts: prompts.map((promptFile) => path.join(root, promptFile)),
+  };
   if (given || !prompts.length) return team;
-  const names = prompts.map((name) => path.basename(name, ".md")).join(", ");
+  const promptNames = prompts.map((promptFile) => path.basename(promptFile, ".md")).join(", ");
   team.faults.push(
-    `Your team's prompts (${shortenName(names)}) do not count until you trust them. Look at them in '${root}', then: zz --trust --cwd '${root}'`,
+    `Your team's prompts (${shortenName(promptNames)}) do not count until you trust them. Look at them in '${root}', then: zz --trust --cwd '${root}'`,
   );
   return { ...team, prompts: [] };
 }
@@ -177,9 +185,9 @@ async function teamSettings(
  */
 async function projectSettings(
   root: string,
-  homes: string[],
+  homeFiles: string[],
   ownSettings: Settings,
-  yes: ProjectTrust,
+  projectTrust: ProjectTrust,
 ): Promise<Project | undefined> {
   const file = path.join(root, ".zz", SETTINGS_FILE_NAME);
   const project: Project = {
@@ -187,8 +195,8 @@ async function projectSettings(
     settings: {},
     left: [],
     faults: [],
-    trusted: yes.given,
-    agreed: yes.agreed,
+    trusted: projectTrust.given,
+    agreed: projectTrust.agreed,
     sends: [],
   };
   const passOver = (reason: string) => {
@@ -198,24 +206,33 @@ async function projectSettings(
     return project;
   };
   try {
-    const stat = fs.statSync(file, { throwIfNoEntry: false });
-    if (!stat) return undefined;
-    const real = fs.realpathSync(file);
-    if (homes.some((home) => tryTo(() => fs.realpathSync(home)) === real)) return undefined;
-    if (!isInside(fs.realpathSync(root), real))
-      return passOver(`they lead out of the project, to '${real}'`);
-    if (!stat.isFile())
-      return passOver(stat.isDirectory() ? "it is a folder" : "it is not a regular file");
-    if (stat.size > MAX_PROJECT_FILE_BYTES) return passOver(`${stat.size} bytes are too many`);
-    const parsed = JSON.parse(fs.readFileSync(file, "utf8"));
-    if (!isObject(parsed)) return passOver("they must be a JSON object");
-    learnData(parsed);
-    return await allowedProjectSettings(project, parsed, ownSettings, path.dirname(homes[0]!));
-  } catch (error) {
-    const words = fileFault("read", "", error)
+    const fileStat = fs.statSync(file, { throwIfNoEntry: false });
+    if (!fileStat) return undefined;
+    const realFile = fs.realpathSync(file);
+    if (homeFiles.some((homeFile) => tryTo(() => fs.realpathSync(homeFile)) === realFile))
+      return undefined;
+    if (!isInside(fs.realpathSync(root), realFile))
+      return passOver(`they lead out of the project, to '${realFile}'`);
+    if (!fileStat.isFile())
+      return passOver(fileStat.isDirectory() ? "it is a folder" : "it is not a regular file");
+    if (fileStat.size > MAX_PROJECT_FILE_BYTES)
+      return passOver(`${fileStat.size} bytes are too many`);
+    const parsedSettings = JSON.parse(fs.readFileSync(file, "utf8"));
+    if (!isObject(parsedSettings)) return passOver("they must be a JSON object");
+    learnData(parsedSettings);
+    return await allowedProjectSettings(
+      project,
+      parsedSettings,
+      ownSettings,
+      path.dirname(homeFiles[0]!),
+    );
+  } catch (readError) {
+    const errorWords = fileFault("read", "", readError)
       .message.slice("Cannot read '': ".length)
       .replace(/\.$/, "");
-    return passOver(codeOf(error) ? words : `not JSON (${shortenName(jsonFault(error))})`);
+    return passOver(
+      codeOf(readError) ? errorWords : `not JSON (${shortenName(jsonFault(readError))})`,
+    );
   }
 }
 
@@ -223,9 +240,9 @@ async function projectSettings(
 function withoutWrongRules({ settings, file, faults }: Project, home: string, root: string): void {
   try {
     initialRules({ home, root, settings: { permissions: (settings as Settings).permissions! } });
-  } catch (error) {
+  } catch (rulesError) {
     delete settings.permissions;
-    faults.push(`${errorMessage(error)} This is in '${file}', whose permissions are ignored.`);
+    faults.push(`${errorMessage(rulesError)} This is in '${file}', whose permissions are ignored.`);
   }
 }
 
@@ -236,104 +253,138 @@ async function allowedProjectSettings(
   project: Project,
   projectValues: Record<string, unknown>,
   ownSettings: Settings,
-  home: string,
+  homeFolder: string,
 ): Promise<Project> {
-  const accepted = Object.entries(projectValues).map(([name, value]) =>
-    isKernelSetting(name) ? taking(name, value) : [[name, value]],
+  const accepted = Object.entries(projectValues).map(([settingName, settingValue]) =>
+    isKernelSetting(settingName)
+      ? takeAllowed(settingName, settingValue)
+      : [[settingName, settingValue]],
   );
   return { ...project, settings: Object.fromEntries((await Promise.all(accepted)).flat()) };
 
-  async function taking(name: string, value: unknown): Promise<[string, unknown][]> {
-    const may = project.trusted || BY_PROJECT[name];
-    const permitted = project.trusted ? withoutSends(name, value) : value;
+  async function takeAllowed(
+    settingName: string,
+    settingValue: unknown,
+  ): Promise<[string, unknown][]> {
+    const projectRight = project.trusted || BY_PROJECT[settingName];
+    const permitted = project.trusted ? withoutSends(settingName, settingValue) : settingValue;
     const misfits =
-      may && permitted !== undefined
-        ? await misfitsOf(home, KERNEL_SETTINGS, { [name]: permitted })
+      projectRight && permitted !== undefined
+        ? await misfitsOf(homeFolder, KERNEL_SETTINGS, { [settingName]: permitted })
         : [];
     for (const misfit of misfits)
       project.faults.push(`${unusable(misfit, ` in '${project.file}'`)} It is ignored.`);
     if (misfits.some(({ path }) => path.length < 2)) return [];
-    const fit = isObject(permitted)
-      ? pickKeys(permitted, (key) => !misfits.some(({ path }) => path[1] === key))
+    const fittingValue = isObject(permitted)
+      ? pickKeys(permitted, (innerKey) => !misfits.some(({ path }) => path[1] === innerKey))
       : permitted;
-    const part = typeof may === "function" ? may(fit, ownSettings) : may && fit;
-    if (part === undefined && !project.trusted) project.left.push(name);
-    if (isObject(part))
+    const allowedPart =
+      typeof projectRight === "function"
+        ? projectRight(fittingValue, ownSettings)
+        : projectRight && fittingValue;
+    if (allowedPart === undefined && !project.trusted) project.left.push(settingName);
+    if (isObject(allowedPart))
       project.left.push(
-        ...Object.keys(pickKeys(fit as object, (key) => !Object.hasOwn(part, key))).map(
-          (key) => `${name}.${key}`,
-        ),
+        ...Object.keys(
+          pickKeys(fittingValue as object, (innerKey) => !Object.hasOwn(allowedPart, innerKey)),
+        ).map((innerKey) => `${settingName}.${innerKey}`),
       );
-    return part === undefined ? [] : [[name, part]];
+    return allowedPart === undefined ? [] : [[settingName, allowedPart]];
   }
 
   /** Leaves out what would send data elsewhere without approval. */
-  function withoutSends(name: string, value: unknown): unknown {
-    const sends = redirectsIn(name, value, ownSettings).filter(
-      (send) => !project.agreed.includes(agreement(send)),
+  function withoutSends(settingName: string, settingValue: unknown): unknown {
+    const redirects = redirectsIn(settingName, settingValue, ownSettings).filter(
+      (redirect) => !project.agreed.includes(agreement(redirect)),
     );
-    project.sends.push(...sends.map(({ setting, from, to }) => ({ setting, from, to })));
-    if (!sends.length) return value;
-    return isObject(value)
-      ? pickKeys(value, (key) => !sends.some((send) => send.key === key))
+    project.sends.push(...redirects.map(({ setting, from, to }) => ({ setting, from, to })));
+    if (!redirects.length) return settingValue;
+    return isObject(settingValue)
+      ? pickKeys(
+          settingValue,
+          (innerKey) => !redirects.some((redirect) => redirect.key === innerKey),
+        )
       : undefined;
   }
 }
 
 /** The home's settings over the team's, and the project's over both. */
 export function mergeHomeAndProject(
-  home: string,
+  homeFolder: string,
   { home: homeSettings, project, team }: Sources,
 ): Settings {
-  const own = team ? mergeWithRules(homeSettings, team, "under") : homeSettings;
-  return withKeys(home, project ? mergeWithRules(own, project, "over") : own);
+  const ownSettings = team ? mergeWithRules(homeSettings, team, "under") : homeSettings;
+  return withKeys(homeFolder, project ? mergeWithRules(ownSettings, project, "over") : ownSettings);
 }
 
 /** Denials and questions of both apply, and the other's cannot lift an `only` of the home's. */
-function mergeWithRules(own: Settings, { settings }: Project, place: "under" | "over"): Settings {
-  const others = pickKeys(settings, isKernelSetting);
-  const merged = (place === "under" ? merge(others, own) : merge(own, others)) as Settings;
-  const [mine, theirs] = [own.permissions, settings.permissions];
-  for (const verb of ["deny", "ask"] as const)
-    if (mine?.[verb] && theirs?.[verb])
-      merged.permissions = { ...merged.permissions, [verb]: mergeModes(mine[verb], theirs[verb]) };
-  if (mine?.only && theirs?.only)
-    merged.permissions = { ...merged.permissions, only: { ...theirs.only, ...mine.only } };
-  return merged;
+function mergeWithRules(
+  ownSettings: Settings,
+  { settings }: Project,
+  precedence: "under" | "over",
+): Settings {
+  const otherSettings = pickKeys(settings, isKernelSetting);
+  const mergedSettings = (
+    precedence === "under" ? merge(otherSettings, ownSettings) : merge(ownSettings, otherSettings)
+  ) as Settings;
+  const [ownRules, otherRules] = [ownSettings.permissions, settings.permissions];
+  for (const verdictName of ["deny", "ask"] as const)
+    if (ownRules?.[verdictName] && otherRules?.[verdictName])
+      mergedSettings.permissions = {
+        ...mergedSettings.permissions,
+        [verdictName]: mergeModes(ownRules[verdictName], otherRules[verdictName]),
+      };
+  if (ownRules?.only && otherRules?.only)
+    mergedSettings.permissions = {
+      ...mergedSettings.permissions,
+      only: { ...otherRules.only, ...ownRules.only },
+    };
+  return mergedSettings;
 }
 
-function mergeModes(mine: Rules, theirs: Rules): Rules {
-  const modes = KINDS.map(
-    (needKind) => [needKind, [mine[needKind] ?? [], theirs[needKind] ?? []].flat()] as const,
-  ).filter(([, names]) => names.length);
+function mergeModes(ownRules: Rules, otherRules: Rules): Rules {
+  const ruleEntries = KINDS.map(
+    (needKind) =>
+      [needKind, [ownRules[needKind] ?? [], otherRules[needKind] ?? []].flat()] as const,
+  ).filter(([, ruleNames]) => ruleNames.length);
   return Object.fromEntries(
-    modes.map(([needKind, names]) => [needKind, names.includes(true) || [...new Set(names)]]),
+    ruleEntries.map(([needKind, ruleNames]) => [
+      needKind,
+      ruleNames.includes(true) || [...new Set(ruleNames)],
+    ]),
   );
 }
 
 /** Merges objects; everything else is replaced. */
-export function merge(under: unknown, over: unknown): unknown {
-  if (over === undefined) return under;
-  if (!isObject(under) || !isObject(over)) return over;
-  const inBoth = Object.keys(over).filter((key) => Object.hasOwn(under, key));
+export function merge(baseValue: unknown, overValue: unknown): unknown {
+  if (overValue === undefined) return baseValue;
+  if (!isObject(baseValue) || !isObject(overValue)) return overValue;
+  const sharedKeys = Object.keys(overValue).filter((sharedKey) =>
+    Object.hasOwn(baseValue, sharedKey),
+  );
   return {
-    ...under,
-    ...over,
-    ...Object.fromEntries(inBoth.map((key) => [key, merge(under[key], over[key])])),
+    ...baseValue,
+    ...overValue,
+    ...Object.fromEntries(
+      sharedKeys.map((sharedKey) => [sharedKey, merge(baseValue[sharedKey], overValue[sharedKey])]),
+    ),
   };
 }
 
 // apart, so that settings can be shown and shared
-export const keysFile = (home: string): string => path.join(home, "keys.json");
+export const keysFile = (homeFolder: string): string => path.join(homeFolder, "keys.json");
 
-function withKeys(home: string, settings: Settings): Settings {
-  const kept = (tryTo(() => JSON.parse(textOf(keysFile(home)))) ?? {}) as Record<string, string>;
-  const keys = Object.entries(kept).filter(([, key]) => typeof key === "string");
-  if (!keys.length) return settings;
+function withKeys(homeFolder: string, settings: Settings): Settings {
+  const keptKeys = (tryTo(() => JSON.parse(textOf(keysFile(homeFolder)))) ?? {}) as Record<
+    string,
+    string
+  >;
+  const validKeys = Object.entries(keptKeys).filter(([, apiKey]) => typeof apiKey === "string");
+  if (!validKeys.length) return settings;
   const providers = { ...settings.providers };
-  for (const [name, key] of keys) {
-    learnSecret(key);
-    providers[name] = { ...providers[name], kept: key };
+  for (const [providerName, apiKey] of validKeys) {
+    learnSecret(apiKey);
+    providers[providerName] = { ...providers[providerName], kept: apiKey };
   }
   return { ...settings, providers };
 }

@@ -6,7 +6,7 @@ import shapes from "./own-settings.json" with { type: "json" };
 const NAME_LIST = {
   anyOf: [{ const: true }, { type: "array", items: { type: "string", minLength: 1 } }],
 };
-const RULES = {
+const RULE_LISTS = {
   type: "object",
   properties: Object.fromEntries(KINDS.map((needKind) => [needKind, NAME_LIST])),
   additionalProperties: false,
@@ -19,23 +19,24 @@ export const [ROUNDS, SILENCE_SECONDS] = [shapes.own.rounds.default, shapes.own.
  * What a project may set here: everything, or what this function returns; nothing unless it is
  * given.
  */
-type ProjectRight = true | ((value: any, ownSettings: Settings) => unknown);
+type ProjectRight = true | ((wantedValue: any, ownSettings: Settings) => unknown);
 export const BY_PROJECT: Record<string, ProjectRight> = {
   $schema: true,
-  model: (value, ownSettings) => (usesKnownProvider(value, ownSettings) ? value : undefined),
-  models: (models: object, ownSettings) =>
-    pickKeys(models, (_, model) => usesKnownProvider(model, ownSettings)),
+  model: (wantedModel, ownSettings) =>
+    usesKnownProvider(wantedModel, ownSettings) ? wantedModel : undefined,
+  models: (wantedModels: object, ownSettings) =>
+    pickKeys(wantedModels, (_, wantedModel) => usesKnownProvider(wantedModel, ownSettings)),
   window: (wantedWindow: number, { window }) =>
     wantedWindow <= (window ?? wantedWindow) ? wantedWindow : undefined,
-  rounds: (rounds, ownSettings) => withinLimit(rounds, ownSettings.rounds ?? ROUNDS),
+  rounds: (wantedRounds, ownSettings) => withinLimit(wantedRounds, ownSettings.rounds ?? ROUNDS),
   timeout: (seconds, ownSettings) => withinLimit(seconds, ownSettings.timeout ?? SILENCE_SECONDS),
   permissions: (permissions: object) =>
-    pickKeys(permissions, (key) => /^(deny|ask|only)$/.test(key)),
+    pickKeys(permissions, (verdictName) => /^(deny|ask|only)$/.test(verdictName)),
 };
 
 const permissions = {
   ...shapes.own.permissions,
-  properties: { allow: RULES, ask: RULES, deny: RULES, only: RULES },
+  properties: { allow: RULE_LISTS, ask: RULE_LISTS, deny: RULE_LISTS, only: RULE_LISTS },
 };
 const providers = { ...shapes.own.providers, additionalProperties: ENDPOINT };
 /**
@@ -49,26 +50,34 @@ export const SETTINGS: Record<string, Shape & { description: string }> = {
 };
 export const KERNEL_SETTINGS: Shape = { type: "object", properties: SETTINGS };
 export const OPEN_SETTINGS = ["options"]; // plugins know what is in it
-export const isKernelSetting = (name: string): boolean => Object.hasOwn(SETTINGS, name);
+export const isKernelSetting = (settingName: string): boolean =>
+  Object.hasOwn(SETTINGS, settingName);
 
 /**
  * A project may choose among the models of the person's provider; with any other, its files would
  * go elsewhere.
  */
-export function usesKnownProvider(model: unknown, { model: chosen, models }: Settings): boolean {
-  const provider = (name: unknown) => String(name).split("/")[0];
+export function usesKnownProvider(
+  wantedModel: unknown,
+  { model: chosen, models }: Settings,
+): boolean {
+  const provider = (modelName: unknown) => String(modelName).split("/")[0];
   return [chosen, ...Object.values(models ?? {})]
-    .filter((name) => name !== undefined)
-    .some((name) => provider(name) === provider(model));
+    .filter((modelName) => modelName !== undefined)
+    .some((modelName) => provider(modelName) === provider(wantedModel));
 }
 
 /** A project may lower a limit (0: no limit), but not so far that nothing could be done. */
-const withinLimit = (value: number, ownLimit: number): number | undefined =>
-  value >= 1 && (ownLimit === 0 || value <= ownLimit) ? value : undefined;
+const withinLimit = (wantedLimit: number, ownLimit: number): number | undefined =>
+  wantedLimit >= 1 && (ownLimit === 0 || wantedLimit <= ownLimit) ? wantedLimit : undefined;
 
 export function pickKeys(
   settings: object,
-  fit: (key: string, value: unknown) => boolean,
+  isWanted: (settingKey: string, settingValue: unknown) => boolean,
 ): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(settings).filter(([key, value]) => fit(key, value)));
+  return Object.fromEntries(
+    Object.entries(settings).filter(([settingKey, settingValue]) =>
+      isWanted(settingKey, settingValue),
+    ),
+  );
 }

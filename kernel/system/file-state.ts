@@ -15,45 +15,54 @@ export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o17000
  */
 export type DiskState = { bytes: Buffer; mode: number } | undefined;
 
-export const hashOf = (bytes: Uint8Array): string =>
-  process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex");
+export const hashOf = (contents: Uint8Array): string =>
+  process.getBuiltinModule("node:crypto").hash("sha256", contents, "hex");
 
-export const isFolder = (state: DiskState): boolean =>
-  state !== undefined && (state.mode & TYPE) === FOLDER;
+export const isFolder = (diskState: DiskState): boolean =>
+  diskState !== undefined && (diskState.mode & TYPE) === FOLDER;
 
-export const hashOfState = (state: DiskState): string | null => {
-  if (!state) return null;
-  if (isFolder(state)) return "folder";
-  return hashOf(state.bytes);
+export const hashOfState = (diskState: DiskState): string | null => {
+  if (!diskState) return null;
+  if (isFolder(diskState)) return "folder";
+  return hashOf(diskState.bytes);
 };
 
-export const isSameState = (first: DiskState, two: DiskState): boolean =>
-  first && two ? first.bytes.equals(two.bytes) && first.mode === two.mode : first === two;
+export const isSameState = (firstState: DiskState, secondState: DiskState): boolean =>
+  firstState && secondState
+    ? firstState.bytes.equals(secondState.bytes) && firstState.mode === secondState.mode
+    : firstState === secondState;
 
 /** How many bytes two contents share at their start, and how many of the others at their end. */
-export function sharedEnds(first: Buffer, two: Buffer): [start: number, end: number] {
-  const maxShared = Math.min(first.length, two.length);
-  let start = 0;
-  while (start < maxShared && first[start] === two[start]) start++;
-  let end = 0;
-  while (end < maxShared - start && first[first.length - 1 - end] === two[two.length - 1 - end])
-    end++;
-  return [start, end];
+export function sharedEnds(firstBytes: Buffer, secondBytes: Buffer): [start: number, end: number] {
+  const maxShared = Math.min(firstBytes.length, secondBytes.length);
+  let sharedStart = 0;
+  while (sharedStart < maxShared && firstBytes[sharedStart] === secondBytes[sharedStart])
+    sharedStart++;
+  let sharedEnd = 0;
+  while (
+    sharedEnd < maxShared - sharedStart &&
+    firstBytes[firstBytes.length - 1 - sharedEnd] ===
+      secondBytes[secondBytes.length - 1 - sharedEnd]
+  )
+    sharedEnd++;
+  return [sharedStart, sharedEnd];
 }
 
-export function stateOf(file: string): DiskState {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  if (!stat) return undefined;
-  const refuse = (reason: string) => fault(`Cannot change '${file}': ${reason}`);
-  if (stat.isSymbolicLink()) return { bytes: fs.readlinkSync(file, "buffer"), mode: stat.mode };
-  if (stat.isDirectory()) return { bytes: Buffer.alloc(0), mode: stat.mode };
-  if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-  if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Use a command.`);
-  const fd = openReal(file);
+export function stateOf(filePath: string): DiskState {
+  const fileStat = fs.lstatSync(filePath, { throwIfNoEntry: false });
+  if (!fileStat) return undefined;
+  const refuse = (reason: string) => fault(`Cannot change '${filePath}': ${reason}`);
+  if (fileStat.isSymbolicLink())
+    return { bytes: fs.readlinkSync(filePath, "buffer"), mode: fileStat.mode };
+  if (fileStat.isDirectory()) return { bytes: Buffer.alloc(0), mode: fileStat.mode };
+  if (!fileStat.isFile()) throw refuse("it is not a regular file. Choose another.");
+  if (fileStat.size > MAX_READ_BYTES)
+    throw refuse(`${fileStat.size} bytes are too many. Use a command.`);
+  const descriptor = openReal(filePath);
   try {
-    return { bytes: fs.readFileSync(fd), mode: fs.fstatSync(fd).mode };
+    return { bytes: fs.readFileSync(descriptor), mode: fs.fstatSync(descriptor).mode };
   } finally {
-    fs.closeSync(fd);
+    fs.closeSync(descriptor);
   }
 }
 
@@ -61,66 +70,74 @@ export function stateOf(file: string): DiskState {
  * The same, for a path whose parent may be a file or a link, where nothing is then. A mode may keep
  * its owner out.
  */
-export function stateInPlace(file: string): DiskState {
-  const folder = path.dirname(file);
-  const look = () => (followLinks(folder) === folder ? stateOf(file) : undefined);
-  const modes = folderModes((folder, stat = fs.lstatSync(folder)) =>
-    stat.isSymbolicLink() ? undefined : stat.mode,
+export function stateInPlace(filePath: string): DiskState {
+  const parentFolder = path.dirname(filePath);
+  const readState = () =>
+    followLinks(parentFolder) === parentFolder ? stateOf(filePath) : undefined;
+  const openedModes = folderModes((checkedFolder, folderStat = fs.lstatSync(checkedFolder)) =>
+    folderStat.isSymbolicLink() ? undefined : folderStat.mode,
   );
   try {
-    return look();
-  } catch (error) {
-    if (["ENOTDIR", "ELOOP"].includes(codeOf(error))) return undefined;
-    if (codeOf(error) !== "EACCES") throw error;
-    modes.open(ancestorsOf(file));
-    const state = look();
-    return state && { ...state, mode: modes.late.get(file) ?? state.mode };
+    return readState();
+  } catch (readError) {
+    if (["ENOTDIR", "ELOOP"].includes(codeOf(readError))) return undefined;
+    if (codeOf(readError) !== "EACCES") throw readError;
+    openedModes.open(ancestorsOf(filePath));
+    const openedState = readState();
+    return (
+      openedState && { ...openedState, mode: openedModes.late.get(filePath) ?? openedState.mode }
+    );
   } finally {
-    modes.close();
+    openedModes.close();
   }
 }
 
 const { R_OK: READABLE, W_OK: WRITABLE, X_OK: PASSABLE } = fs.constants;
 
-export const isShut = (folder: string): boolean =>
-  !tryTo(() => fs.accessSync(folder, READABLE | WRITABLE | PASSABLE) ?? true);
+export const isShut = (folderPath: string): boolean =>
+  !tryTo(() => fs.accessSync(folderPath, READABLE | WRITABLE | PASSABLE) ?? true);
 
-export const ancestorsOf = (file: string): string[] =>
-  file === path.dirname(file) ? [] : [...ancestorsOf(path.dirname(file)), file];
+export const ancestorsOf = (filePath: string): string[] =>
+  filePath === path.dirname(filePath) ? [] : [...ancestorsOf(path.dirname(filePath)), filePath];
 
 /**
  * Opens folders that keep their owner out. They get their modes at the end, the innermost first.
  */
 export function folderModes(
-  modeOf: (folder: string) => number | undefined = modeOfFolder,
-  set = setMode,
+  readMode: (folderPath: string) => number | undefined = modeOfFolder,
+  applyMode = setMode,
 ) {
   const late = new Map<string, number>();
   const ownerBits = 0o700;
-  const give = (folder: string, mode: number): void => {
-    set(folder, mode | ownerBits);
-    (mode & ownerBits) === ownerBits ? late.delete(folder) : late.set(folder, mode);
+  const give = (folderPath: string, wantedMode: number): void => {
+    applyMode(folderPath, wantedMode | ownerBits);
+    (wantedMode & ownerBits) === ownerBits
+      ? late.delete(folderPath)
+      : late.set(folderPath, wantedMode);
   };
   return {
     give,
     late,
     open(folders: Iterable<string>): void {
-      for (const folder of [...folders].sort()) {
-        const mode = tryTo(() => modeOf(folder));
-        if (mode !== undefined && (mode & ownerBits) !== ownerBits) tryTo(() => give(folder, mode));
+      for (const folderPath of [...folders].sort()) {
+        const folderMode = tryTo(() => readMode(folderPath));
+        if (folderMode !== undefined && (folderMode & ownerBits) !== ownerBits)
+          tryTo(() => give(folderPath, folderMode));
       }
     },
     close(): void {
-      for (const [folder, mode] of [...late].sort().reverse())
-        tryTo(() => modeOf(folder) !== undefined && set(folder, mode));
+      for (const [folderPath, finalMode] of [...late].sort().reverse())
+        tryTo(() => readMode(folderPath) !== undefined && applyMode(folderPath, finalMode));
     },
   };
 }
 
 export type FolderModes = ReturnType<typeof folderModes>;
 
-const modeOfFolder = (file: string, stat = fs.lstatSync(file)): number | undefined =>
-  stat.isDirectory() ? stat.mode : undefined;
+const modeOfFolder = (
+  folderPath: string,
+  folderStat = fs.lstatSync(folderPath),
+): number | undefined => (folderStat.isDirectory() ? folderStat.mode : undefined);
 
-const setMode = (file: string, mode: number): void =>
-  withFolderOpen(file, (reachedPath) => fs.chmodSync(reachedPath, mode & 0o7777));
+const setMode = (folderPath: string, wantedMode: number): void =>
+  withFolderOpen(folderPath, (reachedPath) => fs.chmodSync(reachedPath, wantedMode & 0o7777));

@@ -12,19 +12,19 @@ import { textOf } from "../text/read-quietly.ts";
 export const ZZ_FOLDER = fileURLToPath(
   new URL(relativeZzFolder(import.meta.url), import.meta.url),
 ).replace(/[/\\]$/, "");
-function relativeZzFolder(url: string): string {
-  if (/\/kernel\/system\/[^/]*$/.test(url)) return "../..";
-  return /\/chunks\/[^/]*$/.test(url) ? ".." : ".";
+function relativeZzFolder(moduleUrl: string): string {
+  if (/\/kernel\/system\/[^/]*$/.test(moduleUrl)) return "../..";
+  return /\/chunks\/[^/]*$/.test(moduleUrl) ? ".." : ".";
 }
 export const SELF_URL = pathToFileURL(ZZ_FOLDER).href;
 export const IS_BUILT = path.basename(ZZ_FOLDER) === "dist";
 export const PACKAGE_FOLDER = IS_BUILT ? path.dirname(ZZ_FOLDER) : ZZ_FOLDER;
 
 /** Whether Node was started with this file: zz's source runs as a program only then. */
-export const isProgram = (url: string): boolean =>
+export const isProgram = (moduleUrl: string): boolean =>
   !IS_BUILT &&
   process.argv[1] !== undefined &&
-  fs.realpathSync(process.argv[1]) === fileURLToPath(url);
+  fs.realpathSync(process.argv[1]) === fileURLToPath(moduleUrl);
 
 /** What plugins import by these names, wherever they lie. */
 export const modulesForPlugins = (): Record<string, string> => ({
@@ -33,8 +33,8 @@ export const modulesForPlugins = (): Record<string, string> => ({
 });
 
 /** A checkout is its own home; an installed zz uses ~/.zz. */
-export function homeFolder(env: NodeJS.ProcessEnv): string {
-  if (env.ZZ_HOME) return path.resolve(env.ZZ_HOME);
+export function homeFolder(environment: NodeJS.ProcessEnv): string {
+  if (environment.ZZ_HOME) return path.resolve(environment.ZZ_HOME);
   return fs.existsSync(path.join(PACKAGE_FOLDER, "sessions"))
     ? PACKAGE_FOLDER
     : path.join(os.homedir(), ".zz");

@@ -14,32 +14,36 @@ import { partIn, processStartTime, sweepParts } from "./temporary-files.ts";
  * Locks a file. The lock names its process by number and start time, so that a dead process does
  * not keep it.
  */
-export function acquireLock(file: string, cannot: string, remedy = "Try again"): () => void {
-  const mine = `${process.pid} ${processStartTime(process.pid)}`;
-  const temporary = partIn(path.dirname(file));
+export function acquireLock(
+  lockFile: string,
+  cannotPhrase: string,
+  remedy = "Try again",
+): () => void {
+  const ownLockText = `${process.pid} ${processStartTime(process.pid)}`;
+  const temporary = partIn(path.dirname(lockFile));
   try {
-    fs.writeFileSync(temporary, mine, { mode: 0o600 });
+    fs.writeFileSync(temporary, ownLockText, { mode: 0o600 });
     for (;;) {
       try {
-        if (claimLock(temporary, file)) return () => releaseLock(file);
+        if (claimLock(temporary, lockFile)) return () => releaseLock(lockFile);
         continue;
-      } catch (error) {
-        if (codeOf(error) !== "EEXIST") throw error;
+      } catch (claimError) {
+        if (codeOf(claimError) !== "EEXIST") throw claimError;
       }
-      const theirs = textOf(file);
-      const [pid, start] = theirs.split(" ");
-      if (start && processStartTime(Number(pid)) === start)
-        throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
+      const heldLockText = textOf(lockFile);
+      const [holderPid, holderStart] = heldLockText.split(" ");
+      if (holderStart && processStartTime(Number(holderPid)) === holderStart)
+        throw fault(`${cannotPhrase}: another zz (process ${holderPid}) has it open. ${remedy}.`);
       // released meanwhile: do not mistake the next one for it
-      if (!theirs && tryTo(() => fs.statSync(file).size) !== 0) continue;
+      if (!heldLockText && tryTo(() => fs.statSync(lockFile).size) !== 0) continue;
       let mayBreak: (() => void) | undefined;
       try {
         // only one at a time may break a dead process's lock
-        mayBreak = acquireLock(`${file}.break`, cannot);
-        if (textOf(file) === theirs && fs.existsSync(file)) fs.unlinkSync(file);
-      } catch (error) {
+        mayBreak = acquireLock(`${lockFile}.break`, cannotPhrase);
+        if (textOf(lockFile) === heldLockText && fs.existsSync(lockFile)) fs.unlinkSync(lockFile);
+      } catch (breakError) {
         // another process is breaking it: look again
-        if (codeOf(error) && codeOf(error) !== "ENOENT") throw error;
+        if (codeOf(breakError) && codeOf(breakError) !== "ENOENT") throw breakError;
       } finally {
         mayBreak?.();
       }
@@ -50,17 +54,21 @@ export function acquireLock(file: string, cannot: string, remedy = "Try again"):
 }
 
 /** Whether another process that is alive has this lock. */
-export function isHeldByAnother(file: string): boolean {
-  const [pid, start] = textOf(file).split(" ");
-  return Boolean(start) && Number(pid) !== process.pid && processStartTime(Number(pid)) === start;
+export function isHeldByAnother(lockFile: string): boolean {
+  const [holderPid, holderStart] = textOf(lockFile).split(" ");
+  return (
+    Boolean(holderStart) &&
+    Number(holderPid) !== process.pid &&
+    processStartTime(Number(holderPid)) === holderStart
+  );
 }
 
 /** Where nothing can be removed just now, an empty lock is one that nobody holds. */
-function releaseLock(file: string): void {
+function releaseLock(lockFile: string): void {
   try {
-    fs.unlinkSync(file);
+    fs.unlinkSync(lockFile);
   } catch {
-    tryTo(() => fs.truncateSync(file));
+    tryTo(() => fs.truncateSync(lockFile));
   }
 }
 
@@ -68,23 +76,26 @@ function releaseLock(file: string): void {
  * In one step, so that nobody sees an empty lock. Without hard links it takes two, and who sees it
  * empty may take it away.
  */
-function claimLock(temporary: string, file: string): boolean {
+function claimLock(temporary: string, lockFile: string): boolean {
   try {
-    fs.linkSync(temporary, file);
+    fs.linkSync(temporary, lockFile);
     return true;
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") throw error;
-    fs.writeFileSync(file, textOf(temporary), { flag: "wx", mode: 0o600 });
-    return textOf(file) === textOf(temporary);
+  } catch (linkError) {
+    if (codeOf(linkError) === "EEXIST") throw linkError;
+    fs.writeFileSync(lockFile, textOf(temporary), { flag: "wx", mode: 0o600 });
+    return textOf(lockFile) === textOf(temporary);
   }
 }
 
 /** Reads, changes and writes a file of the home without losing what another zz writes meanwhile. */
-export function updatePrivateFile(file: string, change: (text: string) => string): void {
-  const real = tryTo(() => fs.realpathSync(file)) ?? file;
-  const release = waitForLock(real);
+export function updatePrivateFile(
+  privateFile: string,
+  changeText: (previousText: string) => string,
+): void {
+  const realFile = tryTo(() => fs.realpathSync(privateFile)) ?? privateFile;
+  const release = waitForLock(realFile);
   try {
-    writePrivate(real, change(textOf(real)));
+    writePrivate(realFile, changeText(textOf(realFile)));
   } finally {
     release();
   }
@@ -98,26 +109,26 @@ export function updatePrivateFile(file: string, change: (text: string) => string
 export async function withProjectLock<T>(
   root: string,
   clock: Clock,
-  signal: AbortSignal,
-  act: (begin: (unfinished: Unfinished) => void) => Promise<T>,
+  abortSignal: AbortSignal,
+  changeProject: (beginChange: (unfinished: Unfinished) => void) => Promise<T>,
 ): Promise<T> {
-  const file = lockFileOf(root);
-  const release = file && (await projectLock(root, file, clock, signal));
-  if (!release) return act(() => {});
+  const lockFile = lockFileOf(root);
+  const release = lockFile && (await projectLock(root, lockFile, clock, abortSignal));
+  if (!release) return changeProject(() => {});
   try {
-    removeLeftovers(file);
-    return await act(
+    removeLeftovers(lockFile);
+    return await changeProject(
       (unfinished) =>
         void tryTo(() =>
           fs.writeFileSync(
-            notesOf(file),
+            notesOf(lockFile),
             JSON.stringify({ root, pid: process.pid, ...unfinished }),
             { mode: 0o600 },
           ),
         ),
     );
   } finally {
-    fs.rmSync(notesOf(file), { force: true });
+    fs.rmSync(notesOf(lockFile), { force: true });
     release();
   }
 }
@@ -127,48 +138,48 @@ export async function withProjectLock<T>(
  * leave in the project.
  */
 const UNFINISHED = ".unfinished";
-const notesOf = (file: string): string => `${file}${UNFINISHED}`;
-function removeLeftovers(file: string): void {
-  const text = textOf(notesOf(file));
-  if (text) tryTo(() => removeUnfinished(JSON.parse(text), JSON.parse(text).pid));
+const notesOf = (lockFile: string): string => `${lockFile}${UNFINISHED}`;
+function removeLeftovers(lockFile: string): void {
+  const notesText = textOf(notesOf(lockFile));
+  if (notesText) tryTo(() => removeUnfinished(JSON.parse(notesText), JSON.parse(notesText).pid));
 }
 
 /** Takes away what a killed zz left in this project, unless another one is just changing it. */
 export function finishUnfinished(root: string): void {
-  const folder = locksFolder();
-  if (!fs.existsSync(folder) || !isOurs(folder)) return;
-  sweepParts(folder);
+  const folderPath = locksFolder();
+  if (!fs.existsSync(folderPath) || !isOwnFolder(folderPath)) return;
+  sweepParts(folderPath);
   // before lockFileOf(): a hash takes node:crypto, whose loading takes 5 ms
-  const notes = entriesOf(folder).filter((name) => name.endsWith(UNFINISHED));
+  const noteNames = entriesOf(folderPath).filter((entryName) => entryName.endsWith(UNFINISHED));
   // one that was killed while it wrote the note says nothing of where it was
-  const mayBeOfRoot = (name: string) =>
-    (tryTo(() => JSON.parse(textOf(path.join(folder, name))).root) ?? root) === root;
-  if (!notes.some(mayBeOfRoot)) return;
-  const file = lockFileOf(root);
-  if (!file) return;
+  const mayBeOfRoot = (noteName: string) =>
+    (tryTo(() => JSON.parse(textOf(path.join(folderPath, noteName))).root) ?? root) === root;
+  if (!noteNames.some(mayBeOfRoot)) return;
+  const lockFile = lockFileOf(root);
+  if (!lockFile) return;
   tryTo(() => {
-    const release = acquireLock(file, `Cannot write in '${root}'`);
-    removeLeftovers(file);
-    fs.rmSync(notesOf(file), { force: true });
+    const release = acquireLock(lockFile, `Cannot write in '${root}'`);
+    removeLeftovers(lockFile);
+    fs.rmSync(notesOf(lockFile), { force: true });
     release();
   });
 }
 
 const locksFolder = (): string => path.join(os.tmpdir(), `zz-locks-${process.getuid?.() ?? "all"}`);
 
-const isOurs = (folder: string): boolean | undefined =>
+const isOwnFolder = (folderPath: string): boolean | undefined =>
   tryTo(() => {
     // never what is around it: TMPDIR may name what is not there
-    tryTo(() => fs.mkdirSync(folder, { mode: 0o700 }));
-    const { uid, mode } = fs.lstatSync(folder);
+    tryTo(() => fs.mkdirSync(folderPath, { mode: 0o700 }));
+    const { uid, mode } = fs.lstatSync(folderPath);
     return uid === (process.getuid?.() ?? uid) && (mode & 0o777) === 0o700;
   });
 
 function lockFileOf(root: string): string | undefined {
-  const folder = locksFolder();
-  return isOurs(folder)
+  const folderPath = locksFolder();
+  return isOwnFolder(folderPath)
     ? path.join(
-        folder,
+        folderPath,
         process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32),
       )
     : undefined;
@@ -176,33 +187,35 @@ function lockFileOf(root: string): string | undefined {
 
 async function projectLock(
   root: string,
-  file: string,
+  lockFile: string,
   clock: Clock,
-  signal: AbortSignal,
+  abortSignal: AbortSignal,
 ): Promise<(() => void) | undefined> {
-  for (let until = clock.now() + LOCK_PATIENCE_MS, holder = ""; ; )
+  for (let deadline = clock.now() + LOCK_PATIENCE_MS, holderText = ""; ; )
     try {
-      return acquireLock(file, `Cannot write in '${root}'`);
-    } catch (error) {
-      if (codeOf(error)) return undefined; // a full disk must keep nobody from undoing
-      const lockText = textOf(file);
-      if (lockText !== holder) [holder, until] = [lockText, clock.now() + LOCK_PATIENCE_MS];
-      if (clock.now() > until) throw error;
-      await sleepWith(clock, 2 + Math.random() * 10, signal);
+      return acquireLock(lockFile, `Cannot write in '${root}'`);
+    } catch (lockError) {
+      if (codeOf(lockError)) return undefined; // a full disk must keep nobody from undoing
+      const lockText = textOf(lockFile);
+      if (lockText !== holderText)
+        [holderText, deadline] = [lockText, clock.now() + LOCK_PATIENCE_MS];
+      if (clock.now() > deadline) throw lockError;
+      await sleepWith(clock, 2 + Math.random() * 10, abortSignal);
     }
 }
 
 /** Waits for its turn: others hold the lock for a few ms. */
-function waitForLock(file: string): () => void {
-  makePrivate(path.dirname(file));
-  for (let until = performance.now() + LOCK_PATIENCE_MS, holder = ""; ; )
+function waitForLock(privateFile: string): () => void {
+  makePrivate(path.dirname(privateFile));
+  for (let deadline = performance.now() + LOCK_PATIENCE_MS, holderText = ""; ; )
     try {
-      return acquireLock(`${file}.lock`, `Cannot change '${file}'`);
-    } catch (error) {
-      const lockText = textOf(`${file}.lock`);
+      return acquireLock(`${privateFile}.lock`, `Cannot change '${privateFile}'`);
+    } catch (lockError) {
+      const lockText = textOf(`${privateFile}.lock`);
       // the lock has changed hands
-      if (lockText !== holder) [holder, until] = [lockText, performance.now() + LOCK_PATIENCE_MS];
-      if (codeOf(error) || performance.now() > until) throw error;
+      if (lockText !== holderText)
+        [holderText, deadline] = [lockText, performance.now() + LOCK_PATIENCE_MS];
+      if (codeOf(lockError) || performance.now() > deadline) throw lockError;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 + Math.random() * 10);
     }
 }

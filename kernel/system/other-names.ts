@@ -5,28 +5,29 @@ import path from "node:path";
 import { tryTo } from "../text/words.ts";
 
 type Identity = string | undefined;
-const identityOf = (stat: fs.Stats | undefined): Identity =>
-  stat?.ino ? `${stat.dev} ${stat.ino}` : undefined;
-const followedStatOf = (file: string): fs.Stats | undefined =>
-  tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
+const identityOf = (fileStat: fs.Stats | undefined): Identity =>
+  fileStat?.ino ? `${fileStat.dev} ${fileStat.ino}` : undefined;
+const followedStatOf = (filePath: string): fs.Stats | undefined =>
+  tryTo(() => fs.statSync(filePath, { throwIfNoEntry: false }));
 
 /** Cached, since thousands of files may be judged in a row. */
-const cache = new Map<string, any>();
-function findOnce<T>(key: string, find: () => T): T {
-  if (!cache.size) setImmediate(() => cache.clear());
-  if (!cache.has(key)) cache.set(key, find());
-  return cache.get(key);
+const lookupCache = new Map<string, any>();
+function findOnce<T>(cacheKey: string, computeValue: () => T): T {
+  if (!lookupCache.size) setImmediate(() => lookupCache.clear());
+  if (!lookupCache.has(cacheKey)) lookupCache.set(cacheKey, computeValue());
+  return lookupCache.get(cacheKey);
 }
 
 /**
  * Whether the file is `place` or in it, whatever it is called: a folder above it is the same on the
  * disk.
  */
-export function isInsideByIdentity(covered: string, file: string): boolean {
-  const wanted = findOnce(covered, () => identityOf(followedStatOf(covered)));
-  if (wanted === undefined) return false;
-  for (let ancestor = file; ; ancestor = path.dirname(ancestor)) {
-    if (findOnce(ancestor, () => identityOf(followedStatOf(ancestor))) === wanted) return true;
+export function isInsideByIdentity(covered: string, filePath: string): boolean {
+  const wantedIdentity = findOnce(covered, () => identityOf(followedStatOf(covered)));
+  if (wantedIdentity === undefined) return false;
+  for (let ancestor = filePath; ; ancestor = path.dirname(ancestor)) {
+    if (findOnce(ancestor, () => identityOf(followedStatOf(ancestor))) === wantedIdentity)
+      return true;
     if (ancestor === path.dirname(ancestor)) return false;
   }
 }
@@ -37,40 +38,45 @@ const MAX_ENTRIES = 20_000;
  * look at, it may have.
  */
 export function hasNameIn(
-  folder: string,
-  fits: (file: string) => boolean,
-  file: string,
-  key: string,
+  searchedFolder: string,
+  isCovered: (candidate: string) => boolean,
+  linkedFile: string,
+  cacheKey: string,
 ): boolean {
-  const stat = tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false }));
-  if (!stat?.isFile() || stat.nlink < 2) return false;
-  const named = findOnce(`${key}\0${folder}`, () => linkedFilesIn(folder, fits));
-  return named === undefined || named.has(identityOf(stat));
+  const fileStat = tryTo(() => fs.lstatSync(linkedFile, { throwIfNoEntry: false }));
+  if (!fileStat?.isFile() || fileStat.nlink < 2) return false;
+  const linkedFiles = findOnce(`${cacheKey}\0${searchedFolder}`, () =>
+    linkedFilesIn(searchedFolder, isCovered),
+  );
+  return linkedFiles === undefined || linkedFiles.has(identityOf(fileStat));
 }
 
 /**
  * The files in a folder that have several names, and one that fits. Undefined: there is too much to
  * look at.
  */
-function linkedFilesIn(folder: string, fits: (file: string) => boolean): Set<Identity> | undefined {
+function linkedFilesIn(
+  searchedFolder: string,
+  isCovered: (candidate: string) => boolean,
+): Set<Identity> | undefined {
   const identities = new Set<Identity>();
-  const folders = [folder];
+  const folders = [searchedFolder];
   let remaining = MAX_ENTRIES;
   while (folders.length) {
     const current = folders.pop()!;
     const entries = tryTo(() => fs.readdirSync(current, { withFileTypes: true }));
-    if (!entries && fits(current)) add(current);
+    if (!entries && isCovered(current)) addIdentity(current);
     for (const dirent of entries ?? []) {
-      const inner = path.join(current, dirent.name);
+      const innerPath = path.join(current, dirent.name);
       if (remaining-- <= 0) return undefined;
-      if (dirent.isDirectory()) folders.push(inner);
-      else if (dirent.isFile() && fits(inner)) add(inner);
+      if (dirent.isDirectory()) folders.push(innerPath);
+      else if (dirent.isFile() && isCovered(innerPath)) addIdentity(innerPath);
     }
   }
   return identities;
 
-  function add(twin: string): void {
-    const stat = tryTo(() => fs.lstatSync(twin, { throwIfNoEntry: false }));
-    if (stat && stat.nlink > 1) identities.add(identityOf(stat));
+  function addIdentity(linkedFile: string): void {
+    const fileStat = tryTo(() => fs.lstatSync(linkedFile, { throwIfNoEntry: false }));
+    if (fileStat && fileStat.nlink > 1) identities.add(identityOf(fileStat));
   }
 }

@@ -49,13 +49,13 @@ const PROJECT_MARKS = [".git", "package.json", ".zz"];
  */
 function projectFolders(root: string): string[] {
   const folders = [root];
-  const home = followLinks(os.homedir());
+  const homeFolder = followLinks(os.homedir());
   for (
     let ancestor = path.dirname(root);
-    !isInside(ancestor, home) && ancestor !== path.dirname(ancestor);
+    !isInside(ancestor, homeFolder) && ancestor !== path.dirname(ancestor);
     ancestor = path.dirname(ancestor)
   )
-    if (PROJECT_MARKS.some((mark) => fs.existsSync(path.join(ancestor, mark))))
+    if (PROJECT_MARKS.some((projectMark) => fs.existsSync(path.join(ancestor, projectMark))))
       folders.push(ancestor);
   return folders;
 }
@@ -71,24 +71,24 @@ function judgeOf(root: string) {
     isInside(root, systemFolder),
   );
   const realPaths = new Map<string, string>();
-  const realOf = (file: string): string =>
-    realPaths.get(file) ?? realPaths.set(file, followLinks(file)).get(file)!;
+  const realOf = (filePath: string): string =>
+    realPaths.get(filePath) ?? realPaths.set(filePath, followLinks(filePath)).get(filePath)!;
   /** `named`: by its whole path, so that a package of another folder is meant. */
-  const isProjects = (file: string, named = false): boolean => {
-    if (!named && file.split(path.sep).includes("node_modules")) return true;
-    const real = realOf(file);
+  const isProjects = (filePath: string, named = false): boolean => {
+    if (!named && filePath.split(path.sep).includes("node_modules")) return true;
+    const realFile = realOf(filePath);
     if (
       isSystemProject &&
       [SYSTEM_FOLDERS, SYSTEM_FILES].every((systemFolders, i) =>
-        systemFolders.some((systemFolder) => isInside(systemFolder, i ? real : file)),
+        systemFolders.some((systemFolder) => isInside(systemFolder, i ? realFile : filePath)),
       )
     )
       return false;
     // What npm installs globally links into a node_modules of its own, which is not above the
     // project.
-    const [holder, inModules] = real.split(/[\\/]node_modules(?=[\\/]|$)/, 2);
-    if (inModules !== undefined && isInside(holder || path.sep, root)) return true;
-    return [file, real].some((candidate) => isInsideAny(folders, candidate));
+    const [modulesHolder, inModules] = realFile.split(/[\\/]node_modules(?=[\\/]|$)/, 2);
+    if (inModules !== undefined && isInside(modulesHolder || path.sep, root)) return true;
+    return [filePath, realFile].some((candidate) => isInsideAny(folders, candidate));
   };
   return { isProjects, realOf };
 }
@@ -99,39 +99,49 @@ export function safePath(
   searchPath = process.env.PATH ?? "",
   { isProjects, realOf } = judgeOf(root),
 ): string {
-  const isSafe = (folder: string) => {
-    if (!path.isAbsolute(folder) || isProjects(folder)) return false;
-    const real = realOf(folder);
-    return !isInside(real, root) && !real.split(path.sep).includes("node_modules");
+  const isSafeFolder = (programFolder: string) => {
+    if (!path.isAbsolute(programFolder) || isProjects(programFolder)) return false;
+    const realFolder = realOf(programFolder);
+    return !isInside(realFolder, root) && !realFolder.split(path.sep).includes("node_modules");
   };
-  return searchPath.split(path.delimiter).filter(isSafe).join(path.delimiter);
+  return searchPath.split(path.delimiter).filter(isSafeFolder).join(path.delimiter);
 }
 
 /** A program's absolute path; undefined if only the project has one. */
 export function findProgram(
-  name: string,
+  programName: string,
   root: string,
   searchPath = process.env.PATH ?? "",
-  judge = judgeOf(root),
+  projectJudge = judgeOf(root),
 ): string | undefined {
-  if (name === process.execPath) return name;
-  if (!name || name.includes("\0") || (!path.isAbsolute(name) && /[\\/]/.test(name)))
+  if (programName === process.execPath) return programName;
+  if (
+    !programName ||
+    programName.includes("\0") ||
+    (!path.isAbsolute(programName) && /[\\/]/.test(programName))
+  )
     return undefined;
-  const isAbove = (file: string) =>
-    [file, judge.realOf(file)].some((candidate) => isInside(path.dirname(candidate), root));
-  const folders = path.isAbsolute(name)
+  const isAbove = (programFile: string) =>
+    [programFile, projectJudge.realOf(programFile)].some((candidate) =>
+      isInside(path.dirname(candidate), root),
+    );
+  const folders = path.isAbsolute(programName)
     ? [""]
-    : safePath(root, searchPath, judge).split(path.delimiter).filter(Boolean);
-  const files = folders.flatMap((folder) =>
-    PROGRAM_ENDINGS.map((ending) => path.join(folder, name + ending)),
+    : safePath(root, searchPath, projectJudge).split(path.delimiter).filter(Boolean);
+  const programFiles = folders.flatMap((programFolder) =>
+    PROGRAM_ENDINGS.map((ending) => path.join(programFolder, programName + ending)),
   );
-  return files.find(
-    (file) => isProgram(file) && !judge.isProjects(file, path.isAbsolute(name)) && !isAbove(file),
+  return programFiles.find(
+    (programFile) =>
+      isProgram(programFile) &&
+      !projectJudge.isProjects(programFile, path.isAbsolute(programName)) &&
+      !isAbove(programFile),
   );
 }
 
-const isProgram = (file: string): boolean =>
-  tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;
+const isProgram = (programFile: string): boolean =>
+  tryTo(() => fs.accessSync(programFile, fs.constants.X_OK) ?? fs.statSync(programFile).isFile()) ??
+  false;
 
 // computed on first use
 const childProcessModule = () => process.getBuiltinModule("node:child_process");
@@ -140,61 +150,68 @@ const childProcessModule = () => process.getBuiltinModule("node:child_process");
  * Where nothing more can be opened, Node gives a process without streams, and reports the error
  * where nobody may be listening.
  */
-function startOrThrow<P extends ChildProcess>(name: string, start: () => P): P {
-  const cannot = (error: unknown) =>
-    Object.assign(fileFault("start", name, error), { code: codeOf(error) });
-  let child: P;
+function startOrThrow<P extends ChildProcess>(programName: string, startProgram: () => P): P {
+  const createFault = (startError: unknown) =>
+    Object.assign(fileFault("start", programName, startError), { code: codeOf(startError) });
+  let childProcess: P;
   try {
-    child = start();
-  } catch (error) {
+    childProcess = startProgram();
+  } catch (startError) {
     // more streams than may be open
-    throw codeOf(error) ? cannot(codeOf(error) === "EINVAL" ? { code: "EMFILE" } : error) : error;
+    throw codeOf(startError)
+      ? createFault(codeOf(startError) === "EINVAL" ? { code: "EMFILE" } : startError)
+      : startError;
   }
-  if (child.pid !== undefined || child.stdio !== undefined) return child;
-  child.on("error", () => {});
-  throw cannot({ code: "EMFILE" });
+  if (childProcess.pid !== undefined || childProcess.stdio !== undefined) return childProcess;
+  childProcess.on("error", () => {});
+  throw createFault({ code: "EMFILE" });
 }
 
 /** Makes zz's own modules those of a plugin's process, too. */
 function lendModulesCode(): string {
-  const code = `import { registerHooks } from "node:module";
+  const hookCode = `import { registerHooks } from "node:module";
     const own = ${JSON.stringify(modulesForPlugins())};
     const isLent = (name, { parentURL = "" }) => /^(zod|typebox)(\\/|$)/.test(name) && !parentURL.includes("/node_modules/");
     registerHooks({ resolve: (name, from, next) => Object.hasOwn(own, name) ? { url: own[name], shortCircuit: true }
       : next(name, isLent(name, from) ? { ...from, parentURL: "${SELF_URL}/zz.ts" } : from) });`;
-  return `data:text/javascript,${encodeURIComponent(code)}`;
+  return `data:text/javascript,${encodeURIComponent(hookCode)}`;
 }
 
 /** Programs, as a project's plugins and tools may start them. */
 export function programs(root: string, ownEnvironment: NodeJS.ProcessEnv = process.env): Programs {
-  const clean = (env: NodeJS.ProcessEnv, judge = judgeOf(root)) => ({
-    ...env,
-    PATH: safePath(root, env.PATH ?? ownEnvironment.PATH, judge),
+  const clean = (environment: NodeJS.ProcessEnv, projectJudge = judgeOf(root)) => ({
+    ...environment,
+    PATH: safePath(root, environment.PATH ?? ownEnvironment.PATH, projectJudge),
   });
-  const locate = (
+  const locateProgram = (
     name: string,
     env: NodeJS.ProcessEnv,
     ownPath = false,
-    judge = judgeOf(root),
+    projectJudge = judgeOf(root),
   ): [string, NodeJS.ProcessEnv] => {
     const program =
-      findProgram(name, root, env.PATH, judge) ?? findProgram(name, root, undefined, judge);
-    if (program) return [program, ownPath ? env : clean(env, judge)];
+      findProgram(name, root, env.PATH, projectJudge) ??
+      findProgram(name, root, undefined, projectJudge);
+    if (program) return [program, ownPath ? env : clean(env, projectJudge)];
     const reason = "it is not installed, or only where the project could have put it";
     throw Object.assign(fault(`Cannot start '${name}': ${reason}. Install it on this machine.`), {
       code: "ENOENT",
     });
   };
   return {
-    find: (name, searchPath) => findProgram(name, root, searchPath),
-    start(name, args, { ownPath = false, ...options }: SpawnOptions & OwnPath = {}): ChildProcess {
-      const [program, env] = locate(name, options.env ?? ownEnvironment, ownPath);
-      return startOrThrow(name, () =>
+    find: (programName, searchPath) => findProgram(programName, root, searchPath),
+    start(
+      programName,
+      args,
+      { ownPath = false, ...options }: SpawnOptions & OwnPath = {},
+    ): ChildProcess {
+      const [program, env] = locateProgram(programName, options.env ?? ownEnvironment, ownPath);
+      return startOrThrow(programName, () =>
         childProcessModule().spawn(program, args, { cwd: root, ...options, shell: false, env }),
       );
     },
-    run(name, args, options: SpawnSyncOptions = {}): SpawnSyncReturns<Buffer> {
-      const [program, env] = locate(name, options.env ?? ownEnvironment);
+    run(programName, args, options: SpawnSyncOptions = {}): SpawnSyncReturns<Buffer> {
+      const [program, env] = locateProgram(programName, options.env ?? ownEnvironment);
       return childProcessModule().spawnSync(program, args, {
         cwd: root,
         ...options,
@@ -203,11 +220,13 @@ export function programs(root: string, ownEnvironment: NodeJS.ProcessEnv = proce
         env,
       });
     },
-    fork(file, options: ForkOptions = {}): ChildProcess {
-      const name = file instanceof URL ? fileURLToPath(file) : file;
-      const flags = options.execArgv ?? process.execArgv;
+    fork(scriptFile, options: ForkOptions = {}): ChildProcess {
+      const scriptPath = scriptFile instanceof URL ? fileURLToPath(scriptFile) : scriptFile;
+      const nodeFlags = options.execArgv ?? process.execArgv;
       // what was built has all in it
-      const execArgv = name.endsWith(".ts") ? [...flags, `--import=${lendModulesCode()}`] : flags;
+      const execArgv = scriptPath.endsWith(".ts")
+        ? [...nodeFlags, `--import=${lendModulesCode()}`]
+        : nodeFlags;
       const forkOptions = {
         cwd: root,
         ...options,
@@ -215,13 +234,13 @@ export function programs(root: string, ownEnvironment: NodeJS.ProcessEnv = proce
         execPath: process.execPath,
         env: { ...clean(options.env ?? ownEnvironment), ...compiled() },
       };
-      return startOrThrow("node", () => childProcessModule().fork(name, [], forkOptions));
+      return startOrThrow("node", () => childProcessModule().fork(scriptPath, [], forkOptions));
     },
   };
 }
 
 /** What V8 compiled is kept where zz keeps its own. */
 function compiled(): Record<string, string> {
-  const folder = module.getCompileCacheDir();
-  return folder ? { NODE_COMPILE_CACHE: path.dirname(folder) } : {};
+  const cacheFolder = module.getCompileCacheDir();
+  return cacheFolder ? { NODE_COMPILE_CACHE: path.dirname(cacheFolder) } : {};
 }

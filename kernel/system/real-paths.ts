@@ -14,14 +14,14 @@ const MAX_PATH_DEPTH = 1_000;
 /**
  * The absolute path that a name really stands for: links are followed as far as the path exists.
  */
-export function realPath(where: PathScope, name: string): string {
-  if (name.includes("\0"))
+export function realPath(pathScope: PathScope, pathName: string): string {
+  if (pathName.includes("\0"))
     throw fault(
-      `Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`,
+      `Cannot use path '${pathName.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`,
     );
-  if (name.split("/").length > MAX_PATH_DEPTH)
-    throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
-  return followLinks(absolutePath(where, name));
+  if (pathName.split("/").length > MAX_PATH_DEPTH)
+    throw fault(`Cannot use path '${pathName.slice(0, 60)}…': it is nested too deep. Check it.`);
+  return followLinks(absolutePath(pathScope, pathName));
 }
 
 /** Another project that the settings name. The current project has no id. */
@@ -34,10 +34,10 @@ export function projectsOf({ settings: { projects = {} } }: PathScope): Project[
   checkProjects(projects); // settings may have changed since
   return Object.entries(
     projects as Record<string, { path: string; rights: Project["rights"] }>,
-  ).map(([id, { path: name, rights }]) => {
+  ).map(([id, { path: folderName, rights }]) => {
     return {
       id,
-      folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))),
+      folder: followLinks(path.resolve(folderName.replace(/^~(?=\/|$)/, os.homedir()))),
       rights,
     };
   });
@@ -47,19 +47,19 @@ export function projectsOf({ settings: { projects = {} } }: PathScope): Project[
 function checkProjects(projects: unknown): void {
   const refuse = (subject: string, reason: string) =>
     usage(`Cannot use ${subject} in the settings: ${reason}. Fix it.`);
-  const isMap = (value: unknown) =>
-    typeof value === "object" && value !== null && !Array.isArray(value);
-  if (!isMap(projects))
+  const isRecord = (candidate: unknown) =>
+    typeof candidate === "object" && candidate !== null && !Array.isArray(candidate);
+  if (!isRecord(projects))
     throw refuse('"projects"', `they must be by id, as in { "lib": ${PROJECT_EXAMPLE} }`);
   for (const [id, project] of Object.entries(projects as object)) {
-    const { path: name, rights, about = "", ...others } = Object(project);
-    const shown = `project '${visible(id)}'`;
+    const { path: folderName, rights, about = "", ...others } = Object(project);
+    const shownProject = `project '${visible(id)}'`;
     if (!PROJECT_ID.test(id))
-      throw refuse(shown, "an id is two or more letters, digits, '.', '_' or '-'");
-    const isPath = typeof name === "string" && /^(~?\/|~$)/.test(name);
+      throw refuse(shownProject, "an id is two or more letters, digits, '.', '_' or '-'");
+    const isFolderPath = typeof folderName === "string" && /^(~?\/|~$)/.test(folderName);
     const isRight = ["read", "write"].includes(rights);
-    if (!isPath || !isRight || typeof about !== "string" || Object.keys(others).length)
-      throw refuse(shown, `it must be like ${PROJECT_EXAMPLE}`);
+    if (!isFolderPath || !isRight || typeof about !== "string" || Object.keys(others).length)
+      throw refuse(shownProject, `it must be like ${PROJECT_EXAMPLE}`);
   }
 }
 
@@ -67,31 +67,33 @@ function checkProjects(projects: unknown): void {
  * The path of a name, without following links. `id:path` is in another project, unless a file here
  * has that name.
  */
-export function absolutePath(where: PathScope, name: string): string {
-  const [first = "", id] = /^([^/:]+):[^/]*/.exec(name) ?? [];
+export function absolutePath(pathScope: PathScope, pathName: string): string {
+  const [firstSegment = "", id] = /^([^/:]+):[^/]*/.exec(pathName) ?? [];
   const otherProject =
-    id === undefined ? undefined : projectsOf(where).find((project) => project.id === id);
-  const isHere =
-    otherProject && tryTo(() => fs.lstatSync(path.join(where.root, first))) !== undefined;
-  return otherProject && !isHere
-    ? path.join(otherProject.folder, name.slice(otherProject.id.length + 1))
-    : path.resolve(where.root, name);
+    id === undefined ? undefined : projectsOf(pathScope).find((project) => project.id === id);
+  const existsHere =
+    otherProject &&
+    tryTo(() => fs.lstatSync(path.join(pathScope.root, firstSegment))) !== undefined;
+  return otherProject && !existsHere
+    ? path.join(otherProject.folder, pathName.slice(otherProject.id.length + 1))
+    : path.resolve(pathScope.root, pathName);
 }
 
 /** The innermost project that a file belongs to, the current one included. */
-export function projectContaining(where: PathScope, file: string): Project | undefined {
-  const current: Project = { id: "", folder: where.root, rights: "write" };
-  return [current, ...projectsOf(where)]
-    .filter(({ folder }) => isInside(folder, file))
-    .sort((a, b) => b.folder.length - a.folder.length)[0];
+export function projectContaining(pathScope: PathScope, filePath: string): Project | undefined {
+  const current: Project = { id: "", folder: pathScope.root, rights: "write" };
+  return [current, ...projectsOf(pathScope)]
+    .filter(({ folder }) => isInside(folder, filePath))
+    .sort((first, second) => second.folder.length - first.folder.length)[0];
 }
 
 /** The shortest name for a file. */
-export function shortestName(where: PathScope, file: string): string {
-  const { root } = where;
-  const { id, folder } = isInside(root, file)
+export function shortestName(pathScope: PathScope, filePath: string): string {
+  const { root } = pathScope;
+  const { id, folder } = isInside(root, filePath)
     ? { id: "", folder: root }
-    : (projectContaining(where, file) ?? {});
-  const name = folder === undefined ? file : (id && `${id}:`) + path.relative(folder, file);
-  return absolutePath(where, name) === file ? name : file;
+    : (projectContaining(pathScope, filePath) ?? {});
+  const shortName =
+    folder === undefined ? filePath : (id && `${id}:`) + path.relative(folder, filePath);
+  return absolutePath(pathScope, shortName) === filePath ? shortName : filePath;
 }

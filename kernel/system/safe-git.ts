@@ -63,11 +63,11 @@ const ceiling = (): string => path.dirname(followLinks(os.homedir()));
 
 /** The environment of a command, or of zz's own questions. */
 function gitEnvironment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const kept = Object.entries(command ?? process.env).filter(
-    ([name]) => !POINTING_VARIABLES.test(name),
+  const keptVariables = Object.entries(command ?? process.env).filter(
+    ([variableName]) => !POINTING_VARIABLES.test(variableName),
   );
   const overrides = command ? NO_HELPERS : { ...NO_HELPERS, ...IN_ENGLISH };
-  return { ...Object.fromEntries(kept), ...overrides, GIT_CEILING_DIRECTORIES: ceiling() };
+  return { ...Object.fromEntries(keptVariables), ...overrides, GIT_CEILING_DIRECTORIES: ceiling() };
 }
 
 /** Settings of a repository that start no program and reveal no other file; `*` is any. All others
@@ -93,13 +93,15 @@ const PERSONAL_SCOPES = new Set(["system", "global", "command"]);
 type Setting = { scope: string; key: string; value: string };
 function isHarmless({ scope, key, value }: Setting): boolean {
   if (PERSONAL_SCOPES.has(scope)) return true;
-  const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
-  const section = key.slice(0, first) + (first === last ? "" : ".*");
-  const names = Object.hasOwn(HARMLESS, section)
+  const [firstDot, lastDot] = [key.indexOf("."), key.lastIndexOf(".")];
+  const section = key.slice(0, firstDot) + (firstDot === lastDot ? "" : ".*");
+  const harmlessNames = Object.hasOwn(HARMLESS, section)
     ? [HARMLESS[section]!].flat().join(" ").split(" ")
     : [];
-  if (names[0] === "*" || names.includes(key.slice(last + 1))) return true;
-  return BY_VALUE.some(([which, fits]) => which.test(key) && fits.test(value));
+  if (harmlessNames[0] === "*" || harmlessNames.includes(key.slice(lastDot + 1))) return true;
+  return BY_VALUE.some(
+    ([keyPattern, valuePattern]) => keyPattern.test(key) && valuePattern.test(value),
+  );
 }
 
 /** Where a repository is, as git finds it from a folder. */
@@ -111,99 +113,117 @@ type GitCall = {
   env: NodeJS.ProcessEnv;
   stop: AbortSignal;
 };
-type AskGit = (args: readonly string[], cwd: string) => Promise<GitOutput>;
+type AskGit = (gitArguments: readonly string[], workingFolder: string) => Promise<GitOutput>;
 
 /**
  * Git can hang on a file that never answers, even after zz has ended: what still runs at exit is
  * stopped.
  */
 const running = new Set<() => void>();
-function stopAtExit(kill: () => void): void {
+function stopAtExit(killProcess: () => void): void {
   if (!running.size && !process.listeners("exit").includes(stopAll)) process.once("exit", stopAll);
-  running.add(kill);
+  running.add(killProcess);
 }
 const stopAll = (): void => {
-  for (const kill of running) kill();
+  for (const killProcess of running) killProcess();
 };
 
 /** Git for a project: ctx.git of tools and commands. */
 export function gitOf(root: string, clock: Clock = CLOCK): Git {
   const { find, start } = programs(root);
   const quiet = configOptions(QUIET_SETTINGS);
-  const asIs = configOptions(["safe.bareRepository=explicit", "core.fsmonitor=false"]);
+  const plainOptions = configOptions(["safe.bareRepository=explicit", "core.fsmonitor=false"]);
   return {
     quiet,
     env: gitEnvironment,
     async check(folder, { stop = clock.limit(GIT_PATIENCE_MS), command } = {}) {
-      const moves = command && Object.keys(command).find((name) => POINTING_VARIABLES.test(name));
-      if (moves)
+      const pointingName =
+        command &&
+        Object.keys(command).find((variableName) => POINTING_VARIABLES.test(variableName));
+      if (pointingName)
         return {
-          why: `${moves} is set, so that git may look elsewhere or run something`,
+          why: `${pointingName} is set, so that git may look elsewhere or run something`,
           reads: [],
         };
       if (!find("git")) return { reads: [] };
-      const gitCall = { start, before: command ? asIs : quiet, env: gitEnvironment(command), stop };
-      const early = fs.existsSync(path.join(folder, ".git"))
+      const gitCall = {
+        start,
+        before: command ? plainOptions : quiet,
+        env: gitEnvironment(command),
+        stop,
+      };
+      const earlyListing = fs.existsSync(path.join(folder, ".git"))
         ? runGit(LIST_SETTINGS, folder, gitCall)
         : undefined; // at the same time
-      early?.catch(() => {});
-      const ask: AskGit = (args, cwd) =>
-        (args === LIST_SETTINGS && cwd === folder && early) || runGit(args, cwd, gitCall);
+      earlyListing?.catch(() => {});
+      const ask: AskGit = (gitArguments, workingFolder) =>
+        (gitArguments === LIST_SETTINGS && workingFolder === folder && earlyListing) ||
+        runGit(gitArguments, workingFolder, gitCall);
       return inspectRepository({ root, folder, command, ask });
     },
-    async say(args, folder = root) {
+    async say(gitArguments, workingFolder = root) {
       const gitCall = {
         start,
         before: quiet,
         env: gitEnvironment(),
         stop: clock.limit(3 * GIT_PATIENCE_MS),
       };
-      return find("git") && (await runGit(args, folder, gitCall).catch(() => undefined))?.out;
+      return (
+        find("git") &&
+        (await runGit(gitArguments, workingFolder, gitCall).catch(() => undefined))?.out
+      );
     },
   };
 }
 
 /** Rejects when the signal aborts; everything that git started is stopped as well. */
 function runGit(
-  args: readonly string[],
+  gitArguments: readonly string[],
   cwd: string,
   { start, before, env, stop }: GitCall,
 ): Promise<GitOutput> {
   const { promise, resolve, reject } = Promise.withResolvers<GitOutput>();
   if (stop.aborted) return Promise.reject(stop.reason);
   const spawnOptions = { cwd, env, detached: process.platform !== "win32", windowsHide: true };
-  const child = start("git", [...before, ...args], {
+  const gitProcess = start("git", [...before, ...gitArguments], {
     ...spawnOptions,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const [output, err]: [Buffer[], Buffer[]] = [[], []];
-  let size = 0;
-  child.stdout!.on(
+  const [outputChunks, errorChunks]: [Buffer[], Buffer[]] = [[], []];
+  let outputSize = 0;
+  gitProcess.stdout!.on(
     "data",
-    (bytes: Buffer) => (size += output.push(bytes) && bytes.length) > MAX_OUTPUT_BYTES && kill(),
+    (outputBytes: Buffer) =>
+      (outputSize += outputChunks.push(outputBytes) && outputBytes.length) > MAX_OUTPUT_BYTES &&
+      killGit(),
   );
-  child.stderr!.on("data", (bytes: Buffer) => err.length < 100 && err.push(bytes));
-  const abort = () => {
-    kill();
+  gitProcess.stderr!.on(
+    "data",
+    (errorBytes: Buffer) => errorChunks.length < 100 && errorChunks.push(errorBytes),
+  );
+  const abortRun = () => {
+    killGit();
     reject(stop.reason);
   };
-  stop.addEventListener("abort", abort, { once: true });
-  stopAtExit(kill);
-  child.on("error", (error) => resolve({ err: error.message }));
-  child.on("close", (code) => {
-    stop.removeEventListener("abort", abort);
-    running.delete(kill);
-    const [text, errorText] = [output, err].map((parts) =>
-      Buffer.concat(parts).toString("utf8"),
+  stop.addEventListener("abort", abortRun, { once: true });
+  stopAtExit(killGit);
+  gitProcess.on("error", (spawnError) => resolve({ err: spawnError.message }));
+  gitProcess.on("close", (exitCode) => {
+    stop.removeEventListener("abort", abortRun);
+    running.delete(killGit);
+    const [outputText, errorText] = [outputChunks, errorChunks].map((chunks) =>
+      Buffer.concat(chunks).toString("utf8"),
     ) as [string, string];
-    resolve(code === 0 ? { out: text, err: errorText } : { err: errorText });
+    resolve(exitCode === 0 ? { out: outputText, err: errorText } : { err: errorText });
   });
   return promise;
 
-  function kill(): void {
-    const alone = process.platform === "win32" || !child.pid;
+  function killGit(): void {
+    const killsOnlyChild = process.platform === "win32" || !gitProcess.pid;
     // it may have ended
-    tryTo(() => (alone ? child.kill("SIGKILL") : process.kill(-child.pid!, "SIGKILL")));
+    tryTo(() =>
+      killsOnlyChild ? gitProcess.kill("SIGKILL") : process.kill(-gitProcess.pid!, "SIGKILL"),
+    );
   }
 }
 
@@ -217,44 +237,47 @@ interface Inspection {
 }
 const WHAT_GIT_OBEYS = "git would run or read what the repository's own";
 
-async function inspectRepository(look: Inspection): Promise<GitDoubt> {
-  const { ask, folder, command } = look;
+async function inspectRepository(inspection: Inspection): Promise<GitDoubt> {
+  const { ask, folder, command } = inspection;
   if (
     !fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory() ||
     !(command || mayBeInRepository(folder))
   )
     return { reads: [] };
-  const repository = await findRepository(look);
+  const repository = await findRepository(inspection);
   if (typeof repository === "string") {
     // zz asks git the same way, and gets the same error.
-    if (command) await listSettings(look); // the person's own may hold a password as well
+    if (command) await listSettings(inspection); // the person's own may hold a password as well
     if (!command || /not a git repository/.test(repository)) return { reads: [] };
     return { why: `git cannot use the repository: ${repository}`, reads: [] };
   }
-  const allSettings = await listSettings(look);
+  const allSettings = await listSettings(inspection);
   if (!allSettings) return { why: "git cannot tell what the repository's settings are", reads: [] };
   const settings = allSettings
     .filter((setting) => !isHarmless(setting) && setting.key !== "core.worktree")
     .map(({ key }) => key);
-  const obeyed = command ? undefined : settings.find((key) => !SWITCHED_OFF.test(key));
-  if (obeyed) return { why: `${WHAT_GIT_OBEYS} setting '${obeyed}' names`, reads: [] };
+  const obeyedSetting = command
+    ? undefined
+    : settings.find((settingKey) => !SWITCHED_OFF.test(settingKey));
+  if (obeyedSetting)
+    return { why: `${WHAT_GIT_OBEYS} setting '${obeyedSetting}' names`, reads: [] };
   const pointed = allSettings.some(
     ({ scope, key }) => key === "core.worktree" && !PERSONAL_SCOPES.has(scope),
   );
-  const back =
+  const topGitFolder =
     pointed && (await ask(["rev-parse", "--absolute-git-dir"], repository.top)).out?.trimEnd();
   const { top } = repository;
-  if (!isInside(top, folder) || (pointed && back !== repository.dir))
+  if (!isInside(top, folder) || (pointed && topGitFolder !== repository.dir))
     return { why: `${WHAT_GIT_OBEYS} setting 'core.worktree' names`, reads: [] };
-  const reads = await foldersElsewhere(look, repository, pointed);
+  const reads = await foldersElsewhere(inspection, repository, pointed);
   if (!command) return { reads, top };
   if (isProgram(path.join(repository.hooks, "post-index-change")))
     return { why: `${WHAT_GIT_OBEYS} hook post-index-change names`, reads, top };
-  const inner = await inspectSubmodules(look, top);
+  const innerDoubt = await inspectSubmodules(inspection, top);
   return {
-    ...inner,
-    settings: [...settings, ...(inner.settings ?? [])],
-    reads: [...reads, ...inner.reads],
+    ...innerDoubt,
+    settings: [...settings, ...(innerDoubt.settings ?? [])],
+    reads: [...reads, ...innerDoubt.reads],
     top,
   };
 }
@@ -279,41 +302,52 @@ async function foldersElsewhere(
   // those of a linked worktree.
   if (pointed) ownFolders.push(dir);
   if (isInside(path.join(common, "worktrees"), dir)) {
-    const { out: output = "" } = await ask(["worktree", "list", "--porcelain"], folder);
-    if (output.split("\n").includes(`worktree ${top}`)) ownFolders.push(common);
+    const { out: worktreeList = "" } = await ask(["worktree", "list", "--porcelain"], folder);
+    if (worktreeList.split("\n").includes(`worktree ${top}`)) ownFolders.push(common);
   }
-  const lends = fs.existsSync(path.join(objects, "info", "alternates"));
-  const { out: counts = "" } = lends ? await ask(["count-objects", "-v"], folder) : {};
-  const lent = lends ? [objects, ...(counts.match(/(?<=^alternate: ).*/gm) ?? ["/"])] : [];
-  const links = [dir, common, objects, path.join(objects, "pack")].flatMap(linkTargetsIn);
-  return [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))].filter(
-    (target) => !isInsideAny(ownFolders, target),
-  );
+  const hasAlternates = fs.existsSync(path.join(objects, "info", "alternates"));
+  const { out: objectCounts = "" } = hasAlternates
+    ? await ask(["count-objects", "-v"], folder)
+    : {};
+  const lentFolders = hasAlternates
+    ? [objects, ...(objectCounts.match(/(?<=^alternate: ).*/gm) ?? ["/"])]
+    : [];
+  const linkTargets = [dir, common, objects, path.join(objects, "pack")].flatMap(linkTargetsIn);
+  return [
+    ...new Set([dir, common, objects, ...linkTargets, ...lentFolders].map(followLinks)),
+  ].filter((targetFolder) => !isInsideAny(ownFolders, targetFolder));
 }
 
 /** Checks the submodules that git enters by itself to look for changes. */
 async function inspectSubmodules(
   { depth = 0, ...look }: Inspection,
-  top: string,
+  topFolder: string,
 ): Promise<GitDoubt> {
-  const { out: output = "" } = await look.ask(
+  const { out: indexListing = "" } = await look.ask(
     ["ls-files", "-s", "-z", "--full-name", "--", ":/"],
-    top,
+    topFolder,
   );
   const reads: string[] = [];
   const settings: string[] = [];
-  for (const [, name = ""] of output.matchAll(/(?<=^|\0)160000 [^\t\0]*\t([^\0]+)/g)) {
-    const folder = path.join(top, name);
-    if (!fs.existsSync(path.join(folder, ".git"))) continue;
+  for (const [, submoduleName = ""] of indexListing.matchAll(
+    /(?<=^|\0)160000 [^\t\0]*\t([^\0]+)/g,
+  )) {
+    const submoduleFolder = path.join(topFolder, submoduleName);
+    if (!fs.existsSync(path.join(submoduleFolder, ".git"))) continue;
     if (depth > MAX_SUBMODULE_DEPTH) return { why: "its submodules are nested too deeply", reads };
-    const inner = await inspectRepository({
+    const innerDoubt = await inspectRepository({
       ...look,
-      folder: followLinks(folder),
+      folder: followLinks(submoduleFolder),
       depth: depth + 1,
     });
-    reads.push(...inner.reads);
-    settings.push(...(inner.settings ?? []).map((key) => `${key} of its submodule ${name}`));
-    if (inner.why) return { why: `in the submodule '${name}', ${inner.why}`, reads };
+    reads.push(...innerDoubt.reads);
+    settings.push(
+      ...(innerDoubt.settings ?? []).map(
+        (settingKey) => `${settingKey} of its submodule ${submoduleName}`,
+      ),
+    );
+    if (innerDoubt.why)
+      return { why: `in the submodule '${submoduleName}', ${innerDoubt.why}`, reads };
   }
   return { reads, settings };
 }
@@ -322,12 +356,12 @@ async function inspectSubmodules(
  * False if git would find no repository, as zz asks it: without a `.git` there or above,
  * QUIET_SETTINGS allows none. Spares starting git.
  */
-export const mayBeInRepository = (folder: string): boolean =>
-  repositoryTop(followLinks(folder)) !== undefined;
+export const mayBeInRepository = (folderPath: string): boolean =>
+  repositoryTop(followLinks(folderPath)) !== undefined;
 
 /** Where git finds a repository, or a text that says why it finds none. */
 async function findRepository({ ask, folder }: Inspection): Promise<Repository | string> {
-  const asks = [
+  const questions = [
     "--absolute-git-dir",
     "--git-common-dir",
     "--show-toplevel",
@@ -336,49 +370,59 @@ async function findRepository({ ask, folder }: Inspection): Promise<Repository |
     "--git-path",
     "objects",
   ];
-  const { out: output, err } = await ask(["rev-parse", ...asks], folder);
-  if (output === undefined)
+  const { out: gitOutput, err } = await ask(["rev-parse", ...questions], folder);
+  if (gitOutput === undefined)
     return err.replace(/^fatal: |\.?\s*$/g, "").split("\n")[0] || "it gives no answer";
-  const lines = output.split("\n").map((line) => path.resolve(folder, line));
-  if (lines.length !== 6) return "a folder on the way has a line break in its name";
-  const [dir, common, top, hooks, objects] = lines as [string, string, string, string, string];
-  return { dir, common: path.resolve(common), top, hooks, objects };
+  const answerPaths = gitOutput.split("\n").map((answerLine) => path.resolve(folder, answerLine));
+  if (answerPaths.length !== 6) return "a folder on the way has a line break in its name";
+  const [dir, commonFolder, top, hooks, objects] = answerPaths as [
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  return { dir, common: path.resolve(commonFolder), top, hooks, objects };
 }
 
 const LIST_SETTINGS = ["config", "--list", "-z", "--show-scope", "--no-includes"];
 /** Undefined if git cannot tell. */
 async function listSettings({ ask, folder }: Inspection): Promise<Setting[] | undefined> {
-  const { out: output } = await ask(LIST_SETTINGS, folder);
-  const fields = output?.split("\0").slice(0, -1);
-  if (!fields || fields.length % 2) return undefined;
-  return fields.flatMap((scope, i) => {
+  const { out: gitOutput } = await ask(LIST_SETTINGS, folder);
+  const outputFields = gitOutput?.split("\0").slice(0, -1);
+  if (!outputFields || outputFields.length % 2) return undefined;
+  return outputFields.flatMap((scope, i) => {
     if (i % 2) return [];
-    const [, key = "", value = ""] = /^([^\n]*)\n?(.*)$/s.exec(fields[i + 1]!)!;
+    const [, key = "", value = ""] = /^([^\n]*)\n?(.*)$/s.exec(outputFields[i + 1]!)!;
     learnSetting(key, value);
     return { scope, key, value };
   });
 }
 
 /** Git prints a remote's address with the password in it, and headers for http hold tokens. */
-function learnSetting(key: string, value: string): void {
-  learnData(value, key);
+function learnSetting(settingKey: string, settingValue: string): void {
+  learnData(settingValue, settingKey);
   // url.<address>.insteadOf
-  for (const [name] of key.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(name);
-  if (/pass(wd)?$/.test(key)) learnSecret(value); // sendemail.smtpPass, imap.pass
-  const [, echoed] = /\bpassword=([^\s"';&|]+)/.exec(value) ?? []; // credential.helper
-  if (echoed) learnSecret(echoed);
-  if (/\.extraheader$/.test(key))
-    for (const word of value.split(/[\s:]+/))
-      if (word.length >= MIN_HEADER_CHARS) learnSecret(word);
+  for (const [address] of settingKey.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(address);
+  if (/pass(wd)?$/.test(settingKey)) learnSecret(settingValue); // sendemail.smtpPass, imap.pass
+  const [, echoedPassword] = /\bpassword=([^\s"';&|]+)/.exec(settingValue) ?? []; // credential.helper
+  if (echoedPassword) learnSecret(echoedPassword);
+  if (/\.extraheader$/.test(settingKey))
+    for (const headerWord of settingValue.split(/[\s:]+/))
+      if (headerWord.length >= MIN_HEADER_CHARS) learnSecret(headerWord);
 }
 const MIN_HEADER_CHARS = 16; // shorter ones may be ordinary words
 
 /** Where the links among a folder's entries lead. Hooks are left out: they are never shown. */
-function linkTargetsIn(folder: string): string[] {
-  const entries = fs.existsSync(folder) ? fs.readdirSync(folder, { withFileTypes: true }) : [];
-  const links = entries.filter((dirent) => dirent.isSymbolicLink() && dirent.name !== "hooks");
-  return links.map(({ name }) => followLinks(path.join(folder, name)));
+function linkTargetsIn(folderPath: string): string[] {
+  const entries = fs.existsSync(folderPath)
+    ? fs.readdirSync(folderPath, { withFileTypes: true })
+    : [];
+  const linkEntries = entries.filter(
+    (dirent) => dirent.isSymbolicLink() && dirent.name !== "hooks",
+  );
+  return linkEntries.map(({ name }) => followLinks(path.join(folderPath, name)));
 }
 
-const isProgram = (file: string): boolean =>
-  tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? true) ?? false;
+const isProgram = (programFile: string): boolean =>
+  tryTo(() => fs.accessSync(programFile, fs.constants.X_OK) ?? true) ?? false;

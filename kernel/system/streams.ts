@@ -18,7 +18,7 @@ export const processIo = (): Io => ({
   stderr: process.stderr,
   env: process.env,
   cwd: () => process.cwd(),
-  enter: (folder) => process.chdir(folder),
+  enter: (newFolder) => process.chdir(newFolder),
   console,
 });
 
@@ -26,42 +26,52 @@ export const processIo = (): Io => ({
 let ownStdin: Io["stdin"] | undefined;
 const emptyStream = () =>
   Object.assign(process.getBuiltinModule("node:stream").Readable.from([]), { fd: 0 });
-function isDevNull(fd: number): boolean | undefined {
+function isDevNull(descriptor: number): boolean | undefined {
   return tryTo(() => {
-    const stat = fs.fstatSync(fd);
-    return stat.isCharacterDevice() && stat.rdev === fs.statSync(os.devNull).rdev;
+    const streamStat = fs.fstatSync(descriptor);
+    return streamStat.isCharacterDevice() && streamStat.rdev === fs.statSync(os.devNull).rdev;
   });
 }
 
 /** Writes to stderr, for the person; on a terminal lines are wrapped at words. */
-export const say = (io: Io, text: string): void =>
-  void io.stderr.write(`${wrapForTerminal(io, clean(veil(text)))}\n`);
+export const say = (io: Io, messageText: string): void =>
+  void io.stderr.write(`${wrapForTerminal(io, clean(veil(messageText)))}\n`);
 
 /** Wraps at words if it is a terminal. */
-export function wrapForTerminal({ stderr }: Io, text: string): string {
-  const width = stderr.isTTY ? (stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
-  const wrap = (
-    line: string,
-    breakAt = line.length > width ? line.lastIndexOf(" ", width) : -1,
+export function wrapForTerminal({ stderr }: Io, messageText: string): string {
+  const lineWidth = stderr.isTTY ? (stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
+  const wrapLine = (
+    longLine: string,
+    breakAt = longLine.length > lineWidth ? longLine.lastIndexOf(" ", lineWidth) : -1,
   ): string =>
-    breakAt < width / 3 ? line : `${line.slice(0, breakAt)}\n${wrap(line.slice(breakAt + 1))}`;
-  const lines = text.split("\n").map((line) => wrap(line));
-  return lines.join("\n");
+    breakAt < lineWidth / 3
+      ? longLine
+      : `${longLine.slice(0, breakAt)}\n${wrapLine(longLine.slice(breakAt + 1))}`;
+  const wrappedLines = messageText.split("\n").map((messageLine) => wrapLine(messageLine));
+  return wrappedLines.join("\n");
 }
 
 /** Prints a rendered answer; its colours and links stay. */
-export const printAnswer = (io: Io, text: string): Promise<void> => print(io, text, cleanRendered);
+export const printAnswer = (io: Io, answerText: string): Promise<void> =>
+  print(io, answerText, cleanRendered);
 
 /**
  * Writes everything to stdout, however slow the reader is. A closed pipe is not an error: the
  * reader has what it wanted.
  */
-export function print({ stdout, clean: isClean }: Io, text: string, tidy = clean): Promise<void> {
-  const shown = stdout.isTTY || isClean ? tidy(veil(text)) : veil(text);
-  return new Promise((done, failed) =>
-    stdout.write(!shown || shown.endsWith("\n") ? shown : `${shown}\n`, (error) => {
-      if (!error || codeOf(error) === "EPIPE") done();
-      else failed(fileFault("write the answer to", "stdout", error));
-    }),
+export function print(
+  { stdout, clean: isClean }: Io,
+  answerText: string,
+  cleanText = clean,
+): Promise<void> {
+  const shownText = stdout.isTTY || isClean ? cleanText(veil(answerText)) : veil(answerText);
+  return new Promise((resolve, reject) =>
+    stdout.write(
+      !shownText || shownText.endsWith("\n") ? shownText : `${shownText}\n`,
+      (writeError) => {
+        if (!writeError || codeOf(writeError) === "EPIPE") resolve();
+        else reject(fileFault("write the answer to", "stdout", writeError));
+      },
+    ),
   );
 }

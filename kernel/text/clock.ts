@@ -6,13 +6,13 @@ const LONGEST_MS = 2 ** 31 - 1; // setTimeout() fires at once beyond it
 
 export const CLOCK: Clock = {
   now: () => process.uptime() * 1_000, // performance.now() loads node:perf_hooks, which takes 1 ms
-  timer(ms, act, { background = false } = {}) {
-    const timer = setTimeout(act, Math.min(ms, LONGEST_MS));
-    if (background) timer.unref();
-    return () => clearTimeout(timer);
+  timer(delayMs, callback, { background = false } = {}) {
+    const timeout = setTimeout(callback, Math.min(delayMs, LONGEST_MS));
+    if (background) timeout.unref();
+    return () => clearTimeout(timeout);
   },
-  sleep: (ms, signal) => sleepWith(CLOCK, ms, signal),
-  limit: (ms) => AbortSignal.timeout(Math.min(ms, LONGEST_MS)),
+  sleep: (delayMs, abortSignal) => sleepWith(CLOCK, delayMs, abortSignal),
+  limit: (timeoutMs) => AbortSignal.timeout(Math.min(timeoutMs, LONGEST_MS)),
 };
 
 export const clockOf = ({ clock = CLOCK }: Io): Clock => clock;
@@ -20,16 +20,16 @@ export const clockOf = ({ clock = CLOCK }: Io): Clock => clock;
 /** Sleeps by a clock's timers. Rejects with the signal's reason as soon as that aborts. */
 export function sleepWith(
   { timer }: Pick<Clock, "timer">,
-  ms: number,
-  signal?: AbortSignal,
+  delayMs: number,
+  abortSignal?: AbortSignal,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  if (signal?.aborted) return Promise.reject(signal.reason);
-  const cancel = timer(ms, resolve);
-  const stop = () => reject(signal?.reason);
-  signal?.addEventListener("abort", stop, { once: true });
+  if (abortSignal?.aborted) return Promise.reject(abortSignal.reason);
+  const cancelTimer = timer(delayMs, resolve);
+  const handleAbort = () => reject(abortSignal?.reason);
+  abortSignal?.addEventListener("abort", handleAbort, { once: true });
   return promise.finally(() => {
-    cancel();
-    signal?.removeEventListener("abort", stop);
+    cancelTimer();
+    abortSignal?.removeEventListener("abort", handleAbort);
   });
 }

@@ -5,11 +5,11 @@ import { fault } from "./faults.ts";
 export function withTimeout<T>(
   clock: Clock,
   promise: Promise<T>,
-  ms: number,
-  late: string,
+  timeoutMs: number,
+  lateMessage: string,
 ): Promise<T> {
-  const limit = deadline(clock, ms, () => fault(late));
-  return orAbort(limit.signal, promise).finally(limit.lift);
+  const timeLimit = deadline(clock, timeoutMs, () => fault(lateMessage));
+  return orAbort(timeLimit.signal, promise).finally(timeLimit.lift);
 }
 
 export type Deadline = {
@@ -19,45 +19,51 @@ export type Deadline = {
   wait<T>(promise: Promise<T>): Promise<T>;
 };
 /**
- * A signal that aborts after some time. `putOff` starts it again, `wait` stops its clock while a
+ * A signal that aborts after some time. `restartTimer` starts it again, `wait` stops its clock while a
  * promise is pending, `lift` ends it.
  */
-export function deadline(clock: Clock, ms: number, late: () => Fault): Deadline {
-  const end = new AbortController();
-  let cancel = () => {};
-  let holds = 0; // pending waits, and the end
-  const putOff = (added = 0) => {
-    holds += added;
-    cancel();
-    if (!holds) cancel = clock.timer(ms, () => end.abort(late()));
+export function deadline(clock: Clock, timeoutMs: number, createFault: () => Fault): Deadline {
+  const abortController = new AbortController();
+  let cancelTimer = () => {};
+  let holdCount = 0; // pending waits, and the end
+  const restartTimer = (addedHolds = 0) => {
+    holdCount += addedHolds;
+    cancelTimer();
+    if (!holdCount)
+      cancelTimer = clock.timer(timeoutMs, () => abortController.abort(createFault()));
   };
   const wait = <T>(promise: Promise<T>): Promise<T> => {
-    putOff(1);
-    return promise.finally(() => putOff(-1));
+    restartTimer(1);
+    return promise.finally(() => restartTimer(-1));
   };
-  putOff();
-  return { signal: end.signal, putOff: () => putOff(), lift: () => putOff(1), wait };
+  restartTimer();
+  return {
+    signal: abortController.signal,
+    putOff: () => restartTimer(),
+    lift: () => restartTimer(1),
+    wait,
+  };
 }
 
 /** The promise, or the signal's reason, whichever comes first: for code that ignores the signal.
  * With `grace`, the code gets a moment to end by itself, and is then left behind with that
  * error. */
 export function orAbort<T>(
-  signal: AbortSignal,
+  abortSignal: AbortSignal,
   promise: Promise<T>,
   grace?: { clock: Clock; left(): Fault },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    let cancel = () => {};
-    const stop = () => {
-      if (!grace) reject(signal.reason);
-      else cancel = grace.clock.timer(GRACE_MS, () => reject(grace.left()));
+    let cancelTimer = () => {};
+    const handleAbort = () => {
+      if (!grace) reject(abortSignal.reason);
+      else cancelTimer = grace.clock.timer(GRACE_MS, () => reject(grace.left()));
     };
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
+    if (abortSignal.aborted) handleAbort();
+    abortSignal.addEventListener("abort", handleAbort, { once: true });
     promise.then(resolve, reject).finally(() => {
-      cancel();
-      signal.removeEventListener("abort", stop);
+      cancelTimer();
+      abortSignal.removeEventListener("abort", handleAbort);
     });
   });
 }

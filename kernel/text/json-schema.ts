@@ -31,30 +31,31 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
     const { $schema, ...schema } = convert.input({ target: "draft-2020-12" });
     return schema;
   }
-  const fields: Record<string, unknown> = { ...params };
-  if (fields.type === "object" || fields.properties) return { properties: {}, ...fields };
-  const isWord = ([key, value]: [string, unknown]) =>
-    SCHEMA_WORD.test(key) && !SHORTHAND.test(String(value));
-  const isTyped = typeof fields.type === "string" && !SHORTHAND.test(fields.type);
-  if (params && (isTyped || "~kind" in params || Object.entries(fields).some(isWord)))
-    return fields;
+  const paramFields: Record<string, unknown> = { ...params };
+  if (paramFields.type === "object" || paramFields.properties)
+    return { properties: {}, ...paramFields };
+  const isSchemaWord = ([fieldName, fieldValue]: [string, unknown]) =>
+    SCHEMA_WORD.test(fieldName) && !SHORTHAND.test(String(fieldValue));
+  const isTyped = typeof paramFields.type === "string" && !SHORTHAND.test(paramFields.type);
+  if (params && (isTyped || "~kind" in params || Object.entries(paramFields).some(isSchemaWord)))
+    return paramFields;
   const required: string[] = [];
-  const property = ([name, word]: [string, unknown]) => {
-    const [, type, list, optional, description] = SHORTHAND.exec(String(word)) ?? [];
+  const property = ([paramName, shorthand]: [string, unknown]) => {
+    const [, type, listMark, optional, description] = SHORTHAND.exec(String(shorthand)) ?? [];
     if (!type)
       throw fault(
-        `param '${name}' has type '${word}'. Use string, number, integer or boolean, with [] and ? as needed.`,
+        `param '${paramName}' has type '${shorthand}'. Use string, number, integer or boolean, with [] and ? as needed.`,
       );
-    if (!optional) required.push(name);
+    if (!optional) required.push(paramName);
     return [
-      name,
+      paramName,
       {
-        ...(list ? { type: "array", items: { type } } : { type }),
+        ...(listMark ? { type: "array", items: { type } } : { type }),
         ...(description && { description }),
       },
     ];
   };
-  const properties = Object.fromEntries(Object.entries(fields).map(property));
+  const properties = Object.fromEntries(Object.entries(paramFields).map(property));
   return { type: "object", properties, ...(params && { required }) };
 }
 const SCHEMA_WORD =
@@ -67,11 +68,11 @@ export function parametersOf({
   name,
   params,
 }: Pick<Tool, "name" | "params">): Record<string, unknown> {
-  const schema =
+  const toolSchema =
     /^(object|undefined|function)$/.test(typeof params) && !Array.isArray(params)
       ? toJsonSchema(params)
       : {};
-  if (takesObject(schema)) return { type: "object", ...schema };
+  if (takesObject(toolSchema)) return { type: "object", ...toolSchema };
   throw fault(`tool '${name}' has parameters that are not an object. Write them as { name: … }.`);
 }
 const takesObject = ({ type, properties, $ref, anyOf, oneOf, allOf }: any): boolean =>
@@ -85,9 +86,9 @@ const takesObject = ({ type, properties, $ref, anyOf, oneOf, allOf }: any): bool
 /** The value as the schema returns it, or what is wrong with it, in one line. */
 export async function checkValue(
   schema: Schema | undefined,
-  input: unknown,
+  inputValue: unknown,
 ): Promise<{ value?: any; wrong?: string }> {
-  const { value, misfits } = await checkAgainstSchema(schema, input);
+  const { value, misfits } = await checkAgainstSchema(schema, inputValue);
   return misfits ? { wrong: inOneLine(misfits) } : { value };
 }
 export const inOneLine = (misfits: Misfit[]): string =>
@@ -102,55 +103,69 @@ export async function checkAgainstSchema(
   input: unknown,
 ): Promise<{ value?: any; misfits?: Misfit[] }> {
   const json = tryTo(() => toJsonSchema(schema)) ?? {};
-  const misfitAt = (keys: readonly PropertyKey[], message: string, listed?: string[]): Misfit => {
-    const path = keys.map(String);
-    const values = listed ?? valuesAt(json, path);
-    const value = path.reduce<any>((inner, key) => inner?.[key], input);
-    const words = values?.some((allowed) => !message.includes(allowed))
+  const misfitAt = (
+    keyPath: readonly PropertyKey[],
+    message: string,
+    listedValues?: string[],
+  ): Misfit => {
+    const path = keyPath.map(String);
+    const values = listedValues ?? valuesAt(json, path);
+    const misfitValue = path.reduce<any>((innerValue, pathKey) => innerValue?.[pathKey], input);
+    const misfitWords = values?.some((allowed) => !message.includes(allowed))
       ? `must be one of ${values.join(", ")}`
       : message.replace(/^(?=[A-Z])/, "does not fit: ");
-    return { path, words: words + nearestAllowed(values, value) };
+    return { path, words: misfitWords + nearestAllowed(values, misfitValue) };
   };
   if (!schema || !("~standard" in schema)) {
     const { Errors } = await import("typebox/schema");
     const value = withDefaults(json, input);
-    const [ok, errors] = Errors(json, value);
-    if (ok) return { value };
+    const [isValid, schemaErrors] = Errors(json, value);
+    if (isValid) return { value };
     // each of these has errors of its own
-    const inner = errors.filter(({ keyword }) => !/^(additionalProperties|anyOf)$/.test(keyword));
-    const relevant = inner.length ? inner : errors;
+    const innerErrors = schemaErrors.filter(
+      ({ keyword }) => !/^(additionalProperties|anyOf)$/.test(keyword),
+    );
+    const relevant = innerErrors.length ? innerErrors : schemaErrors;
     return {
-      misfits: relevant.map((error) =>
+      misfits: relevant.map((schemaError) =>
         misfitAt(
-          error.instancePath.split("/").slice(1),
-          sentenceOfTypebox(error),
-          allowedValuesIn(error.params),
+          schemaError.instancePath.split("/").slice(1),
+          sentenceOfTypebox(schemaError),
+          allowedValuesIn(schemaError.params),
         ),
       ),
     };
   }
-  const { safeParseAsync: parse, "~standard": standard } = schema as any; // zod, or another library
-  const checked = await (parse ? parse(input, { error: sentenceOfZod }) : standard.validate(input));
-  const issues: any[] | undefined = checked.error?.issues ?? checked.issues;
-  if (!issues) return { value: "data" in checked ? checked.data : checked.value };
+  const { safeParseAsync: parseSafely, "~standard": standard } = schema as any; // zod, or another library
+  const checked = await (parseSafely
+    ? parseSafely(input, { error: sentenceOfZod })
+    : standard.validate(input));
+  const schemaIssues: any[] | undefined = checked.error?.issues ?? checked.issues;
+  if (!schemaIssues) return { value: "data" in checked ? checked.data : checked.value };
   const strange = (
-    path: string[],
-    key: string,
-    { properties = {} }: Shape = schemaAt(json, path) ?? {},
-  ) => ({ path: [...path, key], words: NOT_KNOWN + nearestAllowed(Object.keys(properties), key) });
+    objectPath: string[],
+    unknownKey: string,
+    { properties = {} }: Shape = schemaAt(json, objectPath) ?? {},
+  ) => ({
+    path: [...objectPath, unknownKey],
+    words: NOT_KNOWN + nearestAllowed(Object.keys(properties), unknownKey),
+  });
   return {
-    misfits: issues.flatMap(
+    misfits: schemaIssues.flatMap(
       ({ path = [], message, keys }) =>
-        keys?.map((key: string) => strange(path, key)) ?? misfitAt(path, message),
+        keys?.map((unknownKey: string) => strange(path, unknownKey)) ?? misfitAt(path, message),
     ),
   };
 }
 
 /** A settings' schema as zod has it; the schema itself if zod cannot say all of it. */
-export async function asZod(schema: Schema): Promise<Schema> {
-  if ("~standard" in schema) return schema;
+export async function asZod(settingsSchema: Schema): Promise<Schema> {
+  if ("~standard" in settingsSchema) return settingsSchema;
   const { fromJSONSchema } = await import("./zod-subset.ts");
-  return tryTo(() => fromJSONSchema(toJsonSchema(schema)) as unknown as StandardSchema) ?? schema;
+  return (
+    tryTo(() => fromJSONSchema(toJsonSchema(settingsSchema)) as unknown as StandardSchema) ??
+    settingsSchema
+  );
 }
 
 /** What zod found, in words that go after a name; undefined: its own words do. */
@@ -176,10 +191,10 @@ function sentenceOfZod({
   if (code === "too_big" && isNumber)
     return `must be ${inclusive ? "at most" : "less than"} ${maximum}`;
   if (code !== "invalid_union" || !errors?.length) return undefined;
-  const ways = errors.map(
+  const unionSentences = errors.map(
     ([{ path, message }]: any) => `${path.length ? `its entry ${path.join(".")} ` : ""}${message}`,
   );
-  return [...new Set(ways)].join(", or ");
+  return [...new Set(unionSentences)].join(", or ");
 }
 
 /** The same of typebox. */
@@ -196,7 +211,8 @@ function sentenceOfTypebox({
   if (keyword === "required") return `needs '${params.requiredProperties.join("', '")}'`;
   return keyword === "boolean" ? NOT_KNOWN : message;
 }
-const allowedValuesIn = (params: any): string[] | undefined => params.allowedValues?.map(String);
+const allowedValuesIn = (errorParams: any): string[] | undefined =>
+  errorParams.allowedValues?.map(String);
 const NOT_KNOWN = "is not known";
 
 /** Each type in words. */
@@ -211,70 +227,91 @@ const TYPE_NAMES: Record<string, string> = {
   array: "a list",
   function: "a function",
 };
-export const mustBe = (types: string[]): string =>
-  `must be ${types.map((type) => TYPE_NAMES[type] ?? type).join(" or ")}`;
+export const mustBe = (typeNames: string[]): string =>
+  `must be ${typeNames.map((typeName) => TYPE_NAMES[typeName] ?? typeName).join(" or ")}`;
 
 /** What is wrong in a JSON Schema. typebox passes over what it cannot read, and zod throws. */
-export async function wrongInSchema(schema: unknown, label: string): Promise<string | undefined> {
+export async function wrongInSchema(
+  schema: unknown,
+  schemaLabel: string,
+): Promise<string | undefined> {
   const { json, $defs } = registered;
   return (
-    await checkValue({ type: "object", properties: { [label]: json }, $defs } as object as Schema, {
-      [label]: schema,
-    })
+    await checkValue(
+      { type: "object", properties: { [schemaLabel]: json }, $defs } as object as Schema,
+      { [schemaLabel]: schema },
+    )
   ).wrong;
 }
 
 /** A value as JSON; refuses what JSON cannot represent. */
-export function plainJson(state: object): string {
-  return JSON.stringify(state, function (this: any, key, value) {
-    const raw = this[key]; // a Date is already text here
-    const type = typeof raw === "object" ? (raw?.constructor?.name ?? "Object") : typeof raw;
-    if (/^(Object|Array|string|number|boolean|undefined)$/.test(type)) return value;
+export function plainJson(pluginState: object): string {
+  return JSON.stringify(pluginState, function (this: any, propertyName, propertyValue) {
+    const rawValue = this[propertyName]; // a Date is already text here
+    const typeName =
+      typeof rawValue === "object" ? (rawValue?.constructor?.name ?? "Object") : typeof rawValue;
+    if (/^(Object|Array|string|number|boolean|undefined)$/.test(typeName)) return propertyValue;
     throw fault(
-      `zz.state() keeps plain JSON, and '${key}' is a ${type}. Use an object or an array.`,
+      `zz.state() keeps plain JSON, and '${propertyName}' is a ${typeName}. Use an object or an array.`,
     );
   });
 }
 
 /** `on` and `off` where a setting is a switch, as true and false. */
-export function withSwitches(shape: Shape | undefined, input: any): any {
-  const ways = shape?.anyOf ?? [shape];
+export function withSwitches(settingShape: Shape | undefined, inputValue: any): any {
+  const alternatives = settingShape?.anyOf ?? [settingShape];
   const isSwitch =
-    ways.some((alternative) => alternative?.type === "boolean") &&
-    !ways.some((alternative) => alternative?.type === "string" || alternative?.enum);
-  if (isSwitch && /^(on|off)$/.test(input)) return input === "on";
-  if (!isObject(input)) return input;
-  const { properties = {}, additionalProperties: others } = shape ?? {};
-  const inner = (key: string) => {
-    if (Object.hasOwn(properties, key)) return properties[key];
-    if (isObject(others)) return others;
+    alternatives.some((alternative) => alternative?.type === "boolean") &&
+    !alternatives.some((alternative) => alternative?.type === "string" || alternative?.enum);
+  if (isSwitch && /^(on|off)$/.test(inputValue)) return inputValue === "on";
+  if (!isObject(inputValue)) return inputValue;
+  const { properties = {}, additionalProperties: otherShape } = settingShape ?? {};
+  const shapeOfKey = (propertyName: string) => {
+    if (Object.hasOwn(properties, propertyName)) return properties[propertyName];
+    if (isObject(otherShape)) return otherShape;
     return undefined;
   };
   return Object.fromEntries(
-    Object.entries(input).map(([key, value]) => [key, withSwitches(inner(key), value)]),
+    Object.entries(inputValue).map(([propertyName, innerValue]) => [
+      propertyName,
+      withSwitches(shapeOfKey(propertyName), innerValue),
+    ]),
   );
 }
 
-const schemaAt = (schema: any, path: readonly string[]): any =>
-  path.reduce((inner, key) => inner?.properties?.[key] ?? inner?.items, schema);
+const schemaAt = (schema: any, keyPath: readonly string[]): any =>
+  keyPath.reduce(
+    (innerSchema, pathKey) => innerSchema?.properties?.[pathKey] ?? innerSchema?.items,
+    schema,
+  );
 
 /** The values that a schema lists at a place, if it does. */
-function valuesAt(schema: any, path: readonly string[]): string[] | undefined {
-  const part = schemaAt(schema, path);
-  const values: unknown[] =
-    part?.enum ?? (part?.anyOf ?? part?.oneOf)?.map((alternative: any) => alternative.const) ?? [];
-  return values.length && !values.includes(undefined) ? values.map(String) : undefined;
+function valuesAt(schema: any, keyPath: readonly string[]): string[] | undefined {
+  const schemaPart = schemaAt(schema, keyPath);
+  const allowedValues: unknown[] =
+    schemaPart?.enum ??
+    (schemaPart?.anyOf ?? schemaPart?.oneOf)?.map((alternative: any) => alternative.const) ??
+    [];
+  return allowedValues.length && !allowedValues.includes(undefined)
+    ? allowedValues.map(String)
+    : undefined;
 }
 
 /** Fills in the defaults of a schema. */
-function withDefaults({ default: otherwise, properties = {}, items }: any, input: unknown): any {
-  const value = input === undefined ? structuredClone(otherwise) : input;
-  if (Array.isArray(value))
-    return items ? value.map((element) => withDefaults(items, element)) : value;
-  if (typeof value !== "object" || !value) return value;
-  const filled = Object.entries(properties).map(([key, inner]) => [
-    key,
-    withDefaults(inner, value[key]),
+function withDefaults(
+  { default: otherwise, properties = {}, items }: any,
+  inputValue: unknown,
+): any {
+  const baseValue = inputValue === undefined ? structuredClone(otherwise) : inputValue;
+  if (Array.isArray(baseValue))
+    return items ? baseValue.map((element) => withDefaults(items, element)) : baseValue;
+  if (typeof baseValue !== "object" || !baseValue) return baseValue;
+  const filledFields = Object.entries(properties).map(([propertyName, propertySchema]) => [
+    propertyName,
+    withDefaults(propertySchema, baseValue[propertyName]),
   ]);
-  return { ...value, ...Object.fromEntries(filled.filter(([, field]) => field !== undefined)) };
+  return {
+    ...baseValue,
+    ...Object.fromEntries(filledFields.filter(([, fieldValue]) => fieldValue !== undefined)),
+  };
 }

@@ -11,8 +11,8 @@ import { partsOf, tryTo } from "./words.ts";
  * The message of an error, without a stack, and without the lines that tsx puts around a syntax
  * error.
  */
-export const errorMessage = (error: unknown): string =>
-  veil(sentenceOf(error))
+export const errorMessage = (thrownError: unknown): string =>
+  veil(sentenceOf(thrownError))
     .split(/\n {4}at |\nRequire stack:/)[0]!
     .replace(/^Transform failed with \d+ errors?:\n.*?ERROR: ([^\n]*)[\s\S]*/, "$1");
 
@@ -37,8 +37,8 @@ let longestForm = 0;
  * each process.
  */
 export class Secret implements contract.Secret {
-  constructor(value: string | (() => string)) {
-    secretValues.set(this, value);
+  constructor(secretValue: string | (() => string)) {
+    secretValues.set(this, secretValue);
   }
   toString(): string {
     return placeholderFor(valueOfSecret(this));
@@ -53,46 +53,49 @@ export class Secret implements contract.Secret {
 // Kept apart, so that no object leads to a value; a function: fetched later.
 const secretValues = new WeakMap<Secret, string | (() => string)>();
 function valueOfSecret(secret: Secret): string {
-  const value = secretValues.get(secret)!;
-  if (typeof value === "string") return value;
-  const fetched = value();
+  const storedValue = secretValues.get(secret)!;
+  if (typeof storedValue === "string") return storedValue;
+  const fetched = storedValue();
   learnSecret(fetched);
   secretValues.set(secret, fetched);
   return fetched;
 }
 
 /** What is shown in place of a value. */
-const insteadOf = (value: unknown): string => veiledForms.get(value as string)?.instead ?? KEY;
+const insteadOf = (secretValue: unknown): string =>
+  veiledForms.get(secretValue as string)?.instead ?? KEY;
 /** The value itself, for code that stores it. */
 export const revealSecret = (maybeSecret: unknown): unknown =>
   maybeSecret instanceof Secret ? valueOfSecret(maybeSecret) : maybeSecret;
 
-export function makeSecret(value: string, instead = KEY): Secret {
-  learnSecret(value, instead, instead === KEY ? MIN_SECRET_CHARS : MIN_VARIABLE_CHARS);
-  return new Secret(value);
+export function makeSecret(secretValue: string, instead = KEY): Secret {
+  learnSecret(secretValue, instead, instead === KEY ? MIN_SECRET_CHARS : MIN_VARIABLE_CHARS);
+  return new Secret(secretValue);
 }
 
 function placeholderFor(value: string, inUrl = encodeURIComponent(value.toWellFormed())): string {
   const id = `${value}\n${inUrl}`;
-  const token = placeholdersByValue.get(id) ?? PLACEHOLDER_START + unguessable();
-  placeholdersByValue.set(id, token);
-  valuesByPlaceholder.set(token, { value, inUrl });
-  return token;
+  const placeholder = placeholdersByValue.get(id) ?? PLACEHOLDER_START + unguessable();
+  placeholdersByValue.set(id, placeholder);
+  valuesByPlaceholder.set(placeholder, { value, inUrl });
+  return placeholder;
 }
 
 /**
  * Random hex from the system's file if there is one: loading Node's crypto for 16 bytes costs every
  * answer 5 ms.
  */
-export function unguessable(bytes = Buffer.alloc(16)): string {
-  const file = tryTo(() => fs.openSync("/dev/urandom", "r"));
-  const count =
-    file === undefined ? 0 : tryTo(() => fs.readSync(file, bytes, 0, bytes.length, null));
-  if (file !== undefined) fs.closeSync(file);
+export function unguessable(randomBuffer = Buffer.alloc(16)): string {
+  const descriptor = tryTo(() => fs.openSync("/dev/urandom", "r"));
+  const bytesRead =
+    descriptor === undefined
+      ? 0
+      : tryTo(() => fs.readSync(descriptor, randomBuffer, 0, randomBuffer.length, null));
+  if (descriptor !== undefined) fs.closeSync(descriptor);
   return (
-    count === bytes.length
-      ? bytes
-      : process.getBuiltinModule("node:crypto").randomBytes(bytes.length)
+    bytesRead === randomBuffer.length
+      ? randomBuffer
+      : process.getBuiltinModule("node:crypto").randomBytes(randomBuffer.length)
   ).toString("hex");
 }
 
@@ -100,13 +103,17 @@ export function unguessable(bytes = Buffer.alloc(16)): string {
  * Replaces placeholders by values, and adds these to `used`. For
  * kernel/conversation/http-transport.ts only.
  */
-export function fillPlaceholders(text: string, where: "header" | "url", used: Set<string>): string {
-  if (!text.includes(PLACEHOLDER_START)) return text;
-  return text.replace(PLACEHOLDERS, (token) => {
-    const secretForms = valuesByPlaceholder.get(token);
-    if (!secretForms) return token;
+export function fillPlaceholders(
+  requestText: string,
+  destination: "header" | "url",
+  used: Set<string>,
+): string {
+  if (!requestText.includes(PLACEHOLDER_START)) return requestText;
+  return requestText.replace(PLACEHOLDERS, (placeholder) => {
+    const secretForms = valuesByPlaceholder.get(placeholder);
+    if (!secretForms) return placeholder;
     used.add(secretForms.value).add(secretForms.inUrl);
-    return where === "url" ? secretForms.inUrl : secretForms.value;
+    return destination === "url" ? secretForms.inUrl : secretForms.value;
   });
 }
 
@@ -129,41 +136,54 @@ const DUMMY_KEY = new RegExp(
 const PLAIN_TEXT = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
 
 /** From now on the text is veiled everywhere, also as JSON, in URLs, and in base64. */
-export function learnSecret(text: string, instead = KEY, least = MIN_SECRET_CHARS): void {
-  const value = text.trim();
-  if (value.length < 4 || DUMMY_KEY.test(value) || value === KEY) return;
+export function learnSecret(
+  secretText: string,
+  instead = KEY,
+  minimumChars = MIN_SECRET_CHARS,
+): void {
+  const secretValue = secretText.trim();
+  if (secretValue.length < 4 || DUMMY_KEY.test(secretValue) || secretValue === KEY) return;
   // a path is not a secret
-  if (/^(~|\.{1,2})[\\/]/.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return;
-  const loose = value.length < least || PLAIN_TEXT.test(value);
-  if (loose && value.length < MIN_VARIABLE_CHARS) return;
-  addForms(value, instead, loose);
-  const lines = value.split(/\r?\n/).map((line) => line.trim());
-  if (lines.length > 1)
-    for (const line of lines) if (line.length >= MIN_LINE_CHARS) addForms(line, instead, loose);
+  if (
+    /^(~|\.{1,2})[\\/]/.test(secretValue) ||
+    (path.isAbsolute(secretValue) && fs.existsSync(secretValue))
+  )
+    return;
+  const isLoose = secretValue.length < minimumChars || PLAIN_TEXT.test(secretValue);
+  if (isLoose && secretValue.length < MIN_VARIABLE_CHARS) return;
+  addForms(secretValue, instead, isLoose);
+  const secretLines = secretValue.split(/\r?\n/).map((secretLine) => secretLine.trim());
+  if (secretLines.length > 1)
+    for (const secretLine of secretLines)
+      if (secretLine.length >= MIN_LINE_CHARS) addForms(secretLine, instead, isLoose);
 }
 
-function addForms(value: string, instead: string, loose: boolean): void {
-  const base64 = Buffer.from(value).toString("base64").replace(/=+$/, "");
-  const forms = [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    encodeURIComponent(value.toWellFormed()),
-    base64,
+function addForms(secretValue: string, instead: string, loose: boolean): void {
+  const base64Form = Buffer.from(secretValue).toString("base64").replace(/=+$/, "");
+  const valueForms = [
+    secretValue,
+    JSON.stringify(secretValue).slice(1, -1),
+    encodeURIComponent(secretValue.toWellFormed()),
+    base64Form,
   ].flatMap(partsOf);
-  if (loose ? veiledForms.has(forms[0]!) : veiledForms.get(forms[0]!)?.loose === false) return;
-  for (const form of forms) veiledForms.set(form, { instead, loose });
-  longestForm = Math.max(longestForm, ...forms.map((form) => form.length));
+  if (loose ? veiledForms.has(valueForms[0]!) : veiledForms.get(valueForms[0]!)?.loose === false)
+    return;
+  for (const secretForm of valueForms) veiledForms.set(secretForm, { instead, loose });
+  longestForm = Math.max(longestForm, ...valueForms.map((secretForm) => secretForm.length));
   firmPattern = loosePattern = undefined;
 }
 
 /** A pattern of all known secrets, longest first, since one may begin with another. */
 function patternOf(withLoose: boolean): RegExp {
-  const forms = [...veiledForms].flatMap(([form, { loose }]) =>
-    withLoose || !loose ? [form] : [],
+  const secretForms = [...veiledForms].flatMap(([secretForm, { loose }]) =>
+    withLoose || !loose ? [secretForm] : [],
   );
-  const literal = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+  const literal = (formText: string) => formText.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
   return new RegExp(
-    [PLACEHOLDERS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"),
+    [
+      PLACEHOLDERS.source,
+      ...secretForms.sort((first, second) => second.length - first.length).map(literal),
+    ].join("|"),
     "g",
   );
 }
@@ -172,13 +192,14 @@ function patternOf(withLoose: boolean): RegExp {
  * Replaces known secrets in a text. With `instead`, which then replaces each, short and plain
  * values go as well.
  */
-export function veil(text: string, instead?: string): string {
-  if (!veiledForms.size && !valuesByPlaceholder.size) return text;
+export function veil(shownText: string, instead?: string): string {
+  if (!veiledForms.size && !valuesByPlaceholder.size) return shownText;
   const pattern =
     instead === undefined ? (firmPattern ??= patternOf(false)) : (loosePattern ??= patternOf(true));
-  return text.replace(
+  return shownText.replace(
     pattern,
-    (form) => instead ?? insteadOf(valuesByPlaceholder.get(form)?.value ?? form),
+    (matchedForm) =>
+      instead ?? insteadOf(valuesByPlaceholder.get(matchedForm)?.value ?? matchedForm),
   );
 }
 
@@ -187,10 +208,10 @@ export function veil(text: string, instead?: string): string {
  * each time would be quadratic.
  */
 export function secretFinder(): (piece: string) => boolean {
-  let [end, hasOccurred] = ["", false];
+  let [recentText, hasOccurred] = ["", false];
   return (piece) => {
-    end = (end + piece).slice(-Math.max(longestForm, 64) - piece.length);
-    return (hasOccurred ||= isVeiled(end));
+    recentText = (recentText + piece).slice(-Math.max(longestForm, 64) - piece.length);
+    return (hasOccurred ||= isVeiled(recentText));
   };
 }
 
@@ -198,68 +219,77 @@ export function secretFinder(): (piece: string) => boolean {
  * For text that is passed on piece by piece: veils it, and holds back an end with which a secret
  * may begin until it is known how it goes on.
  */
-export function veilPieces(): (piece: string, isLast?: boolean) => string {
-  let held = "";
-  return (piece, isLast = false) => {
-    const text = held + piece;
-    const from = isLast ? text.length : startOfSecret(text);
-    held = text.slice(from);
-    return veil(text.slice(0, from));
+export function veilPieces(): (piece: string, isLastPiece?: boolean) => string {
+  let heldBack = "";
+  return (piece, isLastPiece = false) => {
+    const pendingText = heldBack + piece;
+    const secretStart = isLastPiece ? pendingText.length : startOfSecret(pendingText);
+    heldBack = pendingText.slice(secretStart);
+    return veil(pendingText.slice(0, secretStart));
   };
 }
 
 /** Where, at the end of a text, a secret may have begun; its length if none can have. */
-function startOfSecret(text: string): number {
-  let from = text.length;
-  for (const form of [PLACEHOLDER_START, ...veiledForms.keys()])
-    for (let i = Math.max(0, text.length - form.length + 1); i < from; i++) {
-      i = text.indexOf(form[0]!, i);
+function startOfSecret(pendingText: string): number {
+  let secretStart = pendingText.length;
+  for (const secretForm of [PLACEHOLDER_START, ...veiledForms.keys()])
+    for (let i = Math.max(0, pendingText.length - secretForm.length + 1); i < secretStart; i++) {
+      i = pendingText.indexOf(secretForm[0]!, i);
       if (i < 0) break;
-      if (i < from && form.startsWith(text.slice(i))) from = i;
+      if (i < secretStart && secretForm.startsWith(pendingText.slice(i))) secretStart = i;
     }
   // one secret may end as another begins
-  for (const { 0: form, index } of text.matchAll((firmPattern ??= patternOf(false))))
-    if (index < from && index + form.length > from) from = index;
-  return from;
+  for (const { 0: secretForm, index } of pendingText.matchAll((firmPattern ??= patternOf(false))))
+    if (index < secretStart && index + secretForm.length > secretStart) secretStart = index;
+  return secretStart;
 }
 
-export function isVeiled(text: string): boolean {
+export function isVeiled(shownText: string): boolean {
   if (!veiledForms.size && !valuesByPlaceholder.size) return false;
-  return text.search((firmPattern ??= patternOf(false))) >= 0;
+  return shownText.search((firmPattern ??= patternOf(false))) >= 0;
 }
 
 /** Veils every text in plain data; returns the same object if there is nothing to veil. */
-export function veilData<T>(data: T, depth = 0): T {
-  if (typeof data === "string") return (isVeiled(data) ? veil(data) : data) as T;
+export function veilData<T>(plainData: T, depth = 0): T {
+  if (typeof plainData === "string")
+    return (isVeiled(plainData) ? veil(plainData) : plainData) as T;
   if (
-    !data ||
-    typeof data !== "object" ||
+    !plainData ||
+    typeof plainData !== "object" ||
     depth > 100 ||
     (!veiledForms.size && !valuesByPlaceholder.size)
   )
-    return data;
-  if (!Array.isArray(data) && Object.getPrototypeOf(data) !== Object.prototype) return data;
-  const names = Object.keys(data);
-  const entries = names.map(
-    (name) => [veil(name), veilData((data as any)[name], depth + 1)] as const,
+    return plainData;
+  if (!Array.isArray(plainData) && Object.getPrototypeOf(plainData) !== Object.prototype)
+    return plainData;
+  const keyNames = Object.keys(plainData);
+  const entries = keyNames.map(
+    (keyName) => [veil(keyName), veilData((plainData as any)[keyName], depth + 1)] as const,
   );
-  if (entries.every(([key, inner], i) => key === names[i] && Object.is((data as any)[key], inner)))
-    return data;
+  if (
+    entries.every(
+      ([veiledKey, veiledValue], i) =>
+        veiledKey === keyNames[i] && Object.is((plainData as any)[veiledKey], veiledValue),
+    )
+  )
+    return plainData;
   return (
-    Array.isArray(data) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries)
+    Array.isArray(plainData)
+      ? entries.map(([, veiledValue]) => veiledValue)
+      : Object.fromEntries(entries)
   ) as T;
 }
 
 /** JSON.stringify for what is printed and saved. */
-export function veiledJson(data: unknown, space?: number): string {
-  const text = JSON.stringify(data, null, space);
-  if (text === undefined || !isVeiled(text)) return text;
-  const shown = JSON.stringify(
-    data,
-    (_, inner) => (typeof inner === "string" ? veil(inner) : inner),
-    space,
+export function veiledJson(plainData: unknown, indentWidth?: number): string {
+  const jsonText = JSON.stringify(plainData, null, indentWidth);
+  if (jsonText === undefined || !isVeiled(jsonText)) return jsonText;
+  const veiledText = JSON.stringify(
+    plainData,
+    (_, innerValue) => (typeof innerValue === "string" ? veil(innerValue) : innerValue),
+    indentWidth,
   );
-  return isVeiled(shown) ? veil(shown) : shown; // a secret in a key, or across several values
+  return isVeiled(veiledText) ? veil(veiledText) : veiledText; // a secret in a key, or across several values
 }
 
 // By name
@@ -269,8 +299,8 @@ const SECRET_NAME =
 const CAMEL_CASE_NAME = /[a-z](Key|Token|Pat)$/;
 
 // whether something with this name is a secret
-export const namesSecret = (name: string): boolean =>
-  SECRET_NAME.test(name) || CAMEL_CASE_NAME.test(name);
+export const namesSecret = (keyName: string): boolean =>
+  SECRET_NAME.test(keyName) || CAMEL_CASE_NAME.test(keyName);
 
 /** What keys of well-known services look like. */
 const SECRET_LOOK =
@@ -280,45 +310,56 @@ const SECRET_LOOK =
  * Learns all texts in plain data that are secrets by their key or by their look, and those in
  * addresses.
  */
-export function learnData(data: unknown, name = "", depth = 0): void {
-  if (typeof data === "string") {
-    if (namesSecret(name) || SECRET_LOOK.test(data)) learnSecret(data);
-    else sealAny(data);
-  } else if (data && typeof data === "object" && depth < 20)
-    for (const [key, inner] of Object.entries(data))
-      learnData(inner, Array.isArray(data) ? name : key, depth + 1);
+export function learnData(plainData: unknown, keyName = "", depth = 0): void {
+  if (typeof plainData === "string") {
+    if (namesSecret(keyName) || SECRET_LOOK.test(plainData)) learnSecret(plainData);
+    else sealAny(plainData);
+  } else if (plainData && typeof plainData === "object" && depth < 20)
+    for (const [innerKey, innerValue] of Object.entries(plainData))
+      learnData(innerValue, Array.isArray(plainData) ? keyName : innerKey, depth + 1);
 }
 
 /** Settings that can be shown: secrets, by their names, are replaced by Secret objects. */
-export function sealSecrets(name: string, value: unknown): unknown {
-  if (typeof value === "string" && value)
-    return namesSecret(name) ? makeSecret(value) : sealAny(value);
-  if (!value || typeof value !== "object" || value instanceof Secret) return value;
-  if (Array.isArray(value)) return value.map((element) => sealSecrets(name, element));
+export function sealSecrets(settingName: string, settingValue: unknown): unknown {
+  if (typeof settingValue === "string" && settingValue)
+    return namesSecret(settingName) ? makeSecret(settingValue) : sealAny(settingValue);
+  if (!settingValue || typeof settingValue !== "object" || settingValue instanceof Secret)
+    return settingValue;
+  if (Array.isArray(settingValue))
+    return settingValue.map((element) => sealSecrets(settingName, element));
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, sealSecrets(key, inner)]),
+    Object.entries(settingValue).map(([innerKey, innerValue]) => [
+      innerKey,
+      sealSecrets(innerKey, innerValue),
+    ]),
   );
 }
 
 /** Learns the secrets in the environment, by the variables' names and by the values' look. */
-function learnEnvironment(env: NodeJS.ProcessEnv): void {
-  for (const [name, value = ""] of Object.entries(env)) learnData(value, name);
+function learnEnvironment(environment: NodeJS.ProcessEnv): void {
+  for (const [variableName, variableValue = ""] of Object.entries(environment))
+    learnData(variableValue, variableName);
 }
 
 /** Learns what the home keeps: keys of providers, and variables for commands. */
-export function learnHome(home: string): void {
-  const read = (name: string) =>
+export function learnHome(homeFolder: string): void {
+  const readEntries = (fileName: string) =>
     Object.entries(
-      Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>,
+      Object(tryTo(() => JSON.parse(textOf(path.join(homeFolder, fileName))))) as Record<
+        string,
+        unknown
+      >,
     );
-  for (const [, key] of read("keys.json")) if (typeof key === "string") learnSecret(key);
-  for (const [name, value] of read("env.json"))
-    if (typeof value === "string") learnSecret(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
+  for (const [, apiKey] of readEntries("keys.json"))
+    if (typeof apiKey === "string") learnSecret(apiKey);
+  for (const [variableName, variableValue] of readEntries("env.json"))
+    if (typeof variableValue === "string")
+      learnSecret(variableValue, `[value of ${variableName}]`, MIN_VARIABLE_CHARS);
 }
 /** Learns all that is secret before anything is read, printed or asked. */
 export function learnSecrets(
-  env: NodeJS.ProcessEnv,
-  home: string,
+  environment: NodeJS.ProcessEnv,
+  homeFolder: string,
   {
     settings,
     options,
@@ -326,8 +367,8 @@ export function learnSecrets(
     key,
   }: { [K in "settings" | "options" | "baseUrl" | "key"]?: unknown },
 ): void {
-  learnEnvironment(env);
-  learnHome(home);
+  learnEnvironment(environment);
+  learnHome(homeFolder);
   learnData([settings, options, baseUrl]);
   if (typeof key === "string" && key) learnSecret(key);
 }
@@ -349,40 +390,41 @@ const BROKEN_ADDRESS = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is;
 const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i;
 
 /** The address with placeholders for its user and password, and for keys in its query. */
-export function sealUrl(url: string): string {
-  if (!/[@=]/.test(url)) return url;
+export function sealUrl(address: string): string {
+  if (!/[@=]/.test(address)) return address;
   return sealText(
-    url,
-    USER_IN_ADDRESS.exec(url) ??
-      USER_WITHOUT_SCHEME.exec(url) ??
-      (!URL.canParse(url) ? BROKEN_ADDRESS.exec(url) : null),
+    address,
+    USER_IN_ADDRESS.exec(address) ??
+      USER_WITHOUT_SCHEME.exec(address) ??
+      (!URL.canParse(address) ? BROKEN_ADDRESS.exec(address) : null),
   );
 }
 
 /** The same for a text of any kind. */
-const sealAny = (text: string): string =>
-  /[@=]/.test(text) ? sealText(text, USER_IN_ADDRESS.exec(text)) : text;
+const sealAny = (plainText: string): string =>
+  /[@=]/.test(plainText) ? sealText(plainText, USER_IN_ADDRESS.exec(plainText)) : plainText;
 
-function sealText(text: string, userPart: RegExpExecArray | null): string {
-  const [start = "", before = "", credentials = ""] = userPart ?? [];
-  const remaining = text
-    .slice(start.length)
-    .replace(SECRET_IN_QUERY, (_, name, raw) => name + seal(raw));
-  if (!start) return remaining;
-  const [, user = "", colon = "", password = ""] = /^([^:]*)(:?)(.*)$/s.exec(credentials)!;
+function sealText(addressText: string, userPart: RegExpExecArray | null): string {
+  const [matchedStart = "", schemePart = "", credentials = ""] = userPart ?? [];
+  const remaining = addressText
+    .slice(matchedStart.length)
+    .replace(SECRET_IN_QUERY, (_, queryName, rawValue) => queryName + sealValue(rawValue));
+  if (!matchedStart) return remaining;
+  const [, userName = "", colon = "", password = ""] = /^([^:]*)(:?)(.*)$/s.exec(credentials)!;
   const isToken = NO_PASSWORD.test(password);
-  if (user && !isToken && !password.includes(PLACEHOLDER_START))
-    learnSecret(`${decodePercents(user)}:${decodePercents(password)}`); // for basic authorization
-  const shown = isToken
-    ? seal(user, SECRET_LOOK.test(user) || /^(?=.*\d).{16,}$/.test(user))
-    : user;
-  return `${before}${shown}${colon}${isToken ? password : seal(password)}@${remaining}`;
+  if (userName && !isToken && !password.includes(PLACEHOLDER_START))
+    learnSecret(`${decodePercents(userName)}:${decodePercents(password)}`); // for basic authorization
+  const shownUser = isToken
+    ? sealValue(userName, SECRET_LOOK.test(userName) || /^(?=.*\d).{16,}$/.test(userName))
+    : userName;
+  return `${schemePart}${shownUser}${colon}${isToken ? password : sealValue(password)}@${remaining}`;
 }
 
-function seal(raw: string, isSecret = true): string {
-  if (!raw || raw.includes(PLACEHOLDER_START)) return raw;
-  const value = decodePercents(raw);
-  if (isSecret) for (const variant of new Set([raw, value])) learnSecret(variant);
-  return placeholderFor(value, raw);
+function sealValue(rawValue: string, isSecret = true): string {
+  if (!rawValue || rawValue.includes(PLACEHOLDER_START)) return rawValue;
+  const decodedValue = decodePercents(rawValue);
+  if (isSecret) for (const variant of new Set([rawValue, decodedValue])) learnSecret(variant);
+  return placeholderFor(decodedValue, rawValue);
 }
-const decodePercents = (raw: string): string => tryTo(() => decodeURIComponent(raw)) ?? raw;
+const decodePercents = (encodedText: string): string =>
+  tryTo(() => decodeURIComponent(encodedText)) ?? encodedText;

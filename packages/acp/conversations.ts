@@ -21,12 +21,12 @@ export type Fact = ConversationEvent extends infer E
 interface Question {
   hash: string; // of all that it shows: a yes is for exactly that
   options: string[];
-  settle(answer: string): void;
+  settle(answerId: string): void;
 }
 interface Live {
   id: string;
   events: ConversationEvent[];
-  listeners: Set<(event: ConversationEvent) => void>;
+  listeners: Set<(newEvent: ConversationEvent) => void>;
   questions: Map<string, Question>;
   isBusy: boolean;
   last?: string | undefined; // the key of the last message that had one
@@ -48,34 +48,34 @@ function reasonOf(error: unknown): string {
 export async function startConversations(
   zz: Zz,
   ctx: Ctx,
-  how: { name: string; flags: string[] },
+  startOptions: { name: string; flags: string[] },
 ): Promise<Conversations> {
-  const child = zz.programs.start(
+  const childProcess = zz.programs.start(
     process.execPath,
-    [...process.execArgv, process.argv[1]!, ...how.flags, "--acp"],
+    [...process.execArgv, process.argv[1]!, ...startOptions.flags, "--acp"],
     { stdio: ["pipe", "pipe", "inherit"], ownPath: true },
   );
-  zz.defer(() => void child.kill());
-  const ended = new Promise<void>((resolve) => child.on("exit", () => resolve()));
-  const stream = acp.ndJsonStream(
-    Writable.toWeb(child.stdin!) as WritableStream<Uint8Array>,
-    Readable.toWeb(child.stdout!) as ReadableStream<Uint8Array>,
+  zz.defer(() => void childProcess.kill());
+  const processEnded = new Promise<void>((resolve) => childProcess.on("exit", () => resolve()));
+  const messageStream = acp.ndJsonStream(
+    Writable.toWeb(childProcess.stdin!) as WritableStream<Uint8Array>,
+    Readable.toWeb(childProcess.stdout!) as ReadableStream<Uint8Array>,
   );
   const { client } = acp.methods;
   let running: RunningConversations;
   const connection: acp.ClientConnection = acp
-    .client({ name: how.name })
+    .client({ name: startOptions.name })
     .onNotification(client.session.update, ({ params }) =>
       running.tell(params.sessionId, updateFact(params.update)),
     )
     .onRequest(client.session.requestPermission, ({ params }) => running.ask(params))
     .onRequest(client.elicitation.create, ({ params }) => running.askForText(params))
-    .connect(stream);
+    .connect(messageStream);
   const { agent } = connection;
-  running = new RunningConversations(agent, ctx, ended);
+  running = new RunningConversations(agent, ctx, processEnded);
   await agent.request(acp.methods.agent.initialize, {
     protocolVersion: acp.PROTOCOL_VERSION,
-    clientInfo: { name: how.name, version: ctx.about.version },
+    clientInfo: { name: startOptions.name, version: ctx.about.version },
     clientCapabilities: { elicitation: { form: {} } },
   });
   return running;
@@ -88,33 +88,33 @@ class RunningConversations implements Conversations {
   readonly #root: string;
   readonly ended: Promise<void>;
 
-  constructor(agent: acp.ClientContext, ctx: Ctx, ended: Promise<void>) {
-    this.#agent = agent;
+  constructor(agentContext: acp.ClientContext, ctx: Ctx, processEnded: Promise<void>) {
+    this.#agent = agentContext;
     this.#ctx = ctx;
     this.#root = ctx.root;
-    this.ended = ended;
+    this.ended = processEnded;
   }
 
   async begin(): Promise<Conversation> {
     const session = acp.methods.agent.session.new;
-    const begun = await this.#agent.request(session, { cwd: this.#root, mcpServers: [] });
-    const live = this.#keep(begun.sessionId);
-    this.#add(live, optionsFact(begun.configOptions ?? []));
-    return this.#conversation(live);
+    const newSession = await this.#agent.request(session, { cwd: this.#root, mcpServers: [] });
+    const liveSession = this.#keep(newSession.sessionId);
+    this.#add(liveSession, optionsFact(newSession.configOptions ?? []));
+    return this.#conversation(liveSession);
   }
 
   /** A conversation that is open here; else a saved one, which is opened. */
   async open(id: string): Promise<Conversation> {
-    const open = this.#live.get(id) ?? this.#live.get(this.names().get(id) ?? "");
-    if (open) return this.#conversation(open);
-    const live = this.#keep(id); // first, since its history comes as updates
+    const openedSession = this.#live.get(id) ?? this.#live.get(this.names().get(id) ?? "");
+    if (openedSession) return this.#conversation(openedSession);
+    const liveSession = this.#keep(id); // first, since its history comes as updates
     try {
-      const load = acp.methods.agent.session.load;
+      const loadMethod = acp.methods.agent.session.load;
       const params = { sessionId: id, cwd: this.#root, mcpServers: [] };
-      const loaded = await this.#agent.request<acp.LoadSessionResponse>(load, params);
-      this.#add(live, optionsFact(loaded.configOptions ?? []));
-      live.last = (loaded._meta as { zz?: { last?: string } } | undefined)?.zz?.last;
-      return this.#conversation(live);
+      const loadedSession = await this.#agent.request<acp.LoadSessionResponse>(loadMethod, params);
+      this.#add(liveSession, optionsFact(loadedSession.configOptions ?? []));
+      liveSession.last = (loadedSession._meta as { zz?: { last?: string } } | undefined)?.zz?.last;
+      return this.#conversation(liveSession);
     } catch (error) {
       this.#live.delete(id);
       throw refusal(404, `Cannot open '${id}': ${reasonOf(error)}`);
@@ -122,39 +122,42 @@ class RunningConversations implements Conversations {
   }
 
   names(): ReadonlyMap<string, string> {
-    const names = Object.entries(namesIn(this.#ctx)).filter(([name]) => this.#live.has(name));
-    return new Map(names.map(([name, id]) => [id, name]));
+    const openNames = Object.entries(namesIn(this.#ctx)).filter(([editorName]) =>
+      this.#live.has(editorName),
+    );
+    return new Map(openNames.map(([editorName, id]) => [id, editorName]));
   }
 
-  #conversation(live: Live): Conversation {
+  #conversation(liveSession: Live): Conversation {
     return {
-      id: live.id,
-      events: live.events,
-      last: live.last,
-      listen(hear) {
-        live.listeners.add(hear);
-        return () => void live.listeners.delete(hear);
+      id: liveSession.id,
+      events: liveSession.events,
+      last: liveSession.last,
+      listen(hearEvent) {
+        liveSession.listeners.add(hearEvent);
+        return () => void liveSession.listeners.delete(hearEvent);
       },
-      send: (text, along) => this.#send(live, text, along),
-      stop: () => this.#agent.notify(acp.methods.agent.session.cancel, { sessionId: live.id }),
-      use: (model) => this.#use(live, model),
-      answer: (name, hash, answer) => settle(live, { name, hash, answer }),
-      close: () => this.#close(live),
+      send: (messageText, sentAlong) => this.#send(liveSession, messageText, sentAlong),
+      stop: () =>
+        this.#agent.notify(acp.methods.agent.session.cancel, { sessionId: liveSession.id }),
+      use: (modelName) => this.#use(liveSession, modelName),
+      answer: (name, hash, answer) => settleQuestion(liveSession, { name, hash, answer }),
+      close: () => this.#close(liveSession),
     };
   }
 
-  async #close(live: Live): Promise<void> {
-    this.#live.delete(live.id);
-    const close = acp.methods.agent.session.close;
-    await this.#agent.request(close, { sessionId: live.id }).catch(() => {}); // it is gone already
+  async #close(liveSession: Live): Promise<void> {
+    this.#live.delete(liveSession.id);
+    const closeMethod = acp.methods.agent.session.close;
+    await this.#agent.request(closeMethod, { sessionId: liveSession.id }).catch(() => {}); // it is gone already
   }
 
-  #send(live: Live, text: string, along: SentAlong = {}): void {
+  #send(liveSession: Live, text: string, along: SentAlong = {}): void {
     const { images = [], files = [], key } = along;
-    if (live.isBusy)
+    if (liveSession.isBusy)
       throw refusal(409, "Cannot send this now: a turn is under way. Stop it first.");
-    live.isBusy = true;
-    this.#add(live, { type: "user", text, along });
+    liveSession.isBusy = true;
+    this.#add(liveSession, { type: "user", text, along });
     const prompt: acp.ContentBlock[] = [
       { type: "text", text },
       ...images.map(({ type, base64 }) => ({
@@ -162,108 +165,113 @@ class RunningConversations implements Conversations {
         mimeType: type,
         data: base64,
       })),
-      ...files.map((file) => ({
+      ...files.map((filePath) => ({
         type: "resource_link" as const,
-        uri: pathToFileURL(file).href,
-        name: basename(file),
+        uri: pathToFileURL(filePath).href,
+        name: basename(filePath),
       })),
     ];
-    const meta = key === undefined ? {} : { _meta: { zz: { key } } };
+    const promptMeta = key === undefined ? {} : { _meta: { zz: { key } } };
     void this.#agent
       .request<acp.PromptResponse>(acp.methods.agent.session.prompt, {
-        sessionId: live.id,
+        sessionId: liveSession.id,
         prompt,
-        ...meta,
+        ...promptMeta,
       })
       .finally(() => {
-        live.isBusy = false; // before those who listen hear that it is over
+        liveSession.isBusy = false; // before those who listen hear that it is over
       })
-      .then(({ stopReason }) => this.#add(live, { type: "end", text: stopReason }))
+      .then(({ stopReason }) => this.#add(liveSession, { type: "end", text: stopReason }))
       .catch((error) => {
-        if (IS_GONE.test(reasonOf(error))) this.#live.delete(live.id); // it can be opened again
-        this.#add(live, { type: "failed", text: reasonOf(error) });
+        if (IS_GONE.test(reasonOf(error))) this.#live.delete(liveSession.id); // it can be opened again
+        this.#add(liveSession, { type: "failed", text: reasonOf(error) });
       });
   }
 
-  async #use(live: Live, model: string): Promise<void> {
-    const set = acp.methods.agent.session.setConfigOption;
+  async #use(liveSession: Live, modelName: string): Promise<void> {
+    const setMethod = acp.methods.agent.session.setConfigOption;
     const { configOptions } = await this.#agent
-      .request(set, { sessionId: live.id, configId: "model", value: model })
+      .request(setMethod, { sessionId: liveSession.id, configId: "model", value: modelName })
       .catch((error) => {
-        throw refusal(400, `Cannot use '${model}': ${reasonOf(error)}`);
+        throw refusal(400, `Cannot use '${modelName}': ${reasonOf(error)}`);
       });
-    this.#add(live, optionsFact(configOptions));
+    this.#add(liveSession, optionsFact(configOptions));
   }
 
   // ── What the agent says ────────────────────────────────────────────────────────────────────────
 
   #keep(id: string): Live {
-    const live: Live = {
+    const liveSession: Live = {
       id,
       events: [],
       listeners: new Set(),
       questions: new Map(),
       isBusy: false,
     };
-    this.#live.set(id, live);
-    return live;
+    this.#live.set(id, liveSession);
+    return liveSession;
   }
 
-  tell(id: string, fact: Fact | undefined): void {
-    const live = this.#live.get(id);
-    if (live) this.#add(live, fact);
+  tell(id: string, newFact: Fact | undefined): void {
+    const liveSession = this.#live.get(id);
+    if (liveSession) this.#add(liveSession, newFact);
   }
 
-  #add(live: Live, fact: Fact | undefined): void {
-    if (!fact) return;
-    const event = { ...fact, id: (live.events.at(-1)?.id ?? 0) + 1 };
-    live.events.push(event);
-    if (live.events.length > MAX_EVENTS) live.events.shift();
-    for (const hear of live.listeners) hear(event);
+  #add(liveSession: Live, newFact: Fact | undefined): void {
+    if (!newFact) return;
+    const numberedEvent = { ...newFact, id: (liveSession.events.at(-1)?.id ?? 0) + 1 };
+    liveSession.events.push(numberedEvent);
+    if (liveSession.events.length > MAX_EVENTS) liveSession.events.shift();
+    for (const hearEvent of liveSession.listeners) hearEvent(numberedEvent);
   }
 
-  async ask(asked: acp.RequestPermissionRequest): Promise<acp.RequestPermissionResponse> {
-    const live = this.#live.get(asked.sessionId);
-    if (!live) return { outcome: { outcome: "cancelled" } };
-    const question = questionFact(asked);
-    const answer = await this.#question(live, question);
-    const isOption = question.options.some(({ id }) => id === answer);
+  async ask(permissionAsked: acp.RequestPermissionRequest): Promise<acp.RequestPermissionResponse> {
+    const liveSession = this.#live.get(permissionAsked.sessionId);
+    if (!liveSession) return { outcome: { outcome: "cancelled" } };
+    const question = questionFact(permissionAsked);
+    const chosenOption = await this.#question(liveSession, question);
+    const isOption = question.options.some(({ id }) => id === chosenOption);
     if (!isOption) return { outcome: { outcome: "cancelled" } };
-    return { outcome: { outcome: "selected", optionId: answer } };
+    return { outcome: { outcome: "selected", optionId: chosenOption } };
   }
 
-  async askForText(asked: acp.CreateElicitationRequest): Promise<acp.CreateElicitationResponse> {
-    const { sessionId, message } = asked as { sessionId?: string; message: string };
-    const live = this.#live.get(sessionId ?? "");
-    if (!live) return { action: "cancel" };
-    const answer = await this.#question(live, { text: message, shown: [], options: [] });
+  async askForText(
+    elicitation: acp.CreateElicitationRequest,
+  ): Promise<acp.CreateElicitationResponse> {
+    const { sessionId, message } = elicitation as { sessionId?: string; message: string };
+    const liveSession = this.#live.get(sessionId ?? "");
+    if (!liveSession) return { action: "cancel" };
+    const answer = await this.#question(liveSession, { text: message, shown: [], options: [] });
     return answer ? { action: "accept", content: { answer } } : { action: "decline" };
   }
 
   /** Shows a question to every listener, and waits for the first answer. */
-  async #question(live: Live, asked: Asked): Promise<string> {
+  async #question(liveSession: Live, askedQuestion: Asked): Promise<string> {
     const name = randomUUID();
-    const hash = createHash("sha256").update(JSON.stringify(asked)).digest("hex");
-    const options = asked.options.map(({ id }) => id);
-    const answer = await new Promise<string>((settle) => {
-      live.questions.set(name, { hash, options, settle });
-      this.#add(live, { type: "question", name, hash, ...asked });
+    const hash = createHash("sha256").update(JSON.stringify(askedQuestion)).digest("hex");
+    const options = askedQuestion.options.map(({ id }) => id);
+    const firstAnswer = await new Promise<string>((settle) => {
+      liveSession.questions.set(name, { hash, options, settle });
+      this.#add(liveSession, { type: "question", name, hash, ...askedQuestion });
     });
-    this.#add(live, { type: "answered", name, text: answer });
-    return answer;
+    this.#add(liveSession, { type: "answered", name, text: firstAnswer });
+    return firstAnswer;
   }
 }
 
 export type Asked = { text: string; shown: Shown[]; options: { id: string; name: string }[] };
 
 /** The first answer to what was shown counts; a later one, or one to another question, does not. */
-function settle(live: Live, given: { name: string; hash: string; answer: string }): void {
-  const { name, hash, answer } = given;
-  const question = live.questions.get(name);
+function settleQuestion(
+  liveSession: Live,
+  givenAnswer: { name: string; hash: string; answer: string },
+): void {
+  const { name, hash, answer } = givenAnswer;
+  const question = liveSession.questions.get(name);
   if (!question) throw refusal(409, "This question was answered already.");
   if (question.hash !== hash) throw refusal(409, "This answer is for another question.");
   if (question.options.length && !question.options.includes(answer))
     throw refusal(400, `Answer with one of ${question.options.join(", ")}.`);
-  live.questions.delete(name); // at once: the next answer may come before this one is acted on
+  liveSession.questions.delete(name); // at once: the next answer may come before this one is acted on
   question.settle(answer);
 }

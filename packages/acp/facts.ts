@@ -4,43 +4,43 @@ import type * as acp from "@agentclientprotocol/sdk";
 import type { Shown } from "zz";
 import type { Asked, Fact } from "./conversations.ts";
 
-export function updateFact(update: acp.SessionUpdate): Fact | undefined {
-  switch (update.sessionUpdate) {
+export function updateFact(sessionUpdate: acp.SessionUpdate): Fact | undefined {
+  switch (sessionUpdate.sessionUpdate) {
     case "user_message_chunk":
-      return sent(update.content);
+      return sentFact(sessionUpdate.content);
     case "agent_message_chunk":
-      return said("text", update.content);
+      return saidFact("text", sessionUpdate.content);
     case "agent_thought_chunk":
-      return said("thought", update.content);
+      return saidFact("thought", sessionUpdate.content);
     case "tool_call":
     case "tool_call_update":
-      return callFact(update);
+      return callFact(sessionUpdate);
     case "config_option_update":
-      return optionsFact(update.configOptions);
+      return optionsFact(sessionUpdate.configOptions);
     case "usage_update":
-      return { type: "used", text: `${update.used} of ${update.size} tokens` };
+      return { type: "used", text: `${sessionUpdate.used} of ${sessionUpdate.size} tokens` };
     default:
       return undefined;
   }
 }
 
 /** What the person said in a session that is opened; a picture comes after the words. */
-function sent(content: acp.ContentBlock): Fact | undefined {
-  const past = { type: "user", isPast: true } as const;
-  if (content.type === "text") return { ...past, text: content.text };
+function sentFact(content: acp.ContentBlock): Fact | undefined {
+  const pastFields = { type: "user", isPast: true } as const;
+  if (content.type === "text") return { ...pastFields, text: content.text };
   if (content.type !== "image") return undefined;
   const { mimeType: type, data: base64 } = content;
-  return { ...past, text: "", along: { images: [{ type, base64 }] } };
+  return { ...pastFields, text: "", along: { images: [{ type, base64 }] } };
 }
 
-function said(type: "text" | "thought", content: acp.ContentBlock): Fact | undefined {
+function saidFact(type: "text" | "thought", content: acp.ContentBlock): Fact | undefined {
   return content.type === "text" ? { type, text: content.text } : undefined;
 }
 
 type CallUpdate = Pick<acp.ToolCallUpdate, "toolCallId" | "title" | "status" | "content">;
 function callFact({ toolCallId: name, title, status, content }: CallUpdate): Fact {
-  const fact = { type: "call" as const, name, text: title ?? "", shown: shownIn(content) };
-  return status ? { ...fact, status } : fact;
+  const callFields = { type: "call" as const, name, text: title ?? "", shown: shownIn(content) };
+  return status ? { ...callFields, status } : callFields;
 }
 
 /** A question with all that it shows, and its answers. */
@@ -53,24 +53,31 @@ export function questionFact({ toolCall, options }: acp.RequestPermissionRequest
 }
 
 export function optionsFact(options: acp.SessionConfigOption[]): Fact | undefined {
-  const models = options.find(({ id }) => id === "model");
-  if (models?.type !== "select") return undefined;
-  const names = models.options.flatMap((option) =>
+  const modelOption = options.find(({ id }) => id === "model");
+  if (modelOption?.type !== "select") return undefined;
+  const modelNames = modelOption.options.flatMap((option) =>
     "value" in option ? [{ id: option.value, name: option.name }] : [],
   );
-  return { type: "models", text: String(models.currentValue), options: names };
+  return { type: "models", text: String(modelOption.currentValue), options: modelNames };
 }
 
 const shownIn = (content: acp.ToolCallContent[] | null | undefined): Shown[] =>
-  (content ?? []).flatMap((part): Shown[] => {
-    if (part.type === "diff")
-      return [{ type: "diff", path: part.path, before: part.oldText ?? "", after: part.newText }];
-    if (part.type !== "content") return [];
-    const { content: block } = part;
-    if (block.type === "text") return [{ type: "text", text: block.text }];
-    if (block.type === "image")
-      return [{ type: "image", mime: block.mimeType, base64: block.data }];
-    if (block.type === "resource_link" && block.uri.startsWith("file:"))
-      return [{ type: "file", path: fileURLToPath(block.uri) }];
+  (content ?? []).flatMap((contentPart): Shown[] => {
+    if (contentPart.type === "diff")
+      return [
+        {
+          type: "diff",
+          path: contentPart.path,
+          before: contentPart.oldText ?? "",
+          after: contentPart.newText,
+        },
+      ];
+    if (contentPart.type !== "content") return [];
+    const { content: contentBlock } = contentPart;
+    if (contentBlock.type === "text") return [{ type: "text", text: contentBlock.text }];
+    if (contentBlock.type === "image")
+      return [{ type: "image", mime: contentBlock.mimeType, base64: contentBlock.data }];
+    if (contentBlock.type === "resource_link" && contentBlock.uri.startsWith("file:"))
+      return [{ type: "file", path: fileURLToPath(contentBlock.uri) }];
     return [];
   });

@@ -6,8 +6,8 @@ import { usage } from "zz/text";
 
 export default (zz: Zz) => {
   zz.service("conversations", {
-    start: async (ctx, how) =>
-      (await import("./conversations.ts")).startConversations(zz, ctx, how),
+    start: async (ctx, startOptions) =>
+      (await import("./conversations.ts")).startConversations(zz, ctx, startOptions),
   });
   zz.flag({
     name: "acp",
@@ -30,7 +30,7 @@ export default (zz: Zz) => {
       zz.dialog({
         name: "acp",
         unseen: true,
-        talk: async (host) => (await import("./session.ts")).talk(zz, host),
+        talk: async (dialogHost) => (await import("./session.ts")).talk(zz, dialogHost),
       });
     },
   });

@@ -2,7 +2,7 @@
 // zz has one. With a name stands what was asked last under a key of the client's own.
 import type { Ctx } from "zz";
 
-const FILE = "acp.json";
+const NAMES_FILE = "acp.json";
 const MAX_NAMES = 1_000; // those used longest ago go
 
 interface Named {
@@ -12,12 +12,12 @@ interface Named {
 type Names = Record<string, Named>; // by the editor's name
 
 function entriesIn(ctx: Ctx): Names {
-  let names: Names = {};
-  ctx.keep(FILE, (text) => {
-    names = parsed(text);
-    return text;
+  let sessionNames: Names = {};
+  ctx.keep(NAMES_FILE, (storedText) => {
+    sessionNames = parseNames(storedText);
+    return storedText;
   });
-  return names;
+  return sessionNames;
 }
 
 /** zz's names, by the editor's. */
@@ -27,27 +27,31 @@ export const namesIn = (ctx: Ctx): Record<string, string> =>
 export const lastKeyOf = (ctx: Ctx, editorName: string): string | undefined =>
   entriesIn(ctx)[editorName]?.last;
 
-export function keepName(ctx: Ctx, editorName: string, id: string, key?: string): void {
-  ctx.keep(FILE, (text) => {
-    const { [editorName]: before, ...others } = parsed(text);
-    const last = key ?? before?.last;
-    const names: Names = { ...others, [editorName]: last === undefined ? { id } : { id, last } };
-    const kept = Object.entries(names).slice(-MAX_NAMES);
-    return `${JSON.stringify(Object.fromEntries(kept.map(written)), null, 2)}\n`;
+export function keepName(ctx: Ctx, editorName: string, id: string, promptKey?: string): void {
+  ctx.keep(NAMES_FILE, (storedText) => {
+    const { [editorName]: namedBefore, ...others } = parseNames(storedText);
+    const last = promptKey ?? namedBefore?.last;
+    const updatedNames: Names = {
+      ...others,
+      [editorName]: last === undefined ? { id } : { id, last },
+    };
+    const keptEntries = Object.entries(updatedNames).slice(-MAX_NAMES);
+    return `${JSON.stringify(Object.fromEntries(keptEntries.map(written)), null, 2)}\n`;
   });
 }
 
-const written = ([name, { id, last }]: [string, Named]): [string, string | Named] => [
-  name,
+const written = ([editorName, { id, last }]: [string, Named]): [string, string | Named] => [
+  editorName,
   last === undefined ? id : { id, last },
 ];
 
-function parsed(text: string): Names {
+function parseNames(storedText: string): Names {
   try {
     return Object.fromEntries(
-      Object.entries(JSON.parse(text)).flatMap(([name, value]) => {
-        const entry = typeof value === "string" ? { id: value } : (Object(value) as Named);
-        return typeof entry.id === "string" ? [[name, entry]] : [];
+      Object.entries(JSON.parse(storedText)).flatMap(([editorName, storedValue]) => {
+        const namedSession =
+          typeof storedValue === "string" ? { id: storedValue } : (Object(storedValue) as Named);
+        return typeof namedSession.id === "string" ? [[editorName, namedSession]] : [];
       }),
     );
   } catch {

@@ -14,43 +14,46 @@ const OPTIONS = [
 
 export function askThrough(talk: Talk): Person {
   return {
-    ask: (question, keys) => (keys ? choose(talk, question, keys) : askForText(talk, question)),
+    ask: (question, answerKeys) =>
+      answerKeys ? chooseKey(talk, question, answerKeys) : askForText(talk, question),
     // why a turn failed is in the answer to its request
-    note: (text) =>
-      void (talk.failed || tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`))),
-    pick: (question, choices) => pick(talk, question, choices),
+    note: (noteText) =>
+      void (talk.failed || tell(talk, textUpdate("agent_message_chunk", `${noteText}\n\n`))),
+    pick: (question, choices) => pickChoice(talk, question, choices),
   };
 }
 
 /**
  * Asks for a key, and shows what would change. If the person closes the question, the answer is no.
  */
-async function choose(talk: Talk, question: string, keys: string): Promise<string> {
-  const state = running.getStore();
-  const said = withoutFrame(question);
-  const { changes = [], preview = "" } = state ?? {};
+async function chooseKey(talk: Talk, question: string, answerKeys: string): Promise<string> {
+  const callState = running.getStore();
+  const questionText = withoutFrame(question);
+  const { changes = [], preview = "" } = callState ?? {};
   // The editor draws the differences itself; whatever else the question says stays, so that it
   // shows what the prompt would.
   const text =
-    preview && said.includes(preview) ? said.replace(preview, () => aboutOf(state!)) : said;
+    preview && questionText.includes(preview)
+      ? questionText.replace(preview, () => aboutOf(callState!))
+      : questionText;
   const content: acp.ToolCallContent[] = [
     { type: "content", content: { type: "text", text } },
     ...changes.map((change) => diffOf(talk.ctx, change)),
   ];
-  const options = OPTIONS.filter(({ key }) => keys.includes(key)).map(
+  const options = OPTIONS.filter(({ key }) => answerKeys.includes(key)).map(
     ({ key: _, ...option }) => option,
   );
-  const picked = await request(talk, {
+  const pickedKey = await request(talk, {
     toolCall: {
-      toolCallId: state?.id ?? `question ${++asked}`,
-      title: oneLine(said.split("\n")[0]!),
+      toolCallId: callState?.id ?? `question ${++questionCount}`,
+      title: oneLine(questionText.split("\n")[0]!),
       content,
     },
     options,
   });
-  return picked ?? (keys.includes("n") ? "n" : "");
+  return pickedKey ?? (answerKeys.includes("n") ? "n" : "");
 }
-let asked = 0;
+let questionCount = 0;
 
 /**
  * What differences do not show: the command, and of each file whether it is new or goes, is a link,
@@ -60,23 +63,23 @@ const aboutOf = ({ about, changes }: Running): string =>
   [
     about,
     ...changes.map(({ path, before, after, note }) => {
-      const did = changeOf(before, after);
-      return `${path}: ${[did, note].filter(Boolean).join(", ")}`;
+      const changeWord = changeOf(before, after);
+      return `${path}: ${[changeWord, note].filter(Boolean).join(", ")}`;
     }),
   ]
     .filter(Boolean)
     .join("\n");
 
-function changeOf(before: unknown, after: unknown): string {
-  if (after === undefined) return "deleted";
-  return before === undefined ? "new" : "changed";
+function changeOf(textBefore: unknown, textAfter: unknown): string {
+  if (textAfter === undefined) return "deleted";
+  return textBefore === undefined ? "new" : "changed";
 }
 
 async function request(
   talk: Talk,
-  what: Pick<acp.RequestPermissionRequest, "toolCall" | "options">,
+  permissionFields: Pick<acp.RequestPermissionRequest, "toolCall" | "options">,
 ): Promise<string | undefined> {
-  const params = { sessionId: talk.id, ...what };
+  const params = { sessionId: talk.id, ...permissionFields };
   try {
     const options = { cancellationSignal: talk.turn.signal, stopWaitingOnCancel: true };
     const method = acp.methods.client.session.requestPermission;
@@ -95,7 +98,7 @@ async function request(
 async function askForText({ editor, id, can, turn }: Talk, question: string): Promise<string> {
   if (!can.elicitation?.form) return "";
   try {
-    const answer = await editor.request(
+    const formAnswer = await editor.request(
       acp.methods.client.elicitation.create,
       {
         mode: "form",
@@ -108,16 +111,16 @@ async function askForText({ editor, id, can, turn }: Talk, question: string): Pr
       } as acp.CreateElicitationRequest,
       { cancellationSignal: turn.signal, stopWaitingOnCancel: true },
     );
-    const { answer: words } = Object((answer as { content?: object }).content) as {
+    const { answer: answerText } = Object((formAnswer as { content?: object }).content) as {
       answer?: unknown;
     };
-    return typeof words === "string" ? words : "";
+    return typeof answerText === "string" ? answerText : "";
   } catch {
     return "";
   }
 }
 
-async function pick(
+async function pickChoice(
   talk: Talk,
   question: string,
   choices: readonly (string | Choice)[],
@@ -131,10 +134,10 @@ async function pick(
   const content: acp.ToolCallContent[] = [
     { type: "content", content: { type: "text", text: question } },
   ];
-  const none = { optionId: "none", name: "None of them", kind: "reject_once" as const };
-  const picked = await request(talk, {
-    toolCall: { toolCallId: `question ${++asked}`, title: oneLine(question), content },
-    options: [...options, none],
+  const noneOption = { optionId: "none", name: "None of them", kind: "reject_once" as const };
+  const pickedIndex = await request(talk, {
+    toolCall: { toolCallId: `question ${++questionCount}`, title: oneLine(question), content },
+    options: [...options, noneOption],
   });
-  return named[Number(picked)]?.name;
+  return named[Number(pickedIndex)]?.name;
 }

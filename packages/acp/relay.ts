@@ -18,7 +18,7 @@ interface Session {
   process: ChildProcess;
   number: number;
   // handlers of its answers, by the request's id
-  waiting: Map<Message["id"], (answer: Message) => void>;
+  waiting: Map<Message["id"], (sessionReply: Message) => void>;
   isOpen?: true; // its first request was answered
   said: string; // the end of what it wrote on stderr
 }
@@ -40,7 +40,7 @@ interface Relay {
 
 // what its process does
 const OF_A_SESSION = /^session\/(prompt|cancel|set_mode|set_config_option)$/;
-const CODES = {
+const ERROR_CODES = {
   parse: -32700,
   request: -32600,
   method: -32601,
@@ -66,56 +66,57 @@ export async function relay(zz: Zz, ctx: Ctx): Promise<void> {
   };
   zz.io.stdout.on("error", () => {}); // the editor is gone; the end of stdin ends the loop
   try {
-    for await (const line of linesOf(zz.io.stdin)) void obey(state, line);
+    for await (const editorLine of linesOf(zz.io.stdin)) void obeyLine(state, editorLine);
   } finally {
-    await Promise.all([...state.live].map(end));
+    await Promise.all([...state.live].map(endSession));
   }
 }
 
-async function* linesOf(input: NodeJS.ReadableStream): AsyncGenerator<string> {
-  let rest: string[] = []; // joined once its end is here
-  let size = 0;
-  for await (const piece of input.setEncoding("utf8") as AsyncIterable<string>) {
-    const lines = piece.split("\n");
-    const last = lines.pop()!;
-    if (lines.length) {
-      lines[0] = rest.join("") + lines[0];
-      [rest, size] = [[], 0];
+async function* linesOf(inputStream: NodeJS.ReadableStream): AsyncGenerator<string> {
+  let unfinishedPieces: string[] = []; // joined once its end is here
+  let unfinishedSize = 0;
+  for await (const piece of inputStream.setEncoding("utf8") as AsyncIterable<string>) {
+    const pieceLines = piece.split("\n");
+    const lastPart = pieceLines.pop()!;
+    if (pieceLines.length) {
+      pieceLines[0] = unfinishedPieces.join("") + pieceLines[0];
+      [unfinishedPieces, unfinishedSize] = [[], 0];
     }
-    size += last.length;
-    if (size > MAX_MESSAGE_CHARS) [rest, size] = [[], 0];
-    else rest.push(last);
-    yield* lines.filter((line) => line.trim());
+    unfinishedSize += lastPart.length;
+    if (unfinishedSize > MAX_MESSAGE_CHARS) [unfinishedPieces, unfinishedSize] = [[], 0];
+    else unfinishedPieces.push(lastPart);
+    yield* pieceLines.filter((wholeLine) => wholeLine.trim());
   }
 }
 
-async function obey(state: Relay, line: string): Promise<void> {
+async function obeyLine(state: Relay, editorLine: string): Promise<void> {
   let message: Message;
   try {
-    message = JSON.parse(line);
+    message = JSON.parse(editorLine);
     if (typeof message !== "object" || !message || Array.isArray(message))
       throw new Error("it is not a message");
   } catch {
-    return send(state, {
+    return sendToEditor(state, {
       id: null,
-      error: { code: CODES.parse, message: "Cannot read this line: it is not JSON-RPC." },
+      error: { code: ERROR_CODES.parse, message: "Cannot read this line: it is not JSON-RPC." },
     });
   }
   const { id, method } = message;
-  if (method === undefined) return answer(state, message);
+  if (method === undefined) return passAnswer(state, message);
   try {
     if (message.params !== undefined && Object(message.params) !== message.params)
-      throw refusal(CODES.params, `Cannot do '${method}': 'params' must be an object.`);
+      throw refusal(ERROR_CODES.params, `Cannot do '${method}': 'params' must be an object.`);
     if (id !== undefined && [...state.live].some(({ waiting }) => waiting.has(id)))
       throw refusal(
-        CODES.request,
+        ERROR_CODES.request,
         `Cannot do '${method}': a request with the id '${id}' is under way. Give each its own.`,
       );
-    const result = await handle(state, message);
-    if (id !== undefined && result !== undefined) send(state, { id, result });
+    const result = await handleRequest(state, message);
+    if (id !== undefined && result !== undefined) sendToEditor(state, { id, result });
   } catch (thrown) {
-    const { code = CODES.internal, message: reason } = thrown as Error & { code?: number };
-    if (id !== undefined) send(state, { id, error: { code, message: state.zz.veil(reason) } });
+    const { code = ERROR_CODES.internal, message: reason } = thrown as Error & { code?: number };
+    if (id !== undefined)
+      sendToEditor(state, { id, error: { code, message: state.zz.veil(reason) } });
   }
 }
 
@@ -123,37 +124,37 @@ const refusal = (code: number, message: string): Error =>
   Object.assign(new Error(message), { code });
 
 /** The result; undefined if the session's own process answers. */
-async function handle(state: Relay, message: Message): Promise<unknown> {
+async function handleRequest(state: Relay, message: Message): Promise<unknown> {
   const { method = "", params = {} } = message;
   if (method === "initialize") return initialize(state, message);
   if (!state.hello.method)
-    throw refusal(CODES.request, `Cannot do '${method}' before 'initialize'.`);
+    throw refusal(ERROR_CODES.request, `Cannot do '${method}' before 'initialize'.`);
   if (method === "authenticate") return {};
-  if (method === "session/new") return begin(state, message);
+  if (method === "session/new") return beginSession(state, message);
   if (method === "session/load" || method === "session/resume") {
     const id = sessionIdIn(params);
     if (!isSaved(state, id) && !state.known.has(id)) throw missing(method, id);
-    return begin(state, message, id);
+    return beginSession(state, message, id);
   }
-  if (method === "session/list") return list(state, params);
-  if (method === "session/delete") return remove(state, sessionIdIn(params));
-  if (method === "session/close") return close(state, sessionIdIn(params));
+  if (method === "session/list") return listSessions(state, params);
+  if (method === "session/delete") return removeSession(state, sessionIdIn(params));
+  if (method === "session/close") return closeSession(state, sessionIdIn(params));
   if (method === "$/cancel_request") {
-    for (const one of state.sessions.values()) one.process.send(message);
+    for (const liveSession of state.sessions.values()) liveSession.process.send(message);
     return undefined;
   }
   if (!OF_A_SESSION.test(method))
-    throw refusal(CODES.method, `Cannot do '${method}': zz has no such method.`);
+    throw refusal(ERROR_CODES.method, `Cannot do '${method}': zz has no such method.`);
   const id = sessionIdIn(params);
   const session = state.sessions.get(id) ?? (await beginAgain(state, id, method));
   if (method === "session/set_mode") noteMode(state, id, params.modeId);
-  pass(state, session, message);
+  passToSession(state, session, message);
   return undefined;
 }
 
 const missing = (method: string, id: string): Error =>
   refusal(
-    CODES.missing,
+    ERROR_CODES.missing,
     `Cannot do '${method}': there is no session '${id}'. session/list names them.`,
   );
 
@@ -163,37 +164,37 @@ function isSaved({ ctx }: Relay, id: string): boolean {
   return ctx.sessions.list().some((session) => session.id === ownName);
 }
 
-function noteMode({ known }: Relay, id: string, mode: unknown): void {
-  const entry = known.get(id);
-  if (entry && typeof mode === "string") entry.mode = mode;
+function noteMode({ known }: Relay, id: string, modeName: unknown): void {
+  const knownSession = known.get(id);
+  if (knownSession && typeof modeName === "string") knownSession.mode = modeName;
 }
 
 /** Begins a session whose process died once more, in the mode in which it was. */
 async function beginAgain(state: Relay, id: string, method: string): Promise<Session> {
-  const known = state.known.get(id);
-  if (!known) throw missing(method, id);
-  known.again ??= resume(state, id, known).finally(() => delete known.again);
-  return known.again;
+  const knownSession = state.known.get(id);
+  if (!knownSession) throw missing(method, id);
+  knownSession.again ??= resume(state, id, knownSession).finally(() => delete knownSession.again);
+  return knownSession.again;
 }
 
 async function resume(state: Relay, id: string, { params, mode }: Known): Promise<Session> {
-  const again = `zz again ${state.begun}`;
+  const resumeId = `zz again ${state.begun}`;
   const { promise, resolve } = Promise.withResolvers<Message>();
   const request = {
     jsonrpc: "2.0",
-    id: again,
+    id: resumeId,
     method: "session/resume",
     params: { ...params, sessionId: id },
   };
-  await begin(state, request, id, resolve);
+  await beginSession(state, request, id, resolve);
   const { error } = await promise;
   const session = state.sessions.get(id);
-  if (error || !session) throw refusal(CODES.internal, error?.message ?? GONE);
+  if (error || !session) throw refusal(ERROR_CODES.internal, error?.message ?? SESSION_GONE);
   if (mode !== undefined) {
-    const set = { jsonrpc: "2.0", id: `${again} mode`, method: "session/set_mode" };
-    await new Promise<void>((done) => {
-      session.waiting.set(set.id, () => done());
-      session.process.send({ ...set, params: { sessionId: id, modeId: mode } }, () => {});
+    const modeRequest = { jsonrpc: "2.0", id: `${resumeId} mode`, method: "session/set_mode" };
+    await new Promise<void>((resolveMode) => {
+      session.waiting.set(modeRequest.id, () => resolveMode());
+      session.process.send({ ...modeRequest, params: { sessionId: id, modeId: mode } }, () => {});
     });
   }
   return session;
@@ -201,7 +202,7 @@ async function resume(state: Relay, id: string, { params, mode }: Known): Promis
 
 function sessionIdIn(params: Record<string, any>): string {
   if (typeof params.sessionId === "string") return params.sessionId;
-  throw refusal(CODES.params, "Cannot tell which session is meant: 'sessionId' is missing.");
+  throw refusal(ERROR_CODES.params, "Cannot tell which session is meant: 'sessionId' is missing.");
 }
 
 function initialize(state: Relay, message: Message): object {
@@ -223,56 +224,56 @@ function initialize(state: Relay, message: Message): object {
  * Starts a process for one session, and sends it the editor's `initialize` first, then the editor's
  * request.
  */
-async function begin(
+async function beginSession(
   state: Relay,
   message: Message,
   id?: string,
-  answered = (reply: Message): void => send(state, reply),
+  answered = (sessionReply: Message): void => sendToEditor(state, sessionReply),
 ): Promise<undefined> {
   const { params = {} } = message;
   if (typeof params.cwd !== "string" || !path.isAbsolute(params.cwd))
     throw refusal(
-      CODES.params,
+      ERROR_CODES.params,
       `Cannot begin a session in '${params.cwd}': 'cwd' has to be an absolute path.`,
     );
   if (!tryTo(() => fs.statSync(params.cwd))?.isDirectory())
     throw refusal(
-      CODES.params,
+      ERROR_CODES.params,
       `Cannot begin a session in '${params.cwd}': no such folder. Check 'cwd'.`,
     );
-  const before = id === undefined ? undefined : state.sessions.get(id);
-  if (before) {
+  const previousSession = id === undefined ? undefined : state.sessions.get(id);
+  if (previousSession) {
     state.sessions.delete(id!);
-    await end(before);
+    await endSession(previousSession);
   }
   if (state.live.size >= MAX_SESSIONS)
     throw refusal(
-      CODES.request,
+      ERROR_CODES.request,
       `Cannot begin a session: ${MAX_SESSIONS} are open. Close one with session/close.`,
     );
-  const flags = process.argv.slice(2).filter((flag) => flag !== "--acp");
-  const args = [process.argv[1]!, ...flags, "--acp-session", "--no-stdin", "--cwd", params.cwd];
+  const zzFlags = process.argv.slice(2).filter((zzFlag) => zzFlag !== "--acp");
+  const zzArgs = [process.argv[1]!, ...zzFlags, "--acp-session", "--no-stdin", "--cwd", params.cwd];
   const child = state.zz.programs.start(
     process.execPath,
-    [...args, ...(id && isSaved(state, id) ? ["--session", namesIn(state.ctx)[id] ?? id] : [])],
+    [...zzArgs, ...(id && isSaved(state, id) ? ["--session", namesIn(state.ctx)[id] ?? id] : [])],
     { stdio: ["ignore", "ignore", "pipe", "ipc"], ownPath: true },
   );
   const session: Session = { process: child, number: state.begun++, waiting: new Map(), said: "" };
   state.live.add(session);
-  const heard = hear(state, session);
+  const errorsRead = hearErrors(state, session);
   child.on("message", (message) => receive(state, session, message as Message));
-  child.on("error", () => ended(state, session));
-  child.on("exit", () => void heard.then(() => ended(state, session)));
+  child.on("error", () => answerPending(state, session));
+  child.on("exit", () => void errorsRead.then(() => answerPending(state, session)));
   const greeting = { ...state.hello, id: `zz hello ${session.number}` };
-  session.waiting.set(message.id, (reply) => {
-    const sessionId = id ?? reply.result?.sessionId;
-    if (sessionId && !reply.error) {
+  session.waiting.set(message.id, (sessionReply) => {
+    const sessionId = id ?? sessionReply.result?.sessionId;
+    if (sessionId && !sessionReply.error) {
       session.isOpen = true;
       state.sessions.set(sessionId, session);
       state.known.set(sessionId, { ...state.known.get(sessionId), params });
     }
-    answered(reply);
-    if (reply.error) void end(session);
+    answered(sessionReply);
+    if (sessionReply.error) void endSession(session);
   });
   session.waiting.set(greeting.id, (reply) => void (reply.error || child.send(message, () => {})));
   child.send(greeting, () => {});
@@ -282,25 +283,26 @@ async function begin(
  * Passes on what a session's process writes on stderr, and keeps the end of it: why it did not
  * start. Resolves once that is read.
  */
-function hear({ zz }: Relay, session: Session): Promise<void> {
+function hearErrors({ zz }: Relay, session: Session): Promise<void> {
   const { stderr } = session.process;
-  stderr!.setEncoding("utf8").on("data", (text: string) => {
-    session.said = (session.said + text).slice(-MAX_SAID_CHARS);
-    zz.io.stderr.write(text);
+  stderr!.setEncoding("utf8").on("data", (errorText: string) => {
+    session.said = (session.said + errorText).slice(-MAX_SAID_CHARS);
+    zz.io.stderr.write(errorText);
   });
-  const read = new Promise<void>((done) => stderr!.once("end", done));
+  const readToEnd = new Promise<void>((resolveRead) => stderr!.once("end", resolveRead));
   // what it started may hold the other end
-  const late = new Promise<void>((done) =>
-    session.process.once("exit", () => setTimeout(done, HEARD_MS)),
+  const readTimeout = new Promise<void>((resolveLate) =>
+    session.process.once("exit", () => setTimeout(resolveLate, HEARD_MS)),
   );
-  return Promise.race([read, late]);
+  return Promise.race([readToEnd, readTimeout]);
 }
 const MAX_SAID_CHARS = 2_000;
 const HEARD_MS = 500;
 
 /** Sends the editor's message to the session's process. */
-function pass(state: Relay, session: Session, message: Message): void {
-  if (message.id !== undefined) session.waiting.set(message.id, (reply) => send(state, reply));
+function passToSession(state: Relay, session: Session, message: Message): void {
+  if (message.id !== undefined)
+    session.waiting.set(message.id, (sessionReply) => sendToEditor(state, sessionReply));
   session.process.send(message, () => {});
 }
 
@@ -313,63 +315,66 @@ function receive(state: Relay, session: Session, message: Message): void {
     const onReply = session.waiting.get(message.id);
     session.waiting.delete(message.id);
     onReply?.(inWords(message));
-  } else if (message.id === undefined) send(state, message);
-  else send(state, { ...message, id: `${session.number} ${JSON.stringify(message.id)}` });
+  } else if (message.id === undefined) sendToEditor(state, message);
+  else sendToEditor(state, { ...message, id: `${session.number} ${JSON.stringify(message.id)}` });
 }
 
 /** What went wrong stands in the message, not beside the protocol's own word for it. */
 function inWords(message: Message): Message {
   const { error } = message;
-  if (error?.code !== CODES.internal) return message;
+  if (error?.code !== ERROR_CODES.internal) return message;
   const { data, ...plain } = error;
   const { details } = Object(data) as { details?: unknown };
-  const words = typeof details === "string" ? details : error.message;
-  return { ...message, error: { ...plain, message: words.replace(/^Internal error: /, "") } };
+  const errorText = typeof details === "string" ? details : error.message;
+  return { ...message, error: { ...plain, message: errorText.replace(/^Internal error: /, "") } };
 }
 
 /** Passes the editor's answer to the session that asked. */
-function answer(state: Relay, message: Message): void {
-  const [, number, id] = /^(\d+) (.*)$/s.exec(String(message.id)) ?? [];
-  const session = [...state.live].find((candidate) => candidate.number === Number(number));
+function passAnswer(state: Relay, message: Message): void {
+  const [, sessionNumber, id] = /^(\d+) (.*)$/s.exec(String(message.id)) ?? [];
+  const session = [...state.live].find((candidate) => candidate.number === Number(sessionNumber));
   // an editor may answer what nobody asked
-  const ownId: unknown = tryTo(() => JSON.parse(id ?? ""));
-  if (session && ownId !== undefined)
-    session.process.send({ ...message, id: ownId } as Message, () => {});
+  const ownRequestId: unknown = tryTo(() => JSON.parse(id ?? ""));
+  if (session && ownRequestId !== undefined)
+    session.process.send({ ...message, id: ownRequestId } as Message, () => {});
 }
 
 /** Answers the editor's open requests to a session whose process ended. */
-function ended(state: Relay, session: Session): void {
+function answerPending(state: Relay, session: Session): void {
   state.live.delete(session);
-  for (const [id, other] of state.sessions) if (other === session) state.sessions.delete(id);
-  const why = session.said.trim().split("\n").at(-1);
-  const message = session.isOpen || !why ? GONE : why;
+  for (const [id, otherSession] of state.sessions)
+    if (otherSession === session) state.sessions.delete(id);
+  const lastErrorLine = session.said.trim().split("\n").at(-1);
+  const message = session.isOpen || !lastErrorLine ? SESSION_GONE : lastErrorLine;
   for (const [id, onReply] of session.waiting)
-    onReply({ id: id ?? null, error: { code: CODES.internal, message } });
+    onReply({ id: id ?? null, error: { code: ERROR_CODES.internal, message } });
   session.waiting.clear();
 }
 
-const GONE = "The process of this session ended. The next prompt begins it again.";
+const SESSION_GONE = "The process of this session ended. The next prompt begins it again.";
 
-async function end({ process: child }: Session): Promise<void> {
+async function endSession({ process: child }: Session): Promise<void> {
   if (child.exitCode !== null || child.signalCode) return;
-  const exited = new Promise((done) => child.once("exit", done));
+  const processExited = new Promise((resolveExit) => child.once("exit", resolveExit));
   if (child.connected) child.disconnect(); // it ends as if the editor had left
-  const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
-  await exited;
-  clearTimeout(late);
+  const killTimer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
+  await processExited;
+  clearTimeout(killTimer);
 }
 
-async function close(state: Relay, id: string): Promise<object> {
+async function closeSession(state: Relay, id: string): Promise<object> {
   const session = state.sessions.get(id);
   state.sessions.delete(id);
   state.known.delete(id);
-  if (session) await end(session);
+  if (session) await endSession(session);
   return {};
 }
 
-function list({ ctx }: Relay, { cwd }: Record<string, any>): object {
+function listSessions({ ctx }: Relay, { cwd }: Record<string, any>): object {
   const listedSessions = ctx.sessions.list().filter(({ root }) => !cwd || root === cwd);
-  const editorNames = new Map(Object.entries(namesIn(ctx)).map(([name, own]) => [own, name]));
+  const editorNames = new Map(
+    Object.entries(namesIn(ctx)).map(([editorName, ownName]) => [ownName, editorName]),
+  );
   return {
     sessions: listedSessions.map(({ id, root, title, used }) => ({
       sessionId: editorNames.get(id) ?? id,
@@ -380,13 +385,13 @@ function list({ ctx }: Relay, { cwd }: Record<string, any>): object {
   };
 }
 
-async function remove(state: Relay, id: string): Promise<object> {
-  await close(state, id);
+async function removeSession(state: Relay, id: string): Promise<object> {
+  await closeSession(state, id);
   const { sessions } = state.ctx;
   const ownName = namesIn(state.ctx)[id] ?? id;
   if (sessions.list().some((session) => session.id === ownName)) sessions.remove(ownName);
   return {};
 }
 
-const send = ({ zz }: Pick<Relay, "zz">, message: Message): void =>
+const sendToEditor = ({ zz }: Pick<Relay, "zz">, message: Message): void =>
   void zz.io.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);

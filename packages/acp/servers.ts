@@ -8,15 +8,15 @@ const MAX_NAME = 28;
  * Describes each server as settings do. The plugin for MCP starts them, and keeps them until this
  * process ends.
  */
-export async function lendServers(given: readonly McpServer[], ctx: Ctx): Promise<void> {
-  if (!given.length) return;
+export async function lendServers(editorServers: readonly McpServer[], ctx: Ctx): Promise<void> {
+  if (!editorServers.length) return;
   const servers: Record<string, object> = {};
-  for (const server of given) {
+  for (const server of editorServers) {
     if ("type" in server && server.type !== "http")
       ctx.note(
         `The editor's MCP server '${server.name}' is left out: zz speaks MCP over stdio and HTTP, not over '${server.type}'.`,
       );
-    else servers[unused(plainName(server.name), servers)] = configOf(server);
+    else servers[unusedName(plainName(server.name), servers)] = configOf(server);
   }
   const mcpServers = ctx.service("mcpServers");
   if (mcpServers) await mcpServers.add(servers, ctx);
@@ -35,13 +35,13 @@ const valuesOf = (variables: { name: string; value: string }[]): Record<string, 
   Object.fromEntries(variables.map(({ name, value }) => [name, value]));
 
 /** An editor's name for a server, as zz can use it: at the start of tool names. */
-function plainName(name: string): string {
-  const plain = name.replace(/[^A-Za-z0-9-]+/g, "_").replace(/^_+|_+$/g, "");
-  return (/^[A-Za-z]/.test(plain) ? plain : `mcp_${plain}`).slice(0, MAX_NAME);
+function plainName(editorName: string): string {
+  const cleanName = editorName.replace(/[^A-Za-z0-9-]+/g, "_").replace(/^_+|_+$/g, "");
+  return (/^[A-Za-z]/.test(cleanName) ? cleanName : `mcp_${cleanName}`).slice(0, MAX_NAME);
 }
 
-function unused(name: string, taken: object): string {
-  let [free, count] = [name, 1];
-  while (free in taken) free = `${name}-${++count}`;
-  return free;
+function unusedName(wantedName: string, takenNames: object): string {
+  let [freeName, suffixNumber] = [wantedName, 1];
+  while (freeName in takenNames) freeName = `${wantedName}-${++suffixNumber}`;
+  return freeName;
 }

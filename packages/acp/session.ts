@@ -27,7 +27,7 @@ const MODES = {
   edit: { name: "Edit", description: "changes files of the project without asking" },
   read: { name: "Read", description: "only reads" },
 };
-const RULES = {
+const RULES_BY_MODE = {
   ask: [],
   edit: [{ verdict: "allow", kind: "write", name: ".", from: "answer" }],
   read: [
@@ -37,20 +37,20 @@ const RULES = {
 } as const;
 
 /** Runs until the editor leaves. */
-export async function talk(zz: Zz, host: DialogHost): Promise<number> {
-  let live: Talk | undefined;
+export async function talk(zz: Zz, dialogHost: DialogHost): Promise<number> {
+  let liveTalk: Talk | undefined;
   let can: acp.ClientCapabilities = {};
-  const opened = async (
+  const openWithServers = async (
     editor: AgentContext,
     id: string,
     servers: acp.McpServer[] = [],
   ): Promise<Talk> => {
-    live = await openTalk(zz, host, { id, editor, can });
-    await lendServers(servers, live.ctx);
-    return live;
+    liveTalk = await openTalk(zz, dialogHost, { id, editor, can });
+    await lendServers(servers, liveTalk.ctx);
+    return liveTalk;
   };
   const current = (): Talk => {
-    if (live) return live;
+    if (liveTalk) return liveTalk;
     throw new acp.RequestError(-32002, "Cannot do that yet: there is no session.");
   };
   const { initialize, session } = acp.methods.agent;
@@ -61,16 +61,16 @@ export async function talk(zz: Zz, host: DialogHost): Promise<number> {
       return { protocolVersion: acp.PROTOCOL_VERSION };
     })
     .onRequest(session.new, async ({ client, params }) => {
-      const talk = await opened(client, randomUUID(), params.mcpServers);
-      return { sessionId: talk.id, ...(await begun(talk)) };
+      const newTalk = await openWithServers(client, randomUUID(), params.mcpServers);
+      return { sessionId: newTalk.id, ...(await describeSession(newTalk)) };
     })
     .onRequest(session.load, async ({ client, params }) => {
-      const talk = await opened(client, params.sessionId, params.mcpServers);
-      for (const update of historyOf(talk.ctx)) await tell(talk, update);
-      return begun(talk);
+      const loadedTalk = await openWithServers(client, params.sessionId, params.mcpServers);
+      for (const pastUpdate of historyOf(loadedTalk.ctx)) await tell(loadedTalk, pastUpdate);
+      return describeSession(loadedTalk);
     })
     .onRequest(session.resume, async ({ client, params }) =>
-      begun(await opened(client, params.sessionId, params.mcpServers)),
+      describeSession(await openWithServers(client, params.sessionId, params.mcpServers)),
     )
     .onRequest(session.setMode, ({ params }) => setMode(current(), params.modeId))
     .onRequest(session.setConfigOption, async ({ params }) => {
@@ -81,12 +81,12 @@ export async function talk(zz: Zz, host: DialogHost): Promise<number> {
       return { configOptions: await optionsOf(ctx) };
     })
     .onRequest(session.prompt, async ({ params }) => ({
-      stopReason: await prompt(current(), params.prompt, keyIn(params)),
+      stopReason: await runPrompt(current(), params.prompt, promptKeyIn(params)),
     }))
-    .onNotification(session.cancel, () => cancel(live))
+    .onNotification(session.cancel, () => cancelTurn(liveTalk))
     .connect(streamOfParent());
   await connection.closed;
-  cancel(live);
+  cancelTurn(liveTalk);
   return 0;
 }
 
@@ -95,7 +95,7 @@ async function openTalk(
   host: DialogHost,
   session: Pick<Talk, "id" | "editor" | "can">,
 ): Promise<Talk> {
-  const talk: Talk = {
+  const newTalk: Talk = {
     ...session,
     zz,
     host,
@@ -106,31 +106,33 @@ async function openTalk(
     busy: false,
     written: "",
   };
-  watch(talk);
-  host.meet(askThrough(talk));
-  return talk;
+  watchEvents(newTalk);
+  host.meet(askThrough(newTalk));
+  return newTalk;
 }
 
 /** A stream over the channel to the parent process, which passes messages as objects. */
 function streamOfParent(): acp.Stream {
   return {
     readable: new ReadableStream<AnyMessage>({
-      start(to) {
-        process.on("message", (message) => to.enqueue(message as AnyMessage));
-        process.once("disconnect", () => to.close());
+      start(controller) {
+        process.on("message", (message) => controller.enqueue(message as AnyMessage));
+        process.once("disconnect", () => controller.close());
       },
     }),
     writable: new WritableStream<AnyMessage>({
       write: (message) =>
-        new Promise<void>((done) =>
-          process.connected ? process.send!(message, undefined, undefined, () => done()) : done(),
+        new Promise<void>((resolveWrite) =>
+          process.connected
+            ? process.send!(message, undefined, undefined, () => resolveWrite())
+            : resolveWrite(),
         ),
     }),
   };
 }
 
 /** The answer to a request that begins a session. What takes longer is sent as updates after it. */
-async function begun(talk: Talk) {
+async function describeSession(talk: Talk) {
   const { ctx, mode } = talk;
   setTimeout(async () => {
     await tell(talk, {
@@ -147,42 +149,43 @@ async function begun(talk: Talk) {
     ...(last !== undefined && { _meta: { zz: { last } } }),
     modes: {
       currentModeId: mode,
-      availableModes: Object.entries(MODES).map(([id, about]) => ({ id, ...about })),
+      availableModes: Object.entries(MODES).map(([id, modeFields]) => ({ id, ...modeFields })),
     },
     configOptions: optionsWith(ctx, []),
   };
 }
 
-function setMode(talk: Talk, mode: string): Record<string, never> {
+function setMode(talk: Talk, modeName: string): Record<string, never> {
   const { permissions } = talk.ctx;
-  if (!Object.hasOwn(RULES, mode))
-    throw acp.RequestError.invalidParams(undefined, `there is no mode '${mode}'`);
-  for (const rule of RULES[talk.mode as keyof typeof RULES]) permissions.drop(rule);
-  for (const rule of RULES[mode as keyof typeof RULES]) permissions.add(rule);
-  talk.mode = mode;
+  if (!Object.hasOwn(RULES_BY_MODE, modeName))
+    throw acp.RequestError.invalidParams(undefined, `there is no mode '${modeName}'`);
+  for (const rule of RULES_BY_MODE[talk.mode as keyof typeof RULES_BY_MODE]) permissions.drop(rule);
+  for (const rule of RULES_BY_MODE[modeName as keyof typeof RULES_BY_MODE]) permissions.add(rule);
+  talk.mode = modeName;
   return {};
 }
 
-function cancel(talk?: Talk): void {
+function cancelTurn(talk?: Talk): void {
   talk?.turn.abort();
   talk?.host.stop();
 }
 
 /** A client's own key for a prompt: after a crash it asks whether zz had got it. */
-const keyIn = ({ _meta }: acp.PromptRequest): string | undefined => {
+const promptKeyIn = ({ _meta }: acp.PromptRequest): string | undefined => {
   const { key } = Object((_meta as { zz?: unknown } | undefined)?.zz) as { key?: unknown };
   return typeof key === "string" ? key : undefined;
 };
 
 /** So that the session is found by the editor's name, whatever ends this process. */
 function nameSession({ ctx, id, key }: Talk): void {
-  const { id: own } = ctx.chat;
-  if (!own) return;
-  const isKept = namesIn(ctx)[id] === own || id === own;
-  if (!isKept || (key !== undefined && key !== lastKeyOf(ctx, id))) keepName(ctx, id, own, key);
+  const { id: ownSessionId } = ctx.chat;
+  if (!ownSessionId) return;
+  const isNameKept = namesIn(ctx)[id] === ownSessionId || id === ownSessionId;
+  if (!isNameKept || (key !== undefined && key !== lastKeyOf(ctx, id)))
+    keepName(ctx, id, ownSessionId, key);
 }
 
-async function prompt(
+async function runPrompt(
   talk: Talk,
   blocks: ContentBlock[],
   key: string | undefined,
@@ -202,7 +205,7 @@ async function prompt(
   });
   try {
     blocks.forEach(refuseUnusable); // before anything is attached
-    const words = blocks.flatMap((block) => wordsOf(ctx, block)).join("\n\n");
+    const words = blocks.flatMap((promptBlock) => wordsOf(ctx, promptBlock)).join("\n\n");
     if (words.startsWith("/")) nameSession(talk); // a command may do what must not be done twice
     await host.obey(words);
   } finally {
@@ -220,12 +223,12 @@ async function prompt(
 /**
  * The text of one part of a prompt. Files and images that the person attached go with the message.
  */
-function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
-  if (block.type === "text") return [block.text];
-  if (block.type === "image") chat.attach(imageIn(block.data, block.mimeType));
-  if (block.type === "resource_link") return [pathOrUri(block.uri, block.name)];
-  if (block.type === "resource") {
-    const { resource } = block;
+function wordsOf({ chat }: Ctx, promptBlock: ContentBlock): string[] {
+  if (promptBlock.type === "text") return [promptBlock.text];
+  if (promptBlock.type === "image") chat.attach(imageIn(promptBlock.data, promptBlock.mimeType));
+  if (promptBlock.type === "resource_link") return [pathOrUri(promptBlock.uri, promptBlock.name)];
+  if (promptBlock.type === "resource") {
+    const { resource } = promptBlock;
     if ("text" in resource)
       chat.attach(
         `<file name=${JSON.stringify(pathOrUri(resource.uri))}>\n${resource.text}\n</file>`,
@@ -237,43 +240,46 @@ function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
   return [];
 }
 
-function refuseUnusable(block: ContentBlock): void {
-  if (block.type === "audio") throw cannotTake("a sound", NO_AUDIO);
-  if (block.type === "image") imageIn(block.data, block.mimeType);
-  if (block.type !== "resource" || !("blob" in block.resource)) return;
-  const { blob, mimeType = "" } = block.resource;
+function refuseUnusable(promptBlock: ContentBlock): void {
+  if (promptBlock.type === "audio") throw cannotTake("a sound", NO_AUDIO);
+  if (promptBlock.type === "image") imageIn(promptBlock.data, promptBlock.mimeType);
+  if (promptBlock.type !== "resource" || !("blob" in promptBlock.resource)) return;
+  const { blob, mimeType = "" } = promptBlock.resource;
   if (mimeType?.startsWith("image/")) imageIn(blob, mimeType);
 }
 
-const cannotTake = (what: string, reason: string): Error =>
-  new acp.RequestError(-32602, `Cannot take ${what}: ${reason}`);
+const cannotTake = (refusedContent: string, reason: string): Error =>
+  new acp.RequestError(-32602, `Cannot take ${refusedContent}: ${reason}`);
 const NO_AUDIO = "only text, images and files are taken here. Name its file instead.";
 
 /** An image by its bytes: a model's server would refuse all of the conversation for a broken one. */
-function imageIn(base64: string, type: string): { type: string; base64: string } {
-  const bytes = Buffer.from(base64, "base64");
+function imageIn(base64Data: string, declaredType: string): { type: string; base64: string } {
+  const imageBytes = Buffer.from(base64Data, "base64");
   try {
-    const media = mediaIn(bytes);
+    const media = mediaIn(imageBytes);
     if (media?.type.startsWith("image/")) return { type: media.type, base64: media.base64 };
   } catch (error) {
-    throw cannotTake(`the image (${type})`, sentenceOf(error));
+    throw cannotTake(`the image (${declaredType})`, sentenceOf(error));
   }
-  throw cannotTake(`the image (${type})`, "it is no PNG, JPEG, WebP or GIF. Attach it again.");
+  throw cannotTake(
+    `the image (${declaredType})`,
+    "it is no PNG, JPEG, WebP or GIF. Attach it again.",
+  );
 }
 
 /** The path of a file's URI; of another URI, its name and the URI. */
-function pathOrUri(uri: string, name = uri): string {
-  const url = URL.canParse(uri) ? new URL(uri) : undefined;
-  return url?.protocol === "file:"
-    ? decodeURIComponent(url.pathname)
-    : `${name === uri ? "" : `${name}: `}${uri}`;
+function pathOrUri(resourceUri: string, resourceName = resourceUri): string {
+  const parsedUri = URL.canParse(resourceUri) ? new URL(resourceUri) : undefined;
+  return parsedUri?.protocol === "file:"
+    ? decodeURIComponent(parsedUri.pathname)
+    : `${resourceName === resourceUri ? "" : `${resourceName}: `}${resourceUri}`;
 }
 
 /**
  * Reports what happens in zz to the editor, and refuses calls that change files with unsaved text
  * there.
  */
-function watch(talk: Talk): void {
+function watchEvents(talk: Talk): void {
   const { zz, ctx } = talk;
   showWriting(talk);
   zz.on("requested", () => nameSession(talk)); // the message is saved, and nothing was done yet
@@ -283,43 +289,47 @@ function watch(talk: Talk): void {
     talk.finish = finish;
     await tellRest(talk, text);
   });
-  zz.on("failed", async (failed) => {
-    talk.failed = failed;
-    const last = ctx.chat.messages.at(-1);
-    if (last?.role === "assistant" && last.cut && last.text) await tellRest(talk, last.text);
+  zz.on("failed", async (turnFailure) => {
+    talk.failed = turnFailure;
+    const lastMessage = ctx.chat.messages.at(-1);
+    if (lastMessage?.role === "assistant" && lastMessage.cut && lastMessage.text)
+      await tellRest(talk, lastMessage.text);
   });
   zz.wrap(
     "call",
-    async (call, next, callCtx) => {
+    async (toolCall, runNext, callCtx) => {
       // between plugins
-      if (Object.values(call.args).some((arg) => typeof arg === "function")) return next(call);
-      const state: Running = { id: call.id || randomUUID(), changes: [], unsaved: [] };
-      await tell(talk, startOf(callCtx, state.id, call));
-      const result = await running
-        .run(state, () => next(call))
+      if (Object.values(toolCall.args).some((argument) => typeof argument === "function"))
+        return runNext(toolCall);
+      const callState: Running = { id: toolCall.id || randomUUID(), changes: [], unsaved: [] };
+      await tell(talk, startOf(callCtx, callState.id, toolCall));
+      const callResult = await running
+        .run(callState, () => runNext(toolCall))
         .catch(async (error: Error) => {
-          await tell(talk, answerOf(callCtx, state, { text: sentenceOf(error), failed: true }));
+          await tell(talk, answerOf(callCtx, callState, { text: sentenceOf(error), failed: true }));
           throw error;
         });
-      await tell(talk, answerOf(callCtx, state, result));
-      return state.unsaved.length && !result.refused // what a no keeps back, the editor's text is as well
-        ? { ...result, text: [result.text, ...state.unsaved].join("\n") }
-        : result;
+      await tell(talk, answerOf(callCtx, callState, callResult));
+      return callState.unsaved.length && !callResult.refused // what a no keeps back, the editor's text is as well
+        ? { ...callResult, text: [callResult.text, ...callState.unsaved].join("\n") }
+        : callResult;
     },
     "first",
   );
-  zz.wrap("gate", async (judged, next, { permissions }) => {
-    const names = [...(judged.needs.write ?? []), ...(judged.needs.read ?? [])].map((need) =>
-      typeof need === "string" ? need : need.name,
+  zz.wrap("gate", async (judged, runNext, { permissions }) => {
+    const neededNames = [...(judged.needs.write ?? []), ...(judged.needs.read ?? [])].map(
+      (fileNeed) => (typeof fileNeed === "string" ? fileNeed : fileNeed.name),
     );
-    const files = [...new Set(names)].slice(0, 20).map((name) => permissions.place(name));
-    return (await lookAtFiles(talk, files, judged.kind !== "read")) ?? next(judged);
+    const neededFiles = [...new Set(neededNames)]
+      .slice(0, 20)
+      .map((neededName) => permissions.place(neededName));
+    return (await lookAtFiles(talk, neededFiles, judged.kind !== "read")) ?? runNext(judged);
   });
   zz.wrap(
     "preview",
-    async (given, next) => {
-      const preview = await next(given);
-      const { changes, about } = given;
+    async (previewInput, runNext) => {
+      const preview = await runNext(previewInput);
+      const { changes, about } = previewInput;
       Object.assign(running.getStore() ?? {}, { changes, about, preview });
       return preview;
     },
@@ -330,26 +340,26 @@ function watch(talk: Talk): void {
 /** Shows which files a call needs. Denies it where it would change unsaved text. */
 async function lookAtFiles(
   talk: Talk,
-  files: string[],
-  writes: boolean,
+  neededFiles: string[],
+  changesFiles: boolean,
 ): Promise<Ruling | undefined> {
-  const state = running.getStore();
-  if (state && files.length)
+  const callState = running.getStore();
+  if (callState && neededFiles.length)
     await tell(talk, {
       sessionUpdate: "tool_call_update",
-      toolCallId: state.id,
-      locations: files.map((path) => ({ path })),
+      toolCallId: callState.id,
+      locations: neededFiles.map((path) => ({ path })),
     });
-  for (const file of files) {
-    const text = await unsavedText(talk, file);
-    if (text === undefined) continue;
-    if (writes)
+  for (const neededFile of neededFiles) {
+    const editorText = await unsavedText(talk, neededFile);
+    if (editorText === undefined) continue;
+    if (changesFiles)
       return {
         verdict: "deny",
-        why: `'${file}' has changes in the editor that are not saved. Ask the person to save it first.`,
+        why: `'${neededFile}' has changes in the editor that are not saved. Ask the person to save it first.`,
       };
-    state?.unsaved.push(
-      `[In the editor '${file}' has changes that are not saved. With them it is:\n${text}\n]`,
+    callState?.unsaved.push(
+      `[In the editor '${neededFile}' has changes that are not saved. With them it is:\n${editorText}\n]`,
     );
   }
   return undefined;
@@ -359,12 +369,12 @@ const PATIENCE_MS = 2_000;
 /** A file's text in the editor, if it differs from the disk. */
 async function unsavedText(
   { can, ctx, editor, id }: Talk,
-  file: string,
+  filePath: string,
 ): Promise<string | undefined> {
   if (!can.fs?.readTextFile) return undefined;
   try {
-    if (!fs.statSync(file).isFile()) return undefined;
-    const saved = fs.readFileSync(file, "utf8");
+    if (!fs.statSync(filePath).isFile()) return undefined;
+    const savedText = fs.readFileSync(filePath, "utf8");
     const options = {
       cancellationSignal: ctx.io.clock.limit(PATIENCE_MS),
       stopWaitingOnCancel: true,
@@ -372,10 +382,10 @@ async function unsavedText(
     const method = acp.methods.client.fs.readTextFile;
     const { content } = await editor.request<acp.ReadTextFileResponse>(
       method,
-      { sessionId: id, path: file },
+      { sessionId: id, path: filePath },
       options,
     );
-    return content === saved ? undefined : content;
+    return content === savedText ? undefined : content;
   } catch {
     return undefined; // the editor does not know the file
   }

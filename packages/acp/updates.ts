@@ -35,24 +35,27 @@ export function startOf(ctx: Ctx, id: string, { name, args }: Pick<Call, "name" 
 }
 
 export function titleOf({ about }: Ctx, name: string, args: Call["args"]): string {
-  const words =
+  const titleWords =
     about.line({ name, args }) ??
     Object.values(args)
-      .filter((text) => typeof text === "string")
+      .filter((argumentValue) => typeof argumentValue === "string")
       .join(" ");
-  return clip(oneLine(words ? `${name} ${words}` : name), TITLE_CHARS);
+  return clip(oneLine(titleWords ? `${name} ${titleWords}` : name), TITLE_CHARS);
 }
 
-const KINDS: [RegExp, ToolKind][] = [
+const KINDS_BY_NAME: [RegExp, ToolKind][] = [
   [/^delete/, "delete"],
   [/^move|^rename/, "move"],
   [/grep|glob|search|find|references|definition/, "search"],
   [/fetch|^web_/, "fetch"],
 ];
-export function kindOf({ about }: Ctx, name: string): ToolKind {
-  const tool = about.tools.find((candidate) => candidate.name === name);
-  const named = KINDS.find(([pattern]) => pattern.test(name))?.[1];
-  return named ?? ({ read: "read", change: "edit", run: "execute" } as const)[tool?.kind ?? "run"];
+export function kindOf({ about }: Ctx, toolName: string): ToolKind {
+  const calledTool = about.tools.find((candidate) => candidate.name === toolName);
+  const kindByName = KINDS_BY_NAME.find(([pattern]) => pattern.test(toolName))?.[1];
+  return (
+    kindByName ??
+    ({ read: "read", change: "edit", run: "execute" } as const)[calledTool?.kind ?? "run"]
+  );
 }
 
 export function answerOf(
@@ -60,26 +63,26 @@ export function answerOf(
   { id, changes }: Running,
   { text, failed, images = [], files = [] }: Result,
 ): Update {
-  const shown = clip(text, MAX_RESULT_CHARS);
+  const shownText = clip(text, MAX_RESULT_CHARS);
   return {
     sessionUpdate: "tool_call_update",
     toolCallId: id,
     status: failed ? "failed" : "completed",
     content: [
       ...(failed ? [] : changes.map((change) => diffOf(ctx, change))),
-      ...(shown
-        ? [{ type: "content" as const, content: { type: "text" as const, text: shown } }]
+      ...(shownText
+        ? [{ type: "content" as const, content: { type: "text" as const, text: shownText } }]
         : []),
       ...images.map(({ type, base64 }) => ({
         type: "content" as const,
         content: { type: "image" as const, mimeType: type, data: base64 },
       })),
-      ...files.map((file) => ({
+      ...files.map((filePath) => ({
         type: "content" as const,
         content: {
           type: "resource_link" as const,
-          uri: pathToFileURL(file).href,
-          name: basename(file),
+          uri: pathToFileURL(filePath).href,
+          name: basename(filePath),
         },
       })),
     ],
@@ -96,10 +99,10 @@ export const diffOf = (
   oldText: before ?? null,
 });
 
-export function stopReasonOf(finish: Answer["finish"]): StopReason {
-  if (finish === "length") return "max_tokens";
-  if (finish === "rounds" || finish === "repeat") return "max_turn_requests";
-  return finish === "refusal" || finish === "filter" ? "refusal" : "end_turn";
+export function stopReasonOf(finishReason: Answer["finish"]): StopReason {
+  if (finishReason === "length") return "max_tokens";
+  if (finishReason === "rounds" || finishReason === "repeat") return "max_turn_requests";
+  return finishReason === "refusal" || finishReason === "filter" ? "refusal" : "end_turn";
 }
 
 /** What an editor does itself, or what needs a terminal. */
@@ -121,7 +124,7 @@ export async function optionsOf(ctx: Ctx): Promise<SessionConfigOption[]> {
 }
 
 export function optionsWith({ chat }: Ctx, models: readonly Model[]): SessionConfigOption[] {
-  const names = [...new Set([chat.model, ...models.map(({ id }) => id)])];
+  const modelNames = [...new Set([chat.model, ...models.map(({ id }) => id)])];
   return [
     {
       id: "model",
@@ -129,7 +132,7 @@ export function optionsWith({ chat }: Ctx, models: readonly Model[]): SessionCon
       category: "model",
       type: "select",
       currentValue: chat.model,
-      options: names.map((name) => ({ value: name, name })),
+      options: modelNames.map((name) => ({ value: name, name })),
     },
   ];
 }
@@ -154,15 +157,15 @@ export function historyOf(ctx: Ctx): Update[] {
             })),
           ];
     if (message.role === "tool") return [];
-    const calls = (message.calls ?? []).flatMap(({ id, name, args }) => {
-      const result = results.get(id);
-      const ended = result && answerOf(ctx, { id, changes: [], unsaved: [] }, result);
-      return [startOf(ctx, id, { name, args }), ...(ended ? [ended] : [])];
+    const callUpdates = (message.calls ?? []).flatMap(({ id, name, args }) => {
+      const toolResult = results.get(id);
+      const endUpdate = toolResult && answerOf(ctx, { id, changes: [], unsaved: [] }, toolResult);
+      return [startOf(ctx, id, { name, args }), ...(endUpdate ? [endUpdate] : [])];
     });
     return [
       ...(message.thinking ? [textUpdate("agent_thought_chunk", message.thinking)] : []),
       ...(message.text ? [textUpdate("agent_message_chunk", message.text)] : []),
-      ...calls,
+      ...callUpdates,
     ];
   });
 }

@@ -12,8 +12,8 @@ export function showWriting(talk: Talk): void {
   const { zz, ctx } = talk;
   let [isLive, shownTokens] = [false, 0];
   zz.on("requested", () => {
-    const live = ctx.settings.list().find(({ name }) => name === "display.live");
-    isLive = live?.value === true;
+    const liveSetting = ctx.settings.list().find(({ name }) => name === "display.live");
+    isLive = liveSetting?.value === true;
     [shownTokens, talk.written] = [0, ""];
   });
   zz.on("received", async ({ text, tokens }) => {
@@ -35,11 +35,11 @@ export function showWriting(talk: Talk): void {
 }
 
 /** Sends what the editor has not got of a text while it came. */
-export async function tellRest(talk: Talk, text: string): Promise<void> {
+export async function tellRest(talk: Talk, wholeText: string): Promise<void> {
   const { written } = talk;
   talk.written = "";
-  const isBegun = written !== "" && text.startsWith(written.trimEnd());
-  const rest = isBegun ? text.slice(written.length) : text;
-  const shown = isBegun || !written ? rest : `\n\n${rest}`;
-  if (rest) await tell(talk, textUpdate("agent_message_chunk", shown));
+  const isBegun = written !== "" && wholeText.startsWith(written.trimEnd());
+  const remainingText = isBegun ? wholeText.slice(written.length) : wholeText;
+  const shownText = isBegun || !written ? remainingText : `\n\n${remainingText}`;
+  if (remainingText) await tell(talk, textUpdate("agent_message_chunk", shownText));
 }

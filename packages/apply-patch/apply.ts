@@ -6,9 +6,9 @@ import type { FileChange, Hunk } from "./parse.ts";
 /** A line of the file; `key` is compared when trailing spaces do not count. */
 type Row = { text: string; eol: string; key: string };
 type File = { rows: Row[]; linesByKey: Map<string, number[]> }; // at: the line numbers of each key
-type SameRow = (a: Row, b: Row) => boolean;
+type SameRow = (first: Row, second: Row) => boolean;
 type HunkMatch = { hunk: Hunk; name: string; index: number; size: number; done?: boolean };
-type Refuse = (reason: string, next: string) => Error;
+type Refuse = (reason: string, nextStep: string) => Error;
 
 const BOM = "\uFEFF";
 const MAX_LINES_SHOWN = 12; // in a message
@@ -20,8 +20,8 @@ const READ_AGAIN = "Read the file and send the patch with the lines as they are.
  * Limits the work: in a repetitive file each hunk may fit thousands of places, which all have to be
  * examined.
  */
-function countExamined(lines: number): void {
-  examined += lines;
+function countExamined(lineCount: number): void {
+  examined += lineCount;
   if (examined > MAX_LINES_EXAMINED)
     throw new Error(
       "Cannot apply the patch: too many lines of the file are like those that it names. Nothing was changed. Send fewer hunks, with lines that are there once.",
@@ -42,15 +42,15 @@ export function applyChange(before: string | undefined, change: FileChange): str
   ) {
     if (before !== undefined)
       throw refuse("it exists already", "Update it, or choose another name.");
-    const rows = hunks.flatMap(({ lines }) => lines).map(toRow);
-    return join(rows, "\n", rows.at(-1)?.eol !== "");
+    const newRows = hunks.flatMap(({ lines }) => lines).map(toRow);
+    return joinRows(newRows, "\n", newRows.at(-1)?.eol !== "");
   }
   if (before === undefined) throw refuse("no such file", "Check the path.");
   if (action === "delete" && !hunks.length) return undefined;
-  const after = patch(before, change);
-  if (action === "update") return after;
-  if (!after || after === BOM) return undefined;
-  const remaining = split(after);
+  const textAfter = applyHunks(before, change);
+  if (action === "update") return textAfter;
+  if (!textAfter || textAfter === BOM) return undefined;
+  const remaining = splitRows(textAfter);
   throw refuse(
     `the patch leaves ${plural(remaining.length, "line")} of it, the first is '${clipLine(remaining[0]!.text)}'`,
     "Remove every line of it, or use *** Delete File.",
@@ -59,39 +59,42 @@ export function applyChange(before: string | undefined, change: FileChange): str
 
 const refusal =
   (task: string): Refuse =>
-  (reason, next) =>
+  (reason, nextStep) =>
     new Error(
-      `Cannot ${task}: ${reason}${reason.endsWith("\n") ? "" : ". "}Nothing was changed. ${next}`,
+      `Cannot ${task}: ${reason}${reason.endsWith("\n") ? "" : ". "}Nothing was changed. ${nextStep}`,
     );
 
-function patch(before: string, { path, hunks }: FileChange): string {
+function applyHunks(textBefore: string, { path, hunks }: FileChange): string {
   // A byte order mark is kept, unless the patch itself has a line that begins with one.
-  const hasBom = before.startsWith(BOM) && !hunks.some(namesBom);
-  const rows = split(hasBom ? before.slice(1) : before);
-  const file = { rows, linesByKey: Map.groupBy(rows.keys(), (index) => rows[index]!.key) };
+  const hasBom = textBefore.startsWith(BOM) && !hunks.some(namesBom);
+  const rows = splitRows(hasBom ? textBefore.slice(1) : textBefore);
+  const indexedFile = {
+    rows,
+    linesByKey: Map.groupBy(rows.keys(), (rowIndex) => rows[rowIndex]!.key),
+  };
   const places = hunks.map((hunk, i) => {
     const name =
       hunks.length === 1 && !hunk.header
         ? "the hunk"
         : `hunk ${i + 1}${hunk.header && ` (${clipLine(hunk.header)})`}`;
     const refuse = refusal(`apply ${name} to '${path}'`);
-    return { hunk, name, ...findMatch(file, hunk, refuse) };
+    return { hunk, name, ...findMatch(indexedFile, hunk, refuse) };
   });
   const done = places.filter((hunkMatch) => hunkMatch.done);
   if (done.length) {
-    if (done.length === places.length) return before;
-    const there = done
+    if (done.length === places.length) return textBefore;
+    const alreadyThere = done
       .map(({ name, index }) => `${name} is there already, at line ${index + 1}`)
       .join("; ");
     throw refusal(`apply the patch to '${path}'`)(
-      `${there}; the others are not`,
+      `${alreadyThere}; the others are not`,
       "Leave out what is there.",
     );
   }
-  places.sort((a, b) => a.index - b.index);
+  places.sort((first, second) => first.index - second.index);
   refuseOverlaps(places, path);
-  const after = rewrite(rows, places);
-  return hasBom && !after.startsWith(BOM) ? BOM + after : after;
+  const textAfter = rewrite(rows, places);
+  return hasBom && !textAfter.startsWith(BOM) ? BOM + textAfter : textAfter;
 }
 
 const namesBom = ({ lines }: Hunk): boolean =>
@@ -99,8 +102,8 @@ const namesBom = ({ lines }: Hunk): boolean =>
 
 // Finding the place of a hunk
 
-const sameText: SameRow = (a, b) => a.text === b.text && a.eol === b.eol;
-const sameTrimmed: SameRow = (a, b) => a.key === b.key;
+const sameText: SameRow = (first, second) => first.text === second.text && first.eol === second.eol;
+const sameTrimmed: SameRow = (first, second) => first.key === second.key;
 
 function findMatch(
   file: File,
@@ -110,15 +113,15 @@ function findMatch(
   const old = hunk.lines.filter(({ sign }) => sign !== "+").map(toRow);
   const spans = spansUnder(file.rows, hunk, refuse);
   if (!old.length) return { index: insertion(file.rows, hunk, spans, refuse), size: 0 };
-  for (const isSame of [sameText, sameTrimmed]) {
-    const starts = preferInside(spans, places(file, old, isSame, hunk.atEnd), old.length);
+  for (const isSameRow of [sameText, sameTrimmed]) {
+    const starts = preferInside(spans, findPlaces(file, old, isSameRow, hunk.atEnd), old.length);
     if (starts.length === 1) return { index: starts[0]!, size: old.length };
     if (hunk.start !== undefined && starts.includes(hunk.start))
       return { index: hunk.start, size: old.length };
     if (!starts.length) continue;
     const lineNumbers = starts
       .slice(0, MAX_LINES_SHOWN)
-      .map((start) => start + 1)
+      .map((matchStart) => matchStart + 1)
       .join(", ");
     const ellipsis = starts.length > MAX_LINES_SHOWN ? " …" : "";
     throw refuse(
@@ -135,30 +138,41 @@ function findMatch(
  * The one place where the hunk was already applied. Undefined if the hunk begins or ends by
  * removing lines, since that leaves no trace.
  */
-function appliedAt(file: File, { lines, atEnd }: Hunk, spans: Span[]): number | undefined {
-  const shows = (sign?: string, next?: string) => sign !== "-" || next === "+";
-  const runs = lines.map(({ sign }) => sign).filter((sign, i, signs) => sign !== signs[i - 1]);
-  if (!shows(runs[0], runs[1]) || !shows(runs.at(-1), runs.at(-2))) return;
-  const result = lines.filter(({ sign }) => sign !== "-").map(toRow);
-  const starts = preferInside(spans, places(file, result, sameTrimmed, atEnd), result.length);
-  return starts.length === 1 ? starts[0] : undefined;
+function appliedAt(indexedFile: File, { lines, atEnd }: Hunk, spans: Span[]): number | undefined {
+  const leavesTrace = (sign?: string, nextSign?: string) => sign !== "-" || nextSign === "+";
+  const signRuns = lines
+    .map(({ sign }) => sign)
+    .filter((sign, i, allSigns) => sign !== allSigns[i - 1]);
+  if (!leavesTrace(signRuns[0], signRuns[1]) || !leavesTrace(signRuns.at(-1), signRuns.at(-2)))
+    return;
+  const resultRows = lines.filter(({ sign }) => sign !== "-").map(toRow);
+  const matchStarts = preferInside(
+    spans,
+    findPlaces(indexedFile, resultRows, sameTrimmed, atEnd),
+    resultRows.length,
+  );
+  return matchStarts.length === 1 ? matchStarts[0] : undefined;
 }
 
-function places(
+function findPlaces(
   { rows, linesByKey }: File,
   lines: Row[],
-  isSame: SameRow,
+  isSameRow: SameRow,
   atEnd: boolean,
 ): number[] {
-  const count = (line: Row) => linesByKey.get(line.key)?.length ?? 0;
-  const rare = lines.reduce((best, line, i) => (count(line) < count(lines[best]!) ? i : best), 0);
-  const last = rows.length - lines.length;
+  const countInFile = (wantedRow: Row) => linesByKey.get(wantedRow.key)?.length ?? 0;
+  const rare = lines.reduce(
+    (bestIndex, wantedRow, i) =>
+      countInFile(wantedRow) < countInFile(lines[bestIndex]!) ? i : bestIndex,
+    0,
+  );
+  const lastStart = rows.length - lines.length;
   return (linesByKey.get(lines[rare]!.key) ?? [])
-    .map((index) => index - rare)
-    .filter((start) => start >= 0 && (atEnd ? start === last : start <= last))
+    .map((rowIndex) => rowIndex - rare)
+    .filter((start) => start >= 0 && (atEnd ? start === lastStart : start <= lastStart))
     .filter((start) => {
       let i = 0;
-      while (i < lines.length && isSame(rows[start + i]!, lines[i]!)) i++;
+      while (i < lines.length && isSameRow(rows[start + i]!, lines[i]!)) i++;
       countExamined(i + 1);
       return i === lines.length;
     });
@@ -168,18 +182,18 @@ function places(
  * Where to insert a hunk that names no line of the file: refused unless only one place is possible.
  */
 function insertion(
-  file: Row[],
+  fileRows: Row[],
   { anchors, atEnd, fresh }: Hunk,
   spans: Span[],
   refuse: Refuse,
 ): number {
-  if (!file.length) return 0;
+  if (!fileRows.length) return 0;
   if (fresh)
     throw refuse(
-      `it says that the file is empty, but it has ${plural(file.length, "line")}`,
+      `it says that the file is empty, but it has ${plural(fileRows.length, "line")}`,
       READ_AGAIN,
     );
-  if (atEnd) return file.length;
+  if (atEnd) return fileRows.length;
   if (anchors.length && spans.length === 1) return spans[0]!.from + 1;
   const reason = anchors.length
     ? `its @@ line is there ${spans.length} times`
@@ -194,10 +208,11 @@ function spansUnder(file: Row[], { anchors }: Hunk, refuse: Refuse): Span[] {
   let spans: Span[] = [{ from: -1, to: file.length }];
   for (const head of anchors) {
     countExamined(file.length);
-    const inside = (index: number) => isWithin(spans, ({ from, to }) => index > from && index < to);
+    const isInside = (rowIndex: number) =>
+      isWithin(spans, ({ from, to }) => rowIndex > from && rowIndex < to);
     const heads = linesLike(file, head);
-    const after = heads.filter((index) => index > spans[0]!.from);
-    const chosen = heads.some(inside) ? heads.filter(inside) : after;
+    const laterIndexes = heads.filter((rowIndex) => rowIndex > spans[0]!.from);
+    const chosen = heads.some(isInside) ? heads.filter(isInside) : laterIndexes;
     if (!chosen.length)
       throw refuse(`there is no line '${clipLine(head)}'${aroundWord(file, head)}`, READ_AGAIN);
     spans = chosen.map((from) => ({ from, to: blockEnd(file, from) }));
@@ -205,19 +220,20 @@ function spansUnder(file: Row[], { anchors }: Hunk, refuse: Refuse): Span[] {
   return spans;
 }
 
-function linesLike(file: Row[], head: string): number[] {
-  const linesWhere = (matches: (text: string) => boolean) =>
-    file.flatMap(({ text }, index) => (matches(text.trim()) ? [index] : []));
-  const equal = linesWhere((text) => text === head);
-  return equal.length ? equal : linesWhere((text) => text.startsWith(head));
+function linesLike(fileRows: Row[], anchorText: string): number[] {
+  const linesWhere = (matches: (rowText: string) => boolean) =>
+    fileRows.flatMap(({ text }, rowIndex) => (matches(text.trim()) ? [rowIndex] : []));
+  const equal = linesWhere((rowText) => rowText === anchorText);
+  return equal.length ? equal : linesWhere((rowText) => rowText.startsWith(anchorText));
 }
 
-function blockEnd(file: Row[], from: number): number {
-  const indent = indentOf(file[from]!);
-  const ends = (row: Row) => row.key && indentOf(row) <= indent && !/^\s*[{}()[\]]/.test(row.key);
-  let end = from + 1;
-  while (end < file.length && !ends(file[end]!)) end++;
-  countExamined(end - from);
+function blockEnd(fileRows: Row[], headIndex: number): number {
+  const headIndent = indentOf(fileRows[headIndex]!);
+  const endsBlock = (row: Row) =>
+    row.key && indentOf(row) <= headIndent && !/^\s*[{}()[\]]/.test(row.key);
+  let end = headIndex + 1;
+  while (end < fileRows.length && !endsBlock(fileRows[end]!)) end++;
+  countExamined(end - headIndex);
   return end;
 }
 function isWithin(spans: Span[], holds: (span: Span) => boolean): boolean {
@@ -231,31 +247,33 @@ const indentOf = ({ text }: Row): number => text.length - text.trimStart().lengt
  * The places inside the blocks that the @@ lines begin; if there are none, those after the @@
  * lines.
  */
-function preferInside(spans: Span[], starts: number[], size: number): number[] {
-  const within = starts.filter((start) =>
-    isWithin(spans, ({ from, to }) => start + size > from && start < to),
+function preferInside(spans: Span[], matchStarts: number[], rowCount: number): number[] {
+  const innerStarts = matchStarts.filter((start) =>
+    isWithin(spans, ({ from, to }) => start + rowCount > from && start < to),
   );
-  return within.length ? within : starts.filter((start) => start + size > spans[0]!.from);
+  return innerStarts.length
+    ? innerStarts
+    : matchStarts.filter((start) => start + rowCount > spans[0]!.from);
 }
 
 /** Throws if two hunks change the same line; both may show it as context. */
-function refuseOverlaps(places: HunkMatch[], path: string): void {
-  for (const [i, earlier] of places.entries())
-    for (let j = i + 1; j < places.length; j++) {
-      const later = places[j]!;
+function refuseOverlaps(hunkMatches: HunkMatch[], filePath: string): void {
+  for (const [i, earlier] of hunkMatches.entries())
+    for (let j = i + 1; j < hunkMatches.length; j++) {
+      const later = hunkMatches[j]!;
       if (later.index >= earlier.index + earlier.size) break;
       const [a, b] = [changedLines(earlier), changedLines(later)];
-      const gaps = new Set(b.gaps);
+      const laterGaps = new Set(b.gaps);
       countExamined(earlier.hunk.lines.length + later.hunk.lines.length);
-      const named = (line: number, { index, size }: HunkMatch) =>
-        line >= index && line < index + size;
-      const line =
-        a.gone.find((line) => named(line, later)) ??
-        b.gone.find((line) => named(line, earlier)) ??
-        a.gaps.find((gap) => gaps.has(gap));
-      if (line !== undefined)
-        throw refusal(`apply the patch to '${path}'`)(
-          `${earlier.name} and ${later.name} both change line ${line + 1}`,
+      const isCovered = (lineIndex: number, { index, size }: HunkMatch) =>
+        lineIndex >= index && lineIndex < index + size;
+      const sharedLine =
+        a.gone.find((goneLine) => isCovered(goneLine, later)) ??
+        b.gone.find((goneLine) => isCovered(goneLine, earlier)) ??
+        a.gaps.find((gap) => laterGaps.has(gap));
+      if (sharedLine !== undefined)
+        throw refusal(`apply the patch to '${filePath}'`)(
+          `${earlier.name} and ${later.name} both change line ${sharedLine + 1}`,
           "Make one hunk of them.",
         );
     }
@@ -274,64 +292,64 @@ function changedLines({ hunk, index }: HunkMatch): { gone: number[]; gaps: numbe
 
 // The new text
 
-function rewrite(file: Row[], places: HunkMatch[]): string {
+function rewrite(file: Row[], hunkMatches: HunkMatch[]): string {
   const usualEol = file.find(({ eol }) => eol)?.eol ?? "\n";
   const gone = new Set<number>();
-  const added = new Map<number, Row[]>();
-  for (const { hunk, index: start } of places) {
-    const literal = hasEnds(file, hunk, start);
-    let index = start;
+  const addedRows = new Map<number, Row[]>();
+  for (const { hunk, index: hunkStart } of hunkMatches) {
+    const literal = hasEnds(file, hunk, hunkStart);
+    let index = hunkStart;
     let replaced: Row[] = [];
-    for (const line of hunk.lines) {
-      const row = file[index];
-      if (line.sign === "+") {
+    for (const hunkLine of hunk.lines) {
+      const fileRow = file[index];
+      if (hunkLine.sign === "+") {
         // It gets the line end of the line that it replaces, or of a neighbour.
-        const eol = replaced.shift()?.eol || file[index - 1]?.eol || row?.eol || usualEol;
-        if (!added.has(index)) added.set(index, []);
-        added.get(index)!.push(literal ? toRow(line) : { ...toRow(line), eol });
+        const eol = replaced.shift()?.eol || file[index - 1]?.eol || fileRow?.eol || usualEol;
+        if (!addedRows.has(index)) addedRows.set(index, []);
+        addedRows.get(index)!.push(literal ? toRow(hunkLine) : { ...toRow(hunkLine), eol });
         continue;
       }
-      if (line.sign === "-") {
+      if (hunkLine.sign === "-") {
         gone.add(index);
-        replaced.push(row!);
+        replaced.push(fileRow!);
       } else replaced = [];
       index++;
     }
   }
-  const rows = [...file, undefined].flatMap((row, index) => [
-    ...(added.get(index) ?? []),
-    ...(row && !gone.has(index) ? [row] : []),
+  const newRows = [...file, undefined].flatMap((fileRow, rowIndex) => [
+    ...(addedRows.get(rowIndex) ?? []),
+    ...(fileRow && !gone.has(rowIndex) ? [fileRow] : []),
   ]);
-  return join(rows, usualEol, endsInNewline(file, places));
+  return joinRows(newRows, usualEol, endsInNewline(file, hunkMatches));
 }
 
 /**
  * Whether the patch has the same line ends as the file: if so, those of its new lines are meant
  * literally.
  */
-function hasEnds(file: Row[], { lines }: Hunk, start: number): boolean {
-  const old = lines.filter(({ sign }) => sign !== "+");
-  const hasEvidence = old.some(({ eol }) => eol) || !file.some(({ eol }) => eol);
-  return hasEvidence && old.every(({ eol }, i) => eol === file[start + i]!.eol);
+function hasEnds(fileRows: Row[], { lines }: Hunk, hunkStart: number): boolean {
+  const oldLines = lines.filter(({ sign }) => sign !== "+");
+  const hasEvidence = oldLines.some(({ eol }) => eol) || !fileRows.some(({ eol }) => eol);
+  return hasEvidence && oldLines.every(({ eol }, i) => eol === fileRows[hunkStart + i]!.eol);
 }
 
 /**
  * Whether the file ends in a newline: as before, unless the patch changes "\ No newline at end of
  * file".
  */
-function endsInNewline(file: Row[], places: HunkMatch[]): boolean {
-  for (const { hunk } of places) {
+function endsInNewline(fileRows: Row[], hunkMatches: HunkMatch[]): boolean {
+  for (const { hunk } of hunkMatches) {
     const without = (oppositeSign: string) =>
       hunk.lines.some(({ sign, eol }) => sign !== oppositeSign && !eol);
     if (without("+") !== without("-")) return without("+");
   }
-  return file.at(-1)?.eol !== "";
+  return fileRows.at(-1)?.eol !== "";
 }
 
-function split(text: string): Row[] {
-  return (text.match(/[^\n]*\n|[^\n]+$/g) ?? []).map((line) => {
-    const [eol = ""] = /\r?\n$/.exec(line) ?? [];
-    return toRow({ text: line.slice(0, line.length - eol.length), eol });
+function splitRows(fileText: string): Row[] {
+  return (fileText.match(/[^\n]*\n|[^\n]+$/g) ?? []).map((fileLine) => {
+    const [eol = ""] = /\r?\n$/.exec(fileLine) ?? [];
+    return toRow({ text: fileLine.slice(0, fileLine.length - eol.length), eol });
   });
 }
 
@@ -341,86 +359,92 @@ const toRow = ({ text, eol }: { text: string; eol: string }): Row => ({
   key: text.trimEnd(),
 });
 
-function join(rows: Row[], usualEol: string, newline: boolean): string {
-  const last = rows.length - 1;
-  const eol = (row: Row, index: number) => (index < last || newline ? row.eol || usualEol : "");
-  return rows.map((row, index) => row.text + eol(row, index)).join("");
+function joinRows(rows: Row[], usualEol: string, newline: boolean): string {
+  const lastIndex = rows.length - 1;
+  const chooseEol = (row: Row, rowIndex: number) =>
+    rowIndex < lastIndex || newline ? row.eol || usualEol : "";
+  return rows.map((row, rowIndex) => row.text + chooseEol(row, rowIndex)).join("");
 }
 
 // Error messages
 
-const clipLine = (text: string): string => (text.length > 160 ? `${text.slice(0, 160)}…` : text);
-const listed = (lines: string[]): string =>
+const clipLine = (lineText: string): string =>
+  lineText.length > 160 ? `${lineText.slice(0, 160)}…` : lineText;
+const listLines = (lines: string[]): string =>
   [
     ...lines.slice(0, MAX_LINES_SHOWN),
     ...(lines.length > MAX_LINES_SHOWN ? [`… ${lines.length - MAX_LINES_SHOWN} more`] : []),
   ].join("\n");
 
-function missing(file: File, old: Row[], { atEnd, anchors }: Hunk): string {
-  const elsewhere = places(file, old, sameTrimmed, false).slice(0, MAX_LINES_SHOWN);
-  const but = atEnd
+function missing(indexedFile: File, oldRows: Row[], { atEnd, anchors }: Hunk): string {
+  const elsewhere = findPlaces(indexedFile, oldRows, sameTrimmed, false).slice(0, MAX_LINES_SHOWN);
+  const expectedPlace = atEnd
     ? "at the end of the file, as it says"
     : `after '${clipLine(anchors.at(-1) ?? "")}'`;
   const reason = elsewhere.length
-    ? `its lines are at line ${elsewhere.map((start) => start + 1).join(", ")}, but not ${but}`
-    : `the file does not hold its ${plural(old.length, "line")}`;
-  return `${reason}. Looked for:\n${shownLines(old)}`;
+    ? `its lines are at line ${elsewhere.map((start) => start + 1).join(", ")}, but not ${expectedPlace}`
+    : `the file does not hold its ${plural(oldRows.length, "line")}`;
+  return `${reason}. Looked for:\n${shownLines(oldRows)}`;
 }
-const shownLines = (old: Row[]): string => listed(old.map(({ text }) => clipLine(text)));
+const shownLines = (oldRows: Row[]): string => listLines(oldRows.map(({ text }) => clipLine(text)));
 
 /**
  * The part of the file that has the most lines in common with what was searched for, or else a line
  * that shares its words.
  */
-function nearest(file: Row[], old: Row[], { start = 0 }: Hunk): string {
+function nearest(file: Row[], oldRows: Row[], { start = 0 }: Hunk): string {
   if (!file.length) return "The file is empty.";
-  const wanted = old.map(({ text }) => text.trim());
+  const wantedTexts = oldRows.map(({ text }) => text.trim());
   const matches = new Map<number, number>(); // how many lines match if the hunk began there
-  const rows = Map.groupBy(file.keys(), (index) => file[index]!.key.trimStart());
-  for (const [i, text] of wanted.entries())
-    if (text && i < MAX_LINES_COMPARED)
-      for (const at of (rows.get(text) ?? []).slice(0, MAX_LINES_COMPARED))
-        matches.set(at - i, (matches.get(at - i) ?? 0) + 1);
-  const better = (a: [number, number], b: [number, number]) =>
-    b[1] - a[1] || Math.abs(a[0] - start) - Math.abs(b[0] - start);
-  const [bestStart, sameCount] = [...matches].sort(better)[0] ?? [
-    mostSimilarLine(file, wanted) ?? start,
+  const indexesByText = Map.groupBy(file.keys(), (rowIndex) => file[rowIndex]!.key.trimStart());
+  for (const [i, wantedText] of wantedTexts.entries())
+    if (wantedText && i < MAX_LINES_COMPARED)
+      for (const rowIndex of (indexesByText.get(wantedText) ?? []).slice(0, MAX_LINES_COMPARED))
+        matches.set(rowIndex - i, (matches.get(rowIndex - i) ?? 0) + 1);
+  const compareMatches = (first: [number, number], second: [number, number]) =>
+    second[1] - first[1] || Math.abs(first[0] - start) - Math.abs(second[0] - start);
+  const [bestStart, sameCount] = [...matches].sort(compareMatches)[0] ?? [
+    mostSimilarLine(file, wantedTexts) ?? start,
     0,
   ];
-  const differs = wanted.findIndex((text, i) => file[bestStart + i]?.text.trim() !== text);
+  const differs = wantedTexts.findIndex(
+    (wantedText, i) => file[bestStart + i]?.text.trim() !== wantedText,
+  );
   const from = Math.max(
     0,
     Math.min(differs < MAX_LINES_SHOWN ? bestStart : bestStart + differs - 3, file.length - 1),
   );
-  const shown = file.slice(from, from + Math.min(MAX_LINES_SHOWN, Math.max(3, old.length)));
-  const first = `${sameCount} of ${old.length} are the same, line ${bestStart + differs + 1} is the first that is not`;
+  const shownRows = file.slice(from, from + Math.min(MAX_LINES_SHOWN, Math.max(3, oldRows.length)));
+  const differenceNote = `${sameCount} of ${oldRows.length} are the same, line ${bestStart + differs + 1} is the first that is not`;
   const comparison =
-    sameCount && ` (${differs < 0 ? "the same but for the spaces at the start" : first})`;
-  return `Nearest${comparison || ""}:\n${shown.map(({ text }, i) => `${from + i + 1}\t${clipLine(text)}`).join("\n")}`;
+    sameCount && ` (${differs < 0 ? "the same but for the spaces at the start" : differenceNote})`;
+  return `Nearest${comparison || ""}:\n${shownRows.map(({ text }, i) => `${from + i + 1}\t${clipLine(text)}`).join("\n")}`;
 }
 
 const MAX_LINES_COMPARED = 1_000;
 
-const wordsOf = (text: string): string[] => text.slice(0, 1_000).match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
+const wordsOf = (lineText: string): string[] =>
+  lineText.slice(0, 1_000).match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
 
 /** Where the hunk would begin if its longest line were the most similar line of the file. */
-function mostSimilarLine(file: Row[], wanted: string[]): number | undefined {
-  const longest = wanted.reduce(
-    (best, text, i) => (text.length > wanted[best]!.length ? i : best),
+function mostSimilarLine(fileRows: Row[], wantedTexts: string[]): number | undefined {
+  const longest = wantedTexts.reduce(
+    (bestIndex, wantedText, i) =>
+      wantedText.length > wantedTexts[bestIndex]!.length ? i : bestIndex,
     0,
   );
-  const words = new Set(wordsOf(wanted[longest]!));
-  let [best, mostShared] = [-1, 0];
-  for (const [index, { text }] of file.entries()) {
-    const shared = new Set(wordsOf(text).filter((word) => words.has(word))).size;
-    if (shared > mostShared) [best, mostShared] = [index, shared];
+  const wantedWords = new Set(wordsOf(wantedTexts[longest]!));
+  let [bestIndex, mostShared] = [-1, 0];
+  for (const [rowIndex, { text }] of fileRows.entries()) {
+    const sharedCount = new Set(wordsOf(text).filter((word) => wantedWords.has(word))).size;
+    if (sharedCount > mostShared) [bestIndex, mostShared] = [rowIndex, sharedCount];
   }
-  return mostShared ? best - longest : undefined;
+  return mostShared ? bestIndex - longest : undefined;
 }
 
-function aroundWord(file: Row[], head: string): string {
-  const index = mostSimilarLine(file, [head]);
+function aroundWord(fileRows: Row[], anchorText: string): string {
+  const index = mostSimilarLine(fileRows, [anchorText]);
   return index === undefined
     ? ""
-    : `; nearest is line ${index + 1}: '${clipLine(file[index]!.text.trim())}'`;
+    : `; nearest is line ${index + 1}: '${clipLine(fileRows[index]!.text.trim())}'`;
 }

@@ -27,10 +27,10 @@ export default (zz: Zz) =>
       // by path, whether the file exists after this patch
       const existing = new Map<string, boolean>();
       const changes = parsePatch(patch);
-      const did: Applied[] = [];
+      const outcomes: Applied[] = [];
       for (const change of changes)
-        did.push(await applyToFile(change, files, existing, chat.messages.length > 0));
-      return { text: resultText(did, changes), data: { files: did } };
+        outcomes.push(await applyToFile(change, files, existing, chat.messages.length > 0));
+      return { text: resultText(outcomes, changes), data: { files: outcomes } };
     },
   });
 
@@ -38,10 +38,12 @@ export default (zz: Zz) =>
  * The files that the patch reads. None if the patch is unreadable, since run() reports what is
  * wrong with it.
  */
-function pathsRead(patch: string): string[] {
+function pathsRead(patchText: string): string[] {
   try {
     return [
-      ...new Set(parsePatch(patch).flatMap(({ action, path }) => (action === "add" ? [] : [path]))),
+      ...new Set(
+        parsePatch(patchText).flatMap(({ action, path }) => (action === "add" ? [] : [path])),
+      ),
     ];
   } catch {
     return [];
@@ -55,35 +57,37 @@ async function applyToFile(
   inConversation: boolean,
 ): Promise<Applied> {
   const { action, path, to, hunks } = change;
-  const exists = (name: string) => existing.get(files.path(name)) ?? existsSync(files.path(name));
-  const set = (name: string, is: boolean) => existing.set(files.path(name), is);
+  const fileExists = (filePath: string) =>
+    existing.get(files.path(filePath)) ?? existsSync(files.path(filePath));
+  const recordExists = (filePath: string, isPresent: boolean) =>
+    existing.set(files.path(filePath), isPresent);
   // unless this patch wrote it
   const mustBeRead = inConversation && !existing.has(files.path(path));
-  const text = async () =>
-    hunks.length && action !== "add" ? await textOf(path, files, mustBeRead) : "";
-  const before = exists(path) ? await text() : undefined;
-  if (before === undefined && action !== "add") await refuseMissing(change, files);
-  const after = applyChange(before, change);
-  if (to && exists(to))
+  const readText = async () =>
+    hunks.length && action !== "add" ? await readOldText(path, files, mustBeRead) : "";
+  const textBefore = fileExists(path) ? await readText() : undefined;
+  if (textBefore === undefined && action !== "add") await refuseMissing(change, files);
+  const textAfter = applyChange(textBefore, change);
+  if (to && fileExists(to))
     throw new Error(
       `Cannot move '${path}' to '${to}': it exists already. Nothing was changed. Choose another name.`,
     );
   if (to) {
     await files.move(path, to);
-    set(path, false);
+    recordExists(path, false);
   }
-  if (after === undefined) await files.remove(path);
-  else if (after !== before) await files.write(to ?? path, Buffer.from(after));
-  set(to ?? path, after !== undefined);
-  const kept = before === after && !to;
-  const did = kept ? "unchanged" : outcomeOf(before, after, to);
-  return { path, did, ...(to && { to }), hunks: before === after ? 0 : hunks.length };
+  if (textAfter === undefined) await files.remove(path);
+  else if (textAfter !== textBefore) await files.write(to ?? path, Buffer.from(textAfter));
+  recordExists(to ?? path, textAfter !== undefined);
+  const isUnchanged = textBefore === textAfter && !to;
+  const did = isUnchanged ? "unchanged" : outcomeOf(textBefore, textAfter, to);
+  return { path, did, ...(to && { to }), hunks: textBefore === textAfter ? 0 : hunks.length };
 }
 
-function outcomeOf(before: unknown, after: unknown, to?: string) {
-  if (to) return "moved";
-  if (after === undefined) return "deleted";
-  return before === undefined ? "created" : "edited";
+function outcomeOf(textBefore: unknown, textAfter: unknown, newPath?: string) {
+  if (newPath) return "moved";
+  if (textAfter === undefined) return "deleted";
+  return textBefore === undefined ? "created" : "edited";
 }
 
 /** Suggests files of the same name, since wrong paths are often wrong only in their folder. */
@@ -92,25 +96,29 @@ async function refuseMissing(
   files: Ctx["files"],
 ): Promise<void> {
   if (hunks.length && hunks.every(({ fresh }) => fresh)) return;
-  const base = `/${path.split("/").at(-1)}`;
+  const nameSuffix = `/${path.split("/").at(-1)}`;
   const similar = (await files.list().catch(() => []))
-    .filter((file) => `/${file}`.endsWith(base))
+    .filter((candidate) => `/${candidate}`.endsWith(nameSuffix))
     .slice(0, 3);
-  const hint = similar.length
-    ? `Did you mean ${similar.map((file) => `'${file}'`).join(" or ")}?`
+  const suggestion = similar.length
+    ? `Did you mean ${similar.map((candidate) => `'${candidate}'`).join(" or ")}?`
     : "Check the path.";
-  throw new Error(`Cannot ${action} '${path}': no such file. Nothing was changed. ${hint}`);
+  throw new Error(`Cannot ${action} '${path}': no such file. Nothing was changed. ${suggestion}`);
 }
 
-async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): Promise<string> {
-  const { bytes, seen } = await files.read(path);
+async function readOldText(
+  filePath: string,
+  files: Ctx["files"],
+  mustBeRead: boolean,
+): Promise<string> {
+  const { bytes, seen } = await files.read(filePath);
   if (mustBeRead && seen === undefined)
     throw new Error(
-      `Cannot patch '${path}': it was not read in this conversation. Nothing was changed. Read it first.`,
+      `Cannot patch '${filePath}': it was not read in this conversation. Nothing was changed. Read it first.`,
     );
   const refuse = (reason: string) =>
     new Error(
-      `Cannot patch '${path}': ${reason}. Nothing was changed. Leave this file out of the patch.`,
+      `Cannot patch '${filePath}': ${reason}. Nothing was changed. Leave this file out of the patch.`,
     );
   if (bytes.includes(0)) throw refuse("it is binary");
   try {
@@ -120,28 +128,31 @@ async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): P
   }
 }
 
-function resultText(did: Applied[], changes: FileChange[]): string {
-  const applied = did.filter((file) => file.did !== "unchanged");
-  const kept = did.filter((file) => file.did === "unchanged").map(({ path }) => visible(path));
-  const modes = changes.flatMap(({ path, to, mode }) =>
+function resultText(outcomes: Applied[], changes: FileChange[]): string {
+  const applied = outcomes.filter((outcome) => outcome.did !== "unchanged");
+  const unchangedPaths = outcomes
+    .filter((outcome) => outcome.did === "unchanged")
+    .map(({ path }) => visible(path));
+  const unsetModes = changes.flatMap(({ path, to, mode }) =>
     mode ? [`${visible(to ?? path)} (${mode})`] : [],
   );
   return [
-    applied.length && `Applied: ${listed(applied.map(phrase))}.`,
-    kept.length &&
-      `${applied.length ? "Unchanged, since it was there already" : "Nothing to change: it is there already"}: ${listed(kept)}.`,
-    modes.length && `Modes were not set: ${listed(modes)}.`,
+    applied.length && `Applied: ${listNames(applied.map(describeOutcome))}.`,
+    unchangedPaths.length &&
+      `${applied.length ? "Unchanged, since it was there already" : "Nothing to change: it is there already"}: ${listNames(unchangedPaths)}.`,
+    unsetModes.length && `Modes were not set: ${listNames(unsetModes)}.`,
   ]
     .filter(Boolean)
     .join(" ");
 }
 
-function phrase({ path, did, to, hunks }: Applied): string {
-  const count = hunks && (did === "edited" || did === "moved") ? ` (${plural(hunks, "hunk")})` : "";
-  return `${did} ${visible(path)}${to ? ` to ${visible(to)}` : ""}${count}`;
+function describeOutcome({ path, did, to, hunks }: Applied): string {
+  const hunkCount =
+    hunks && (did === "edited" || did === "moved") ? ` (${plural(hunks, "hunk")})` : "";
+  return `${did} ${visible(path)}${to ? ` to ${visible(to)}` : ""}${hunkCount}`;
 }
 
-const listed = (names: string[]): string =>
+const listNames = (names: string[]): string =>
   [
     ...names.slice(0, MAX_FILES_LISTED),
     ...(names.length > MAX_FILES_LISTED ? [`and ${names.length - MAX_FILES_LISTED} more`] : []),

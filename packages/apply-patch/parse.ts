@@ -41,12 +41,12 @@ interface Section {
   hunks: Hunk[];
 }
 
-export function parsePatch(text: string): FileChange[] {
-  if (text.includes("\0") || !text.isWellFormed())
+export function parsePatch(patchText: string): FileChange[] {
+  if (patchText.includes("\0") || !patchText.isWellFormed())
     throw unusable("it holds bytes that are not text", "Send text only.");
-  const lines = unwrap(text);
-  const inSections = lines.some((line) => SECTION.test(line));
-  const changes = inSections ? parseSections(lines) : parseDiff(lines);
+  const patchLines = unwrap(patchText);
+  const inSections = patchLines.some((patchLine) => SECTION.test(patchLine));
+  const changes = inSections ? parseSections(patchLines) : parseDiff(patchLines);
   if (!changes.length)
     throw unusable(
       "it changes no file",
@@ -58,56 +58,59 @@ export function parsePatch(text: string): FileChange[] {
 // ── *** Begin Patch ──
 
 const SECTION = /^\*\*\*\s*(Add|Update|Delete) File:(.*)$/i;
-const MOVE = /^\*\*\*\s*Move to:(.*)$/i;
+const MOVE_HEADER = /^\*\*\*\s*Move to:(.*)$/i;
 const PATCH_MARKER = /^\*\*\*\s*(Begin|End) Patch\s*$/i;
-const LAST = /^\*\*\*\s*End of File\s*$/i;
+const END_OF_FILE = /^\*\*\*\s*End of File\s*$/i;
 
-function parseSections(lines: string[]): FileChange[] {
+function parseSections(patchLines: string[]): FileChange[] {
   const changes: FileChange[] = [];
-  let change: FileChange | undefined;
+  let openChange: FileChange | undefined;
   let inPatch = false;
-  for (let index = 0; index < lines.length; ) {
-    const line = lines[index]!;
-    const section = SECTION.exec(line);
-    const move = MOVE.exec(line);
+  for (let lineIndex = 0; lineIndex < patchLines.length; ) {
+    const patchLine = patchLines[lineIndex]!;
+    const section = SECTION.exec(patchLine);
+    const moveMatch = MOVE_HEADER.exec(patchLine);
     if (section) {
       const action = section[1]!.toLowerCase() as FileChange["action"];
-      changes.push((change = { action, path: nameIn(section[2]!), hunks: [] }));
-    } else if (PATCH_MARKER.test(line)) {
-      change = undefined;
-      inPatch = /begin/i.test(line);
-    } else if (move && change?.action === "update" && !change.hunks.length)
-      change.to = nameIn(move[1]!);
-    else if (LAST.test(line) && change) markEndOfFile(change);
-    else if (line.startsWith("***") || (!change && (inPatch ? /^([+-]|@@)/ : /^@@/).test(line)))
+      changes.push((openChange = { action, path: parseName(section[2]!), hunks: [] }));
+    } else if (PATCH_MARKER.test(patchLine)) {
+      openChange = undefined;
+      inPatch = /begin/i.test(patchLine);
+    } else if (moveMatch && openChange?.action === "update" && !openChange.hunks.length)
+      openChange.to = parseName(moveMatch[1]!);
+    else if (END_OF_FILE.test(patchLine) && openChange) markEndOfFile(openChange);
+    else if (
+      patchLine.startsWith("***") ||
+      (!openChange && (inPatch ? /^([+-]|@@)/ : /^@@/).test(patchLine))
+    )
       throw unusable(
-        `${quote(line)} stands where no such line can`,
+        `${quote(patchLine)} stands where no such line can`,
         "Begin each file with *** Add File:, *** Update File: or *** Delete File:.",
       );
-    else if (change && line.trim()) {
+    else if (openChange && patchLine.trim()) {
       // the headers of a diff, repeated
-      if (!change.hunks.length && isPair(lines, index)) index += 2;
-      const [hunk, next] = readHunk(lines, index, false);
-      change.hunks.push(hunk);
-      index = next;
+      if (!openChange.hunks.length && isHeaderPair(patchLines, lineIndex)) lineIndex += 2;
+      const [hunk, nextIndex] = readHunk(patchLines, lineIndex, false);
+      openChange.hunks.push(hunk);
+      lineIndex = nextIndex;
       continue;
     }
-    index++;
+    lineIndex++;
   }
   return changes.map(assertValid);
 }
 
 function markEndOfFile({ hunks }: FileChange): void {
-  const last = hunks.at(-1);
-  if (last) last.atEnd = true;
+  const lastHunk = hunks.at(-1);
+  if (lastHunk) lastHunk.atEnd = true;
 }
 
 // ── unified diff ──
 
-type Header = [RegExp, (section: Section, value: string) => void];
+type Header = [RegExp, (section: Section, headerValue: string) => void];
 const HEADERS: Header[] = [
-  [/^rename from (.+)/, (section, name) => (section.from = nameIn(name))],
-  [/^rename to (.+)/, (section, name) => (section.to = nameIn(name))],
+  [/^rename from (.+)/, (section, fromName) => (section.from = parseName(fromName))],
+  [/^rename to (.+)/, (section, toName) => (section.to = parseName(toName))],
   [/^new file mode (\d+)/, (section, mode) => (section.added = setMode(section, mode, "100644"))],
   [/^deleted file mode (\d+)/, (section, mode) => (section.deleted = textOnly(mode))],
   [/^old mode (\d+)/, (_, mode) => textOnly(mode)],
@@ -120,62 +123,66 @@ const HEADERS: Header[] = [
   [/^(copy (?:from|to) .+)/, () => refuse("it copies a file", "Add the copy as a new file.")],
   [/^(@@@+ .*)/, () => refuse("it is the diff of a merge", "Send a diff against one version.")],
 ];
-const OTHER = /^(diff |Index: |index [0-9a-f]+\.\.|(dis)?similarity index |={20,}|Only in )/;
+const OTHER_HEADER = /^(diff |Index: |index [0-9a-f]+\.\.|(dis)?similarity index |={20,}|Only in )/;
 /** How a mail of git format-patch begins; it ends with `-- ` and a version. */
-const MAIL = /^From [0-9a-f]{7,} /;
-const isSignature = (lines: string[], index: number): boolean =>
-  /^-- ?$/.test(lines[index] ?? "") && /^\d+\.\d/.test(lines[index + 1] ?? "");
+const MAIL_START = /^From [0-9a-f]{7,} /;
+const isSignature = (patchLines: string[], lineIndex: number): boolean =>
+  /^-- ?$/.test(patchLines[lineIndex] ?? "") && /^\d+\.\d/.test(patchLines[lineIndex + 1] ?? "");
 
-const refuse = (reason: string, next: string): never => {
-  throw unusable(reason, next);
+const refuse = (reason: string, nextStep: string): never => {
+  throw unusable(reason, nextStep);
 };
-function textOnly(mode: string): true {
-  if (mode === "160000") refuse("it changes a submodule", "Update the submodule by git.");
-  if (mode === "120000") refuse("it changes a symbolic link", "Make the link by a command.");
+function textOnly(fileMode: string): true {
+  if (fileMode === "160000") refuse("it changes a submodule", "Update the submodule by git.");
+  if (fileMode === "120000") refuse("it changes a symbolic link", "Make the link by a command.");
   return true;
 }
-function setMode(section: Section, mode: string, usual = ""): true {
-  if (mode !== usual) section.mode = mode;
-  return textOnly(mode);
+function setMode(section: Section, fileMode: string, usualMode = ""): true {
+  if (fileMode !== usualMode) section.mode = fileMode;
+  return textOnly(fileMode);
 }
 
-function parseDiff(lines: string[]): FileChange[] {
+function parseDiff(patchLines: string[]): FileChange[] {
   const sections: Section[] = [];
-  let inMail = false;
-  const open = (names: Partial<Section> = {}): Section => {
-    inMail = false;
-    sections.push({ ...names, hunks: [] });
+  let isInMail = false;
+  const openSection = (gitNames: Partial<Section> = {}): Section => {
+    isInMail = false;
+    sections.push({ ...gitNames, hunks: [] });
     return sections.at(-1)!;
   };
-  for (let index = 0; index < lines.length; index++) {
-    const line = lines[index]!;
+  for (let lineIndex = 0; lineIndex < patchLines.length; lineIndex++) {
+    const patchLine = patchLines[lineIndex]!;
     const section = sections.at(-1);
-    const header = HEADERS.find(([pattern]) => pattern.test(line));
-    if (line.startsWith("diff --git "))
-      open(nameOfBoth(line.slice("diff --git ".length).trimEnd()));
-    else if (line.startsWith("Index: ")) open();
-    else if (isPair(lines, index)) {
-      const [old, newName] = [nameIn(line.slice(4)), nameIn(lines[++index]!.slice(4))];
-      const next = !section || section.hunks.length || section.old ? open() : section;
-      Object.assign(next, { old, new: newName });
-    } else if (header) {
-      const next =
-        !section || section.hunks.length || (section.from && /^rename from/.test(line))
-          ? open()
+    const headerRule = HEADERS.find(([pattern]) => pattern.test(patchLine));
+    if (patchLine.startsWith("diff --git "))
+      openSection(nameOfBoth(patchLine.slice("diff --git ".length).trimEnd()));
+    else if (patchLine.startsWith("Index: ")) openSection();
+    else if (isHeaderPair(patchLines, lineIndex)) {
+      const [old, newName] = [
+        parseName(patchLine.slice(4)),
+        parseName(patchLines[++lineIndex]!.slice(4)),
+      ];
+      const targetSection =
+        !section || section.hunks.length || section.old ? openSection() : section;
+      Object.assign(targetSection, { old, new: newName });
+    } else if (headerRule) {
+      const targetSection =
+        !section || section.hunks.length || (section.from && /^rename from/.test(patchLine))
+          ? openSection()
           : section;
-      header[1](next, header[0].exec(line)![1]!);
-    } else if (line.startsWith("@@")) {
+      headerRule[1](targetSection, headerRule[0].exec(patchLine)![1]!);
+    } else if (patchLine.startsWith("@@")) {
       if (!section)
         throw unusable(
           "it does not name the file",
           "Put --- a/FILE and +++ b/FILE before the first @@.",
         );
-      const [hunk, next] = readHunk(lines, index, true);
+      const [hunk, nextIndex] = readHunk(patchLines, lineIndex, true);
       section.hunks.push(hunk);
-      index = next - 1;
-    } else if (MAIL.test(line)) inMail = true;
-    else if (section && !inMail && /^[+-]/.test(line) && !isSignature(lines, index))
-      throw unusable(`${quote(line)} stands outside of a hunk`, "Put a line of @@ before it.");
+      lineIndex = nextIndex - 1;
+    } else if (MAIL_START.test(patchLine)) isInMail = true;
+    else if (section && !isInMail && /^[+-]/.test(patchLine) && !isSignature(patchLines, lineIndex))
+      throw unusable(`${quote(patchLine)} stands outside of a hunk`, "Put a line of @@ before it.");
   }
   return sections
     .filter((section) => section.hunks.length || Object.keys(section).length > 1)
@@ -183,57 +190,69 @@ function parseDiff(lines: string[]): FileChange[] {
     .map(assertValid);
 }
 
-const isPair = (lines: string[], index: number): boolean =>
-  /^--- \S/.test(lines[index] ?? "") && /^\+\+\+ \S/.test(lines[index + 1] ?? "");
+const isHeaderPair = (patchLines: string[], lineIndex: number): boolean =>
+  /^--- \S/.test(patchLines[lineIndex] ?? "") && /^\+\+\+ \S/.test(patchLines[lineIndex + 1] ?? "");
 
 function toChange(section: Section): FileChange {
   const { from, to, mode, hunks } = section;
-  const names = namesOf(section);
-  const [old, newName] = [from ?? names[0], to ?? names[1]];
-  const path = old ?? newName;
+  const sectionNames = namesOf(section);
+  const [oldName, newName] = [from ?? sectionNames[0], to ?? sectionNames[1]];
+  const path = oldName ?? newName;
   if (!path)
     throw unusable(
       "it does not name the file",
       "Put --- a/FILE and +++ b/FILE before the first @@.",
     );
-  const common = { hunks, ...(mode && { mode }) };
-  if (section.added || !old) return { action: "add", path: newName ?? path, ...common };
-  if (section.deleted || !newName) return { action: "delete", path, ...common };
-  if (old === newName) return { action: "update", path, ...common };
-  if (from || to) return { action: "update", path, to: newName, ...common };
-  if (old === `${newName}.orig`) return { action: "update", path: newName, ...common };
+  const commonFields = { hunks, ...(mode && { mode }) };
+  if (section.added || !oldName) return { action: "add", path: newName ?? path, ...commonFields };
+  if (section.deleted || !newName) return { action: "delete", path, ...commonFields };
+  if (oldName === newName) return { action: "update", path, ...commonFields };
+  if (from || to) return { action: "update", path, to: newName, ...commonFields };
+  if (oldName === `${newName}.orig`) return { action: "update", path: newName, ...commonFields };
   throw unusable(
-    `it names two files for one change, '${old}' and '${newName}'`,
-    `To move the file, write "rename from ${old}" and "rename to ${newName}" before it.`,
+    `it names two files for one change, '${oldName}' and '${newName}'`,
+    `To move the file, write "rename from ${oldName}" and "rename to ${newName}" before it.`,
   );
 }
 
 function namesOf({ name, old, new: newName }: Section): [string | undefined, string | undefined] {
   if (!old || !newName) return [name, name];
-  const [a, b] = withoutPrefixes(old, newName);
+  const [bareOld, bareNew] = withoutPrefixes(old, newName);
   // The first line, `diff --git`, tells a folder from a prefix when the other name is /dev/null.
-  const gitName = name && `/${a ? old : newName}`.endsWith(`/${name}`) ? name : undefined;
-  return a && b ? [a, b] : [a && (gitName ?? a), b && (gitName ?? b)];
+  const gitName = name && `/${bareOld ? old : newName}`.endsWith(`/${name}`) ? name : undefined;
+  return bareOld && bareNew
+    ? [bareOld, bareNew]
+    : [bareOld && (gitName ?? bareOld), bareNew && (gitName ?? bareNew)];
 }
 
 /** Names without the a/ and b/ of diffs, and without /dev/null. */
-function withoutPrefixes(old: string, newName: string): [string | undefined, string | undefined] {
-  const [a, b] = [old, newName].map((name) => /^[abciow12]\/(.+)/.exec(name)?.[1]);
-  const realName = (name: string) => (name === "/dev/null" ? undefined : name);
-  if (old === newName) return [realName(old), realName(old)];
-  if (!realName(old)) return [undefined, newName.startsWith("b/") ? b : newName];
-  if (!realName(newName)) return [old.startsWith("a/") ? a : old, undefined];
-  if (a && (a === b || a === newName)) return [a, a];
-  if (b && b === old) return [b, b];
-  return old.startsWith("a/") && newName.startsWith("b/") ? [a, b] : [old, newName];
+function withoutPrefixes(
+  oldName: string,
+  newName: string,
+): [string | undefined, string | undefined] {
+  const [bareOld, bareNew] = [oldName, newName].map(
+    (fileName) => /^[abciow12]\/(.+)/.exec(fileName)?.[1],
+  );
+  const realName = (fileName: string) => (fileName === "/dev/null" ? undefined : fileName);
+  if (oldName === newName) return [realName(oldName), realName(oldName)];
+  if (!realName(oldName)) return [undefined, newName.startsWith("b/") ? bareNew : newName];
+  if (!realName(newName)) return [oldName.startsWith("a/") ? bareOld : oldName, undefined];
+  if (bareOld && (bareOld === bareNew || bareOld === newName)) return [bareOld, bareOld];
+  if (bareNew && bareNew === oldName) return [bareNew, bareNew];
+  return oldName.startsWith("a/") && newName.startsWith("b/")
+    ? [bareOld, bareNew]
+    : [oldName, newName];
 }
 
 /** The name in `a/x b/x`; none if the two differ, since other headers name them then. */
-function nameOfBoth(names: string): { name?: string } {
-  const middle = (names.length - 1) / 2;
-  if (names[middle] !== " ") return {};
-  const [a, b] = withoutPrefixes(nameIn(names.slice(0, middle)), nameIn(names.slice(middle + 1)));
-  return a && a === b ? { name: a } : {};
+function nameOfBoth(bothNames: string): { name?: string } {
+  const middleIndex = (bothNames.length - 1) / 2;
+  if (bothNames[middleIndex] !== " ") return {};
+  const [bareOld, bareNew] = withoutPrefixes(
+    parseName(bothNames.slice(0, middleIndex)),
+    parseName(bothNames.slice(middleIndex + 1)),
+  );
+  return bareOld && bareOld === bareNew ? { name: bareOld } : {};
 }
 
 const ESCAPES: Record<string, string> = {
@@ -247,26 +266,27 @@ const ESCAPES: Record<string, string> = {
 };
 
 /** A file name without quotes and without what diffs write after it. */
-function nameIn(text: string): string {
-  const trimmed = text.trim();
-  const quoted = /^"((?:[^"\\]|\\.)*)"/.exec(trimmed)?.[1];
-  const bare = (/^`([^`]+)`$/.exec(trimmed) ?? /^'([^']+)'$/.exec(trimmed))?.[1];
-  const name =
-    quoted === undefined
-      ? (bare ?? trimmed.split(/\t| \d{4}-\d\d-\d\d[ T]\d\d:/)[0]!.trim())
-      : unescapeName(quoted);
-  if (name) return name;
+function parseName(headerText: string): string {
+  const trimmed = headerText.trim();
+  const quotedName = /^"((?:[^"\\]|\\.)*)"/.exec(trimmed)?.[1];
+  const innerName = (/^`([^`]+)`$/.exec(trimmed) ?? /^'([^']+)'$/.exec(trimmed))?.[1];
+  const fileName =
+    quotedName === undefined
+      ? (innerName ?? trimmed.split(/\t| \d{4}-\d\d-\d\d[ T]\d\d:/)[0]!.trim())
+      : unescapeName(quotedName);
+  if (fileName) return fileName;
   throw unusable("it leaves out the name of a file", "Name it.");
 }
 
 /** Resolves git's escapes: it writes a byte outside of ASCII as \303. */
-function unescapeName(quoted: string): string {
-  const bytes = quoted.split(/(\\(?:[0-7]{1,3}|.))/).map((part) => {
-    if (!part.startsWith("\\")) return Buffer.from(part);
-    if (/[0-7]/.test(part[1]!)) return Buffer.from([Number.parseInt(part.slice(1), 8) & 255]);
-    return Buffer.from(ESCAPES[part[1]!] ?? part[1]!);
+function unescapeName(quotedName: string): string {
+  const nameBytes = quotedName.split(/(\\(?:[0-7]{1,3}|.))/).map((namePart) => {
+    if (!namePart.startsWith("\\")) return Buffer.from(namePart);
+    if (/[0-7]/.test(namePart[1]!))
+      return Buffer.from([Number.parseInt(namePart.slice(1), 8) & 255]);
+    return Buffer.from(ESCAPES[namePart[1]!] ?? namePart[1]!);
   });
-  return Buffer.concat(bytes).toString();
+  return Buffer.concat(nameBytes).toString();
 }
 
 // ── hunks, in both formats ──
@@ -275,28 +295,34 @@ function unescapeName(quoted: string): string {
 const WITHOUT_PLACE = /^(\.\.\.|…|@@(\s|$)|[-+,.\d\s]+$)/;
 
 /** The hunk that starts at lines[at], and where it ends. */
-function readHunk(lines: string[], index: number, inDiff: boolean): [Hunk, number] {
+function readHunk(patchLines: string[], lineIndex: number, isInDiff: boolean): [Hunk, number] {
   const hunk: Hunk = { header: "", anchors: [], atEnd: false, lines: [] };
-  let counts: Counts | undefined;
-  let start: number | undefined;
-  for (; lines[index]?.startsWith("@@"); index++) {
-    hunk.header = lines[index]!.trim();
-    const text = hunk.header
+  let lineCounts: Counts | undefined;
+  let startLine: number | undefined;
+  for (; patchLines[lineIndex]?.startsWith("@@"); lineIndex++) {
+    hunk.header = patchLines[lineIndex]!.trim();
+    const headerText = hunk.header
       .replace(/^@@\s*/, "")
       .replace(/@@$/, "")
       .trimEnd();
-    const [, from, old, newName] = /^-(\d+)(?:,(\d+))?(?:\s+\+\d+(?:,(\d+))?)?/.exec(text) ?? [];
-    if (from)
-      [start, counts] = [Number(from), { old: Number(old ?? 1), new: Number(newName ?? 1) }];
-    else if (text && !WITHOUT_PLACE.test(text)) hunk.anchors.push(text);
+    const [, oldStart, oldCount, newName] =
+      /^-(\d+)(?:,(\d+))?(?:\s+\+\d+(?:,(\d+))?)?/.exec(headerText) ?? [];
+    if (oldStart)
+      [startLine, lineCounts] = [
+        Number(oldStart),
+        { old: Number(oldCount ?? 1), new: Number(newName ?? 1) },
+      ];
+    else if (headerText && !WITHOUT_PLACE.test(headerText)) hunk.anchors.push(headerText);
   }
-  const [body, next] = (counts && byCount(lines, index, counts)) ?? byContent(lines, index, inDiff);
-  for (const line of body) addLine(hunk, line);
+  const [bodyLines, nextIndex] =
+    (lineCounts && byCount(patchLines, lineIndex, lineCounts)) ??
+    byContent(patchLines, lineIndex, isInDiff);
+  for (const bodyLine of bodyLines) addLine(hunk, bodyLine);
   hunk.atEnd = hunk.lines.some(({ eol }) => !eol);
   const hasOldLines = hunk.lines.some(({ sign }) => sign !== "+");
-  if (start && hasOldLines) hunk.start = start - 1;
-  if (start === 0 && !hasOldLines) hunk.fresh = true;
-  return [hunk, next];
+  if (startLine && hasOldLines) hunk.start = startLine - 1;
+  if (startLine === 0 && !hasOldLines) hunk.fresh = true;
+  return [hunk, nextIndex];
 }
 
 /**
@@ -304,93 +330,101 @@ function readHunk(lines: string[], index: number, inDiff: boolean): [Hunk, numbe
  * from a header.
  */
 function byCount(
-  lines: string[],
-  from: number,
+  patchLines: string[],
+  firstIndex: number,
   { ...remaining }: Counts,
 ): [string[], number] | undefined {
-  let index = from;
-  for (; remaining.old > 0 || remaining.new > 0; index++) {
-    const line = lines[index];
+  let lineIndex = firstIndex;
+  for (; remaining.old > 0 || remaining.new > 0; lineIndex++) {
+    const patchLine = patchLines[lineIndex];
     if (
-      line === undefined ||
-      !/^[ +\\-]|^\r?$/.test(line) ||
-      (isNextFile(lines, index) && isSameName(lines, index))
+      patchLine === undefined ||
+      !/^[ +\\-]|^\r?$/.test(patchLine) ||
+      (isNextFile(patchLines, lineIndex) && isSameName(patchLines, lineIndex))
     )
       return;
-    if (line.startsWith("\\ ")) continue;
-    if (!line.startsWith("+")) remaining.old--;
-    if (!line.startsWith("-")) remaining.new--;
+    if (patchLine.startsWith("\\ ")) continue;
+    if (!patchLine.startsWith("+")) remaining.old--;
+    if (!patchLine.startsWith("-")) remaining.new--;
   }
   if (remaining.old || remaining.new) return;
-  if (lines[index]?.startsWith("\\ ")) index++;
-  let next = index;
-  while (next < lines.length && !lines[next]!.trim()) next++;
-  const after = lines[next] ?? "";
-  if (/^[ +-]/.test(after) && !isPair(lines, next)) return;
-  return [lines.slice(from, index), index];
+  if (patchLines[lineIndex]?.startsWith("\\ ")) lineIndex++;
+  let nextIndex = lineIndex;
+  while (nextIndex < patchLines.length && !patchLines[nextIndex]!.trim()) nextIndex++;
+  const lineAfter = patchLines[nextIndex] ?? "";
+  if (/^[ +-]/.test(lineAfter) && !isHeaderPair(patchLines, nextIndex)) return;
+  return [patchLines.slice(firstIndex, lineIndex), lineIndex];
 }
 
 /**
  * Reads up to the first line that cannot belong to a hunk, without the empty lines before that
  * line.
  */
-function byContent(lines: string[], from: number, inDiff: boolean): [string[], number] {
-  let next = from;
-  while (next < lines.length && !ends(next)) next++;
-  let end = next;
-  while (end > from && /^\r?$/.test(lines[end - 1]!)) end--;
-  return [lines.slice(from, end), next];
+function byContent(
+  patchLines: string[],
+  firstIndex: number,
+  isInDiff: boolean,
+): [string[], number] {
+  let nextIndex = firstIndex;
+  while (nextIndex < patchLines.length && !endsHunk(nextIndex)) nextIndex++;
+  let endIndex = nextIndex;
+  while (endIndex > firstIndex && /^\r?$/.test(patchLines[endIndex - 1]!)) endIndex--;
+  return [patchLines.slice(firstIndex, endIndex), nextIndex];
 
-  function ends(index: number): boolean {
-    const line = lines[index]!;
-    if (line.startsWith("@@") || line.startsWith("***")) return true;
-    if (!inDiff) return false;
+  function endsHunk(lineIndex: number): boolean {
+    const patchLine = patchLines[lineIndex]!;
+    if (patchLine.startsWith("@@") || patchLine.startsWith("***")) return true;
+    if (!isInDiff) return false;
     return (
-      isNextFile(lines, index) ||
-      isSignature(lines, index) ||
-      OTHER.test(line) ||
-      HEADERS.some(([pattern]) => pattern.test(line))
+      isNextFile(patchLines, lineIndex) ||
+      isSignature(patchLines, lineIndex) ||
+      OTHER_HEADER.test(patchLine) ||
+      HEADERS.some(([pattern]) => pattern.test(patchLine))
     );
   }
 }
 
-const isNextFile = (lines: string[], index: number): boolean =>
-  isPair(lines, index) && Boolean(lines[index + 2]?.startsWith("@@"));
+const isNextFile = (patchLines: string[], lineIndex: number): boolean =>
+  isHeaderPair(patchLines, lineIndex) && Boolean(patchLines[lineIndex + 2]?.startsWith("@@"));
 
-function isSameName(lines: string[], index: number): boolean {
-  const [old, newName] = [nameIn(lines[index]!.slice(4)), nameIn(lines[index + 1]!.slice(4))];
-  const [a, b] = withoutPrefixes(old, newName);
-  return a === b || a === undefined || b === undefined;
+function isSameName(patchLines: string[], lineIndex: number): boolean {
+  const [oldName, newName] = [
+    parseName(patchLines[lineIndex]!.slice(4)),
+    parseName(patchLines[lineIndex + 1]!.slice(4)),
+  ];
+  const [bareOld, bareNew] = withoutPrefixes(oldName, newName);
+  return bareOld === bareNew || bareOld === undefined || bareNew === undefined;
 }
 
-function addLine({ lines, header }: Hunk, line: string): void {
-  const before = lines.at(-1);
-  if (line.startsWith("\\ ") && before) {
-    if (before.eol === "\r\n") before.text += "\r";
-    before.eol = "";
+function addLine({ lines, header }: Hunk, patchLine: string): void {
+  const previousLine = lines.at(-1);
+  if (patchLine.startsWith("\\ ") && previousLine) {
+    if (previousLine.eol === "\r\n") previousLine.text += "\r";
+    previousLine.eol = "";
     return;
   }
   // models often drop the space of an empty context line
-  const sign = (line.trim() ? line[0] : " ") as Sign;
+  const sign = (patchLine.trim() ? patchLine[0] : " ") as Sign;
   if (!" +-".includes(sign))
     throw unusable(
-      `the line ${quote(line)}${header && ` under ${quote(header)}`} begins with none of ' ', '+' and '-'`,
+      `the line ${quote(patchLine)}${header && ` under ${quote(header)}`} begins with none of ' ', '+' and '-'`,
       "Give every line of a hunk its sign.",
     );
-  const eol = line.endsWith("\r") ? "\r\n" : "\n";
-  lines.push({ sign, text: line.slice(1, eol === "\r\n" ? -1 : undefined), eol });
+  const eol = patchLine.endsWith("\r") ? "\r\n" : "\n";
+  lines.push({ sign, text: patchLine.slice(1, eol === "\r\n" ? -1 : undefined), eol });
 }
 
 // ── checks ──
 
 function assertValid(change: FileChange): FileChange {
   const { action, path, to, mode, hunks } = change;
-  const lines = hunks.flatMap((hunk) => hunk.lines);
+  const hunkLines = hunks.flatMap((hunk) => hunk.lines);
   if (to === path) delete change.to;
   if (action === "add") {
     // its sign is missing
-    for (const line of lines) if (line.sign === " " && !line.text.trim()) line.sign = "+";
-    const notAdded = lines.find(({ sign }) => sign !== "+");
+    for (const hunkLine of hunkLines)
+      if (hunkLine.sign === " " && !hunkLine.text.trim()) hunkLine.sign = "+";
+    const notAdded = hunkLines.find(({ sign }) => sign !== "+");
     if (notAdded)
       throw unusable(
         `in the new file '${path}', ${quote(notAdded.sign + notAdded.text)} is not added`,
@@ -400,7 +434,7 @@ function assertValid(change: FileChange): FileChange {
   if (action !== "update" || change.to) return change;
   if (!hunks.length && mode)
     throw unusable(`it changes only the mode of '${path}'`, "Run chmod for that.");
-  if (!lines.some(({ sign }) => sign !== " "))
+  if (!hunkLines.some(({ sign }) => sign !== " "))
     throw unusable(`it adds and removes no line in '${path}'`, "Mark the lines with '+' and '-'.");
   return change;
 }

@@ -1,8 +1,8 @@
 // How a patch is refused that cannot be read.
 
-export const unusable = (reason: string, next: string): Error =>
-  new Error(`Cannot use the patch: ${reason}. Nothing was changed. ${next}`);
+export const unusable = (reason: string, nextStep: string): Error =>
+  new Error(`Cannot use the patch: ${reason}. Nothing was changed. ${nextStep}`);
 
 /** A line of the patch, quoted in an error. */
-export const quote = (line: string): string =>
-  `'${line.length > 120 ? `${line.slice(0, 120)}…` : line.trimEnd()}'`;
+export const quote = (patchLine: string): string =>
+  `'${patchLine.length > 120 ? `${patchLine.slice(0, 120)}…` : patchLine.trimEnd()}'`;

@@ -7,23 +7,29 @@ import type { Player, Recorder } from "./record-and-replay.ts";
 export default (zz: Zz) => {
   let recorder: Recorder | undefined;
   let player: Player | undefined;
-  const pathTo = (value: unknown) => path.resolve(zz.io.cwd(), String(value));
+  const resolvePath = (flagValue: unknown) => path.resolve(zz.io.cwd(), String(flagValue));
   const group = "asking";
   zz.flag({
     name: "record",
     value: "FILE",
     group,
     description: "keep in it what the model is sent and answers, without keys",
-    set: async (value) =>
-      void (recorder = (await import("./record-and-replay.ts")).record(pathTo(value), zz.veil)),
+    set: async (flagValue) =>
+      void (recorder = (await import("./record-and-replay.ts")).record(
+        resolvePath(flagValue),
+        zz.veil,
+      )),
   });
   zz.flag({
     name: "replay",
     value: "FILE",
     group,
     description: "answer from what was recorded in it, without a model",
-    async set(value) {
-      player = await (await import("./record-and-replay.ts")).play(pathTo(value), String(value));
+    async set(flagValue) {
+      player = await (await import("./record-and-replay.ts")).play(
+        resolvePath(flagValue),
+        String(flagValue),
+      );
       const { model } = player;
       return { line: model ? ["--model", model] : [] }; // a model that the person names wins
     },

@@ -9,7 +9,7 @@ type Request = HttpRequest & { url: string };
 type Next = (request: Request) => Promise<HttpAnswer>;
 
 export interface Recorder {
-  asks(model: string): void; // from now on
+  asks(modelName: string): void; // from now on
   keep(request: Request, next: Next): Promise<HttpAnswer>;
 }
 export interface Player {
@@ -17,60 +17,64 @@ export interface Player {
   answer(request: Request): Promise<HttpAnswer>;
 }
 
-const FIRST = { zz: "cassette", version: 1 };
+const CASSETTE_HEADER = { zz: "cassette", version: 1 };
 const HEADERS = ["content-type", "retry-after", "retry-after-ms", "x-request-id"];
-const SHOWN = 60; // characters of a request, quoted in an error
+const MAX_QUOTED_CHARS = 60; // characters of a request, quoted in an error
 
 /** Records into a file. An earlier cassette is replaced; any other file is not. */
-export function record(file: string, veil: (text: string) => string): Recorder {
-  const cannot = (reason: string) => usage(`Cannot record into '${file}': ${reason}`);
-  if (existsSync(file) && !isCassette(file))
+export function record(cassetteFile: string, veilSecrets: (plainText: string) => string): Recorder {
+  const cannot = (reason: string) => usage(`Cannot record into '${cassetteFile}': ${reason}`);
+  if (existsSync(cassetteFile) && !isCassette(cassetteFile))
     throw cannot("it exists and is not a cassette. Name another file.");
   try {
-    writeWhole(file, `${JSON.stringify(FIRST)}\n`, 0o600);
+    writeWhole(cassetteFile, `${JSON.stringify(CASSETTE_HEADER)}\n`, 0o600);
   } catch (error) {
     throw cannot(errnoSentence(error) || "it cannot be written. Name another file.");
   }
   let model: string | undefined;
-  const write = (exchange: Exchange) => {
+  const appendExchange = (exchange: Exchange) => {
     try {
-      const line = JSON.stringify({ ...exchange, ...(model && { model }) });
-      appendFileSync(file, `${veil(line)}\n`);
+      const exchangeLine = JSON.stringify({ ...exchange, ...(model && { model }) });
+      appendFileSync(cassetteFile, `${veilSecrets(exchangeLine)}\n`);
     } catch (error) {
       throw cannot(errnoSentence(error) || "it cannot be written.");
     }
   };
 
   return {
-    asks: (name) => void (model = name),
+    asks: (modelName) => void (model = modelName),
     async keep(request, next) {
-      const asked = { method: request.method ?? "GET", url: request.url, ...bodyOf(request) };
+      const asked = { method: request.method ?? "GET", url: request.url, ...parseBody(request) };
       let answer: HttpAnswer;
       try {
         answer = await next(request);
       } catch (error) {
-        write({ asked, error: errorOf(error) });
+        appendExchange({ asked, error: errorOf(error) });
         throw error;
       }
-      const headers = HEADERS.flatMap((name) => {
-        const value = answer.headers.get(name);
-        return value === null ? [] : [[name, value] as const];
+      const headers = HEADERS.flatMap((headerName) => {
+        const headerValue = answer.headers.get(headerName);
+        return headerValue === null ? [] : [[headerName, headerValue] as const];
       });
-      const kept: Exchange = { asked, status: answer.status, headers: Object.fromEntries(headers) };
-      const wholeText = async () => {
-        const text = await answer.text();
-        write({ ...kept, pieces: [text] });
-        return text;
+      const recordedAnswer: Exchange = {
+        asked,
+        status: answer.status,
+        headers: Object.fromEntries(headers),
       };
-      const ended = (pieces: Uint8Array[], error: unknown) =>
-        write({
-          ...kept,
-          pieces: veiledPieces(pieces, veil),
+      const wholeText = async () => {
+        const answerText = await answer.text();
+        appendExchange({ ...recordedAnswer, pieces: [answerText] });
+        return answerText;
+      };
+      const writePieces = (pieces: Uint8Array[], error: unknown) =>
+        appendExchange({
+          ...recordedAnswer,
+          pieces: veiledPieces(pieces, veilSecrets),
           ...(error !== undefined && { error: errorOf(error) }),
         });
       return {
         ...answer,
-        body: tee(answer.body, ended),
+        body: teeBody(answer.body, writePieces),
         text: wholeText,
         json: async () => JSON.parse(await wholeText()),
       };
@@ -78,22 +82,22 @@ export function record(file: string, veil: (text: string) => string): Recorder {
   };
 }
 
-async function* tee(
-  body: AsyncIterable<Uint8Array>,
-  ended: (pieces: Uint8Array[], error: unknown) => void,
+async function* teeBody(
+  answerBody: AsyncIterable<Uint8Array>,
+  reportEnd: (pieces: Uint8Array[], error: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let error: unknown;
+  const copiedPieces: Uint8Array[] = [];
+  let streamError: unknown;
   try {
-    for await (const bytes of body) {
-      pieces.push(Uint8Array.from(bytes));
-      yield bytes;
+    for await (const pieceBytes of answerBody) {
+      copiedPieces.push(Uint8Array.from(pieceBytes));
+      yield pieceBytes;
     }
-  } catch (failed) {
-    error = failed;
-    throw failed;
+  } catch (failure) {
+    streamError = failure;
+    throw failure;
   } finally {
-    ended(pieces, error);
+    reportEnd(copiedPieces, streamError);
   }
 }
 
@@ -101,10 +105,13 @@ async function* tee(
  * The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer,
  * veiled.
  */
-function veiledPieces(pieces: Uint8Array[], veil: (text: string) => string): Exchange["pieces"] {
+function veiledPieces(
+  pieces: Uint8Array[],
+  veilSecrets: (plainText: string) => string,
+): Exchange["pieces"] {
   const original = Buffer.concat(pieces).toString();
-  const veiled = veilEvents(veil(original), veil);
-  return veiled === original ? pieces.map(textOrBytes) : [veiled];
+  const veiledText = veilEvents(veilSecrets(original), veilSecrets);
+  return veiledText === original ? pieces.map(textOrBytes) : [veiledText];
 }
 
 /**
@@ -112,33 +119,33 @@ function veiledPieces(pieces: Uint8Array[], veil: (text: string) => string): Exc
  * of each place in the events, such as `choices.0.delta.content`, the parts are read as one text.
  * If it holds a secret, the first has all of it.
  */
-function veilEvents(text: string, veil: (text: string) => string): string {
-  const places = new Map<string, { holder: Record<string, unknown>; name: string }[]>();
-  const collect = (value: unknown, location: string): void => {
-    for (const [name, inner] of Object.entries(Object(value)))
-      if (typeof inner !== "string") collect(inner, `${location}.${name}`);
+function veilEvents(answerText: string, veilSecrets: (plainText: string) => string): string {
+  const partsByLocation = new Map<string, { holder: Record<string, unknown>; name: string }[]>();
+  const collect = (eventPart: unknown, location: string): void => {
+    for (const [name, innerValue] of Object.entries(Object(eventPart)))
+      if (typeof innerValue !== "string") collect(innerValue, `${location}.${name}`);
       else
-        places.set(`${location}.${name}`, [
-          ...(places.get(`${location}.${name}`) ?? []),
-          { holder: value as never, name },
+        partsByLocation.set(`${location}.${name}`, [
+          ...(partsByLocation.get(`${location}.${name}`) ?? []),
+          { holder: eventPart as never, name },
         ]);
   };
-  const lines = text.split("\n").map((line) => {
-    const [, head = "", json] = /^(data: ?)?([[{].*)$/.exec(line) ?? [];
-    const event = json === undefined ? undefined : tryTo(() => JSON.parse(json));
+  const parsedLines = answerText.split("\n").map((line) => {
+    const [, head = "", eventJson] = /^(data: ?)?([[{].*)$/.exec(line) ?? [];
+    const event = eventJson === undefined ? undefined : tryTo(() => JSON.parse(eventJson));
     if (event) collect(event, "");
     return { line, head, event };
   });
   let isVeiled = false;
-  for (const parts of places.values()) {
-    const original = parts.map(({ holder, name }) => holder[name]).join("");
-    const shown = veil(original);
-    if (shown === original) continue;
+  for (const textParts of partsByLocation.values()) {
+    const original = textParts.map(({ holder, name }) => holder[name]).join("");
+    const veiledText = veilSecrets(original);
+    if (veiledText === original) continue;
     isVeiled = true;
-    for (const [i, { holder, name }] of parts.entries()) holder[name] = i ? "" : shown;
+    for (const [i, { holder, name }] of textParts.entries()) holder[name] = i ? "" : veiledText;
   }
-  if (!isVeiled) return text;
-  return lines
+  if (!isVeiled) return answerText;
+  return parsedLines
     .map(({ line, head, event }) => (event ? head + JSON.stringify(event) : line))
     .join("\n");
 }
@@ -147,10 +154,10 @@ function veilEvents(text: string, veil: (text: string) => string): string {
  * Refuses what was not recorded. Equal requests get their answers in the order recorded; the last
  * answer repeats.
  */
-export async function play(file: string, shown: string): Promise<Player> {
-  const exchanges = (await read(file, shown)).map((exchange) => ({
+export async function play(cassetteFile: string, shownPath: string): Promise<Player> {
+  const exchanges = (await readExchanges(cassetteFile, shownPath)).map((exchange) => ({
     exchange,
-    key: keyOf(exchange.asked),
+    key: buildKey(exchange.asked),
     played: 0,
   }));
   return {
@@ -158,30 +165,30 @@ export async function play(file: string, shown: string): Promise<Player> {
     async answer(request) {
       const { signal, method = "GET", url } = request;
       signal?.throwIfAborted();
-      const key = keyOf({ method, url, ...bodyOf(request) });
-      const matching = exchanges.filter((candidate) => candidate.key === key);
+      const requestKey = buildKey({ method, url, ...parseBody(request) });
+      const matching = exchanges.filter((candidate) => candidate.key === requestKey);
       const match = matching.find(({ played }) => !played) ?? matching.at(-1);
       if (!match)
         throw usage(
-          `Cannot replay '${shown}': nothing like this was recorded in it (${method} ${pathOf(url)}${lastWords(request)}). Record it again with --record.`,
+          `Cannot replay '${shownPath}': nothing like this was recorded in it (${method} ${readPathname(url)}${lastWords(request)}). Record it again with --record.`,
         );
       match.played++;
       const { status = 200, headers = {}, pieces = [], error } = match.exchange;
       if (error && !match.exchange.pieces) throw errorFrom(error);
-      const chunks = pieces.map((piece) =>
+      const answerChunks = pieces.map((piece) =>
         typeof piece === "string" ? Buffer.from(piece) : Buffer.from(piece.base64, "base64"),
       );
-      const text = async () => Buffer.concat(chunks).toString();
+      const text = async () => Buffer.concat(answerChunks).toString();
       return {
         ok: status < 300,
         status,
         text,
         json: async () => JSON.parse(await text()),
-        headers: { get: (name) => headers[name.toLowerCase()] ?? null },
+        headers: { get: (headerName) => headers[headerName.toLowerCase()] ?? null },
         body: (async function* () {
-          for (const bytes of chunks) {
+          for (const chunkBytes of answerChunks) {
             signal?.throwIfAborted();
-            yield bytes;
+            yield chunkBytes;
           }
           if (error) throw errorFrom(error);
         })(),
@@ -190,20 +197,20 @@ export async function play(file: string, shown: string): Promise<Player> {
   };
 }
 
-async function read(file: string, shown: string): Promise<Exchange[]> {
-  const cannot = (reason: string) => usage(`Cannot replay '${shown}': ${reason}`);
-  let text: string;
+async function readExchanges(cassetteFile: string, shownPath: string): Promise<Exchange[]> {
+  const cannot = (reason: string) => usage(`Cannot replay '${shownPath}': ${reason}`);
+  let cassetteText: string;
   try {
-    text = textIn(file);
+    cassetteText = readRegularFile(cassetteFile);
   } catch (error) {
     throw cannot(errnoSentence(error) || "it cannot be read. Name another file.");
   }
-  const [first, ...lines] = text.split("\n").filter(Boolean);
-  if (!first || tryTo(() => JSON.parse(first))?.zz !== FIRST.zz)
+  const [headerLine, ...exchangeLines] = cassetteText.split("\n").filter(Boolean);
+  if (!headerLine || tryTo(() => JSON.parse(headerLine))?.zz !== CASSETTE_HEADER.zz)
     throw cannot("it is not a cassette. --record makes one.");
   const { exchange } = await import("./exchange.ts");
-  return lines.map((line, i) => {
-    const { data, error } = exchange.safeParse(tryTo(() => JSON.parse(line)));
+  return exchangeLines.map((exchangeLine, i) => {
+    const { data, error } = exchange.safeParse(tryTo(() => JSON.parse(exchangeLine)));
     const location = error?.issues[0]?.path.join(".");
     if (!data)
       throw cannot(
@@ -213,23 +220,24 @@ async function read(file: string, shown: string): Promise<Exchange[]> {
   });
 }
 
-const isCassette = (file: string): boolean =>
-  tryTo(() => JSON.parse(textIn(file).split("\n")[0]!).zz === FIRST.zz) ?? false;
+const isCassette = (filePath: string): boolean =>
+  tryTo(() => JSON.parse(readRegularFile(filePath).split("\n")[0]!).zz === CASSETTE_HEADER.zz) ??
+  false;
 
 /** Reads only a regular file, since a device may never end. */
-function textIn(file: string): string {
-  const stat = statSync(file);
-  if (!stat.isFile())
+function readRegularFile(filePath: string): string {
+  const fileStats = statSync(filePath);
+  if (!fileStats.isFile())
     throw Object.assign(new Error("not a file"), {
-      code: stat.isDirectory() ? "EISDIR" : "it is not a file",
+      code: fileStats.isDirectory() ? "EISDIR" : "it is not a file",
     });
-  return readFileSync(file, "utf8");
+  return readFileSync(filePath, "utf8");
 }
 
-const bodyOf = ({ body }: Request): { body?: unknown } => {
+const parseBody = ({ body }: Request): { body?: unknown } => {
   if (body === undefined || body === "") return {};
-  const text = typeof body === "string" ? body : Buffer.from(body).toString();
-  return { body: tryTo(() => JSON.parse(text)) ?? text };
+  const bodyText = typeof body === "string" ? body : Buffer.from(body).toString();
+  return { body: tryTo(() => JSON.parse(bodyText)) ?? bodyText };
 };
 
 /**
@@ -237,31 +245,31 @@ const bodyOf = ({ body }: Request): { body?: unknown } => {
  * order. What zz itself tells the model (the time, the folder, the tools) does not count, since it
  * is never the same twice.
  */
-function keyOf({ method, url, body }: Exchange["asked"]): string {
-  const spoken = saidIn(body);
+function buildKey({ method, url, body }: Exchange["asked"]): string {
+  const spokenTexts = collectSpoken(body);
   const { model } = Object(body);
-  const place = spoken ? endOf(url) : pathOf(url);
-  return JSON.stringify([method, place, model ?? null, spoken ?? body ?? null]);
+  const endpointPath = spokenTexts ? readPathEnd(url) : readPathname(url);
+  return JSON.stringify([method, endpointPath, model ?? null, spokenTexts ?? body ?? null]);
 }
 /** Of a model's address: where its server has it, such as in /v1 or /api/v1, does not count. */
-const endOf = (url: string): string => pathOf(url).split("/").slice(-2).join("/");
+const readPathEnd = (url: string): string => readPathname(url).split("/").slice(-2).join("/");
 
-const pathOf = (url: string): string => tryTo(() => new URL(url).pathname) ?? url;
-const BLOCK = /--- ([A-Z][A-Z ]*) ---\n[\s\S]*?\n--- END \1 ---\n*/g;
+const readPathname = (url: string): string => tryTo(() => new URL(url).pathname) ?? url;
+const NAMED_BLOCK = /--- ([A-Z][A-Z ]*) ---\n[\s\S]*?\n--- END \1 ---\n*/g;
 
 /**
  * The person's and the model's own words, in every provider's format; undefined if it is not a
  * conversation.
  */
-function saidIn(body: unknown): string[] | undefined {
-  const { messages, input, contents } = Object(body);
-  const all = [messages, input, contents].find(Array.isArray);
-  return all?.flatMap((message: any) => {
+function collectSpoken(requestBody: unknown): string[] | undefined {
+  const { messages, input, contents } = Object(requestBody);
+  const conversation = [messages, input, contents].find(Array.isArray);
+  return conversation?.flatMap((message: any) => {
     const role = message?.role ?? message?.type;
     if (role === "system" || role === "developer") return [];
     const messageText = textsIn(message?.content ?? message?.parts ?? "")
       .join("\n")
-      .replace(BLOCK, "")
+      .replace(NAMED_BLOCK, "")
       .trim();
     return messageText ? [`${role}: ${role === "tool" ? "" : messageText}`] : [];
   });
@@ -270,22 +278,22 @@ function saidIn(body: unknown): string[] | undefined {
 function textsIn(content: unknown): string[] {
   if (typeof content === "string") return [content];
   if (!Array.isArray(content)) return [];
-  return content.flatMap((part) => {
-    if (typeof part === "string") return [part];
-    if (typeof part?.text === "string") return [part.text];
+  return content.flatMap((contentPart) => {
+    if (typeof contentPart === "string") return [contentPart];
+    if (typeof contentPart?.text === "string") return [contentPart.text];
     return [];
   });
 }
 
 function lastWords(request: Request): string {
-  const last = saidIn(bodyOf(request).body)?.at(-1);
-  return last ? `, ${oneLine(last).slice(0, SHOWN)}` : "";
+  const lastMessage = collectSpoken(parseBody(request).body)?.at(-1);
+  return lastMessage ? `, ${oneLine(lastMessage).slice(0, MAX_QUOTED_CHARS)}` : "";
 }
 
-function textOrBytes(bytes: Uint8Array): string | { base64: string } {
-  const buffer = Buffer.from(bytes);
-  const text = buffer.toString();
-  return Buffer.from(text).equals(buffer) ? text : { base64: buffer.toString("base64") };
+function textOrBytes(pieceBytes: Uint8Array): string | { base64: string } {
+  const buffer = Buffer.from(pieceBytes);
+  const pieceText = buffer.toString();
+  return Buffer.from(pieceText).equals(buffer) ? pieceText : { base64: buffer.toString("base64") };
 }
 
 function errorOf(error: unknown): NonNullable<Exchange["error"]> {
@@ -294,7 +302,7 @@ function errorOf(error: unknown): NonNullable<Exchange["error"]> {
     message,
     ...Object.fromEntries(
       Object.entries({ code, status, transient, after, exit }).filter(
-        ([, value]) => value !== undefined,
+        ([, fieldValue]) => fieldValue !== undefined,
       ),
     ),
   };

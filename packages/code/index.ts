@@ -28,31 +28,32 @@ export const settings = {
 };
 
 export default (zz: Zz<Config>) => {
-  let opened: Promise<Host> | undefined;
-  const host = () =>
-    (opened ??= import("./running-servers.ts").then(
+  let openedHost: Promise<Host> | undefined;
+  const openHost = () =>
+    (openedHost ??= import("./running-servers.ts").then(
       ({ RunningServers }) => new RunningServers(zz),
     ));
-  zz.defer(async () => (await opened)?.close());
+  zz.defer(async () => (await openedHost)?.close());
 
   zz.service("languageServers", {
-    answer: async (question, ctx) => (await host()).answer(question, ctx),
+    answer: async (question, ctx) => (await openHost()).answer(question, ctx),
   });
 
   /** A command may change files that nobody lists, such as packages. */
   zz.on("called", ({ call: { name } }, { about }) => {
     const { kind: effect } = about.tools.find((tool) => tool.name === name) ?? {};
-    if (effect === "run") void opened?.then((host) => host.forget());
+    if (effect === "run") void openedHost?.then((runningHost) => runningHost.forget());
   });
   zz.on("started", ({ stays }, ctx) => {
     if (stays && zz.config.warm)
-      ctx.io.clock.timer(WARM_AFTER_MS, () => void warm(ctx), { background: true });
+      ctx.io.clock.timer(WARM_AFTER_MS, () => void warmServer(ctx), { background: true });
   });
 
-  async function warm(ctx: Ctx): Promise<void> {
+  async function warmServer(ctx: Ctx): Promise<void> {
     const { warmFile } = await import("./warm.ts");
-    const file = await warmFile(ctx).catch(() => undefined);
-    if (file) await (await host()).warm(file.name, file.text, ctx).catch(() => {});
+    const sampleFile = await warmFile(ctx).catch(() => undefined);
+    if (sampleFile)
+      await (await openHost()).warm(sampleFile.name, sampleFile.text, ctx).catch(() => {});
   }
 };
 const WARM_AFTER_MS = 500; // the prompt is there first

@@ -27,7 +27,7 @@ const SCRIPTS = {
   cjs: "javascript",
   jsx: "javascriptreact",
 };
-const C = {
+const C_FILES = {
   c: "c",
   h: "cpp",
   cc: "cpp",
@@ -74,7 +74,7 @@ const SERVERS: ServerKind[] = [
   },
   {
     name: "clangd",
-    files: C,
+    files: C_FILES,
     program: "clangd",
     args: ["--log=error"],
     install: "apt-get install clangd",
@@ -121,11 +121,11 @@ const SERVERS: ServerKind[] = [
   },
 ];
 
-const endingOf = (file: string): string => path.extname(file).slice(1).toLowerCase();
-export const languageIdOf = ({ files }: ServerKind, file: string): string =>
-  files[endingOf(file)] ?? "plaintext";
-export const serverFor = (file: string): ServerKind | undefined =>
-  SERVERS.find(({ files }) => Object.hasOwn(files, endingOf(file)));
+const endingOf = (sourceFile: string): string => path.extname(sourceFile).slice(1).toLowerCase();
+export const languageIdOf = ({ files }: ServerKind, sourceFile: string): string =>
+  files[endingOf(sourceFile)] ?? "plaintext";
+export const serverFor = (sourceFile: string): ServerKind | undefined =>
+  SERVERS.find(({ files }) => Object.hasOwn(files, endingOf(sourceFile)));
 
 /**
  * TypeScript's program in zz's own packages, never one of the project's; undefined: it was left
@@ -137,9 +137,17 @@ export function ownTypescript(): { folder: string; program: string; starter: str
     const { version } = JSON.parse(fs.readFileSync(manifest, "utf8")) as { version: string };
     if (Number.parseInt(version, 10) < 7) throw new Error("no server is in it");
     const platform = `@typescript/typescript-${process.platform}-${process.arch}/package.json`;
-    const folder = path.dirname(createRequire(manifest).resolve(platform));
-    const program = path.join(folder, "lib", process.platform === "win32" ? "tsc.exe" : "tsc");
+    const platformFolder = path.dirname(createRequire(manifest).resolve(platform));
+    const program = path.join(
+      platformFolder,
+      "lib",
+      process.platform === "win32" ? "tsc.exe" : "tsc",
+    );
     fs.accessSync(program, fs.constants.X_OK);
-    return { folder: fs.realpathSync(folder), program, starter: path.join(manifest, "../bin/tsc") };
+    return {
+      folder: fs.realpathSync(platformFolder),
+      program,
+      starter: path.join(manifest, "../bin/tsc"),
+    };
   });
 }

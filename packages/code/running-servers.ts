@@ -23,7 +23,7 @@ interface RunningServer {
   close(): void;
 }
 export interface Host extends LanguageServers {
-  warm(file: string, text: string, ctx: Ctx): Promise<void>;
+  warm(sourceFile: string, fileText: string, ctx: Ctx): Promise<void>;
   forget(): void; // files may have changed that nobody lists
   close(): void;
 }
@@ -42,12 +42,12 @@ export class RunningServers implements Host {
     if (!serverKind || (serverKind !== TYPESCRIPT && !this.#zz.config.others))
       return "no language server is asked for it";
     // one after the other
-    const turn = this.#line.then(() => this.#answerNow(serverKind, question, ctx));
-    this.#line = turn.then(
+    const pendingAnswer = this.#line.then(() => this.#answerNow(serverKind, question, ctx));
+    this.#line = pendingAnswer.then(
       () => {},
       () => {},
     );
-    return turn;
+    return pendingAnswer;
   }
 
   async #answerNow(
@@ -57,12 +57,12 @@ export class RunningServers implements Host {
   ): Promise<string | undefined> {
     const failure = this.#failed.get(serverKind.name);
     if (failure) return failure;
-    const stop = Promise.withResolvers<never>();
-    stop.promise.catch(() => {});
-    const onAbort = () => stop.reject(ctx.signal.reason);
+    const aborting = Promise.withResolvers<never>();
+    aborting.promise.catch(() => {});
+    const onAbort = () => aborting.reject(ctx.signal.reason);
     ctx.signal.addEventListener("abort", onAbort, { once: true });
     try {
-      return await this.#tryTwice(serverKind, question, ctx, stop.promise);
+      return await this.#tryTwice(serverKind, question, ctx, aborting.promise);
     } finally {
       ctx.signal.removeEventListener("abort", onAbort);
     }
@@ -97,19 +97,19 @@ export class RunningServers implements Host {
 
   /** A sentence: why there is none. */
   async #serverOf(serverKind: ServerKind, ctx: Ctx): Promise<RunningServer | string> {
-    const key = JSON.stringify([ctx.permissions.rules, this.#missed, installedIn(ctx.root)]);
-    const before = await this.#running.get(serverKind.name)?.catch(() => undefined);
-    if (before?.key === key && !before.client.isOver()) return before;
+    const serverKey = JSON.stringify([ctx.permissions.rules, this.#missed, installedIn(ctx.root)]);
+    const previousServer = await this.#running.get(serverKind.name)?.catch(() => undefined);
+    if (previousServer?.key === serverKey && !previousServer.client.isOver()) return previousServer;
     this.#drop(serverKind.name);
     const program = programOf(serverKind, ctx);
     if (typeof program === "string") return program;
     const sandbox = ctx.service("sandbox");
-    const box = await (serverKind === TYPESCRIPT
+    const sandboxed = await (serverKind === TYPESCRIPT
       ? sandbox?.startReader(program.argv, program.reads, ctx)
       : sandbox?.start(program.argv, {}, ctx));
-    if (!box && serverKind !== TYPESCRIPT)
+    if (!sandboxed && serverKind !== TYPESCRIPT)
       return `${serverKind.name} runs only in a sandbox, and there is none here`;
-    const started = this.#start(serverKind, program, box, key, ctx);
+    const started = this.#start(serverKind, program, sandboxed, serverKey, ctx);
     this.#running.set(serverKind.name, started);
     return started;
   }
@@ -117,24 +117,28 @@ export class RunningServers implements Host {
   async #start(
     serverKind: ServerKind,
     program: Program,
-    box: SandboxedProgram | undefined,
+    sandboxed: SandboxedProgram | undefined,
     key: string,
     ctx: Ctx,
   ) {
-    const [file, ...args] = box?.argv ?? program.bare;
+    const [programFile, ...args] = sandboxed?.argv ?? program.bare;
     const variables = Object.fromEntries(
-      VARIABLES.map((name) => [name, this.#zz.io.variable(name)]),
+      VARIABLES.map((variableName) => [variableName, this.#zz.io.variable(variableName)]),
     );
-    const child = ctx.programs.start(file!, args, {
+    const serverProcess = ctx.programs.start(programFile!, args, {
       // without a sandbox it finds no program
-      env: { ...variables, ...(box ? { ...box.env, ...CACHES } : { PATH: "" }), ...serverKind.env },
+      env: {
+        ...variables,
+        ...(sandboxed ? { ...sandboxed.env, ...CACHE_FOLDERS } : { PATH: "" }),
+        ...serverKind.env,
+      },
       stdio: ["pipe", "pipe", "pipe"],
       detached: process.platform !== "win32",
       windowsHide: true,
     });
     const { options, settings } = serverKind;
     try {
-      const client = await openClient(child, {
+      const client = await openClient(serverProcess, {
         root: pathToFileURL(ctx.root).href,
         ...(options && { options }),
         ...(settings && { settings }),
@@ -144,42 +148,42 @@ export class RunningServers implements Host {
       const server = openServer(client, {
         name: serverKind.name,
         root: ctx.root,
-        isSafe: !!box,
-        languageIdOf: (file) => languageIdOf(serverKind, file),
+        isSafe: !!sandboxed,
+        languageIdOf: (sourceFile) => languageIdOf(serverKind, sourceFile),
       });
       const closeBoth = () => {
         client.close();
-        box?.close();
+        sandboxed?.close();
       };
       return { client, server, key, stamps: new Map(), close: closeBoth };
     } catch (error) {
-      box?.close();
+      sandboxed?.close();
       throw error;
     }
   }
 
-  async warm(file: string, text: string, ctx: Ctx): Promise<void> {
+  async warm(file: string, fileText: string, ctx: Ctx): Promise<void> {
     const question: LanguageQuestion = {
       file,
       stamps: new Map(),
-      textOf: async () => text,
+      textOf: async () => fileText,
       ask: async (server) => {
-        server.show(file, text);
+        server.show(file, fileText);
         await server.symbols(file);
       },
     };
     await this.answer(question, ctx);
   }
 
-  #drop(name: string): void {
-    this.#running.get(name)?.then(
+  #drop(serverName: string): void {
+    this.#running.get(serverName)?.then(
       (running) => running.close(),
       () => {},
     );
-    this.#running.delete(name);
+    this.#running.delete(serverName);
   }
   close(): void {
-    for (const name of this.#running.keys()) this.#drop(name);
+    for (const serverName of this.#running.keys()) this.#drop(serverName);
   }
 
   forget(): void {
@@ -192,7 +196,7 @@ const VARIABLES =
   "HOME LANG LC_ALL LOGNAME PATH SHELL USER GOPATH GOROOT JAVA_HOME RUSTUP_HOME CARGO_HOME".split(
     " ",
   );
-const CACHES = { XDG_CACHE_HOME: "/tmp/.cache", TMPDIR: "/tmp" };
+const CACHE_FOLDERS = { XDG_CACHE_HOME: "/tmp/.cache", TMPDIR: "/tmp" };
 
 interface Program {
   argv: string[]; // in the sandbox
@@ -208,28 +212,30 @@ function programOf({ name, program, args = [], install }: ServerKind, ctx: Ctx):
   const typescript = ownTypescript();
   if (!typescript) return `${name} is not installed (${install})`;
   const serverArgs = ["--lsp", "--stdio"];
-  const above = modulesAbove(ctx.root);
+  const moduleFolders = modulesAbove(ctx.root);
   return {
     argv: [typescript.program, ...serverArgs],
     bare: [process.execPath, typescript.starter, ...serverArgs],
-    reads: [typescript.folder, ...above],
+    reads: [typescript.folder, ...moduleFolders],
   };
 }
 
 /** Where a workspace keeps packages, above the folder that zz works in. */
-function modulesAbove(root: string): string[] {
-  const above = root.split("/").slice(1, -1);
-  return above
-    .map((_, i) => `/${above.slice(0, i + 1).join("/")}/node_modules`)
+function modulesAbove(projectRoot: string): string[] {
+  const parentSegments = projectRoot.split("/").slice(1, -1);
+  return parentSegments
+    .map((_, i) => `/${parentSegments.slice(0, i + 1).join("/")}/node_modules`)
     .concat("/node_modules");
 }
 
 /** Changes when packages are installed, which no list of files has. */
-const installedIn = (root: string): string =>
+const installedIn = (projectRoot: string): string =>
   ["", ".package-lock.json", ".modules.yaml", ".yarn-state.yml"]
     .map(
-      (name) =>
-        fs.statSync(path.join(root, "node_modules", name), { throwIfNoEntry: false })?.mtimeMs,
+      (installMarker) =>
+        fs.statSync(path.join(projectRoot, "node_modules", installMarker), {
+          throwIfNoEntry: false,
+        })?.mtimeMs,
     )
     .join();
 
@@ -238,23 +244,23 @@ async function tellChanges(
   running: RunningServer,
   { stamps, textOf }: LanguageQuestion,
 ): Promise<void> {
-  const { client, server, stamps: before } = running;
-  if (!stamps.size || stamps === before) return;
+  const { client, server, stamps: stampsBefore } = running;
+  if (!stamps.size || stamps === stampsBefore) return;
   const changes: { uri: string; type: number }[] = [];
-  for (const [file, stamp] of stamps) {
-    const stampBefore = before.get(file);
-    if (stampBefore === stamp || (!before.size && !server.shows(file))) continue;
-    if (before.size)
+  for (const [sourceFile, fileStamp] of stamps) {
+    const stampBefore = stampsBefore.get(sourceFile);
+    if (stampBefore === fileStamp || (!stampsBefore.size && !server.shows(sourceFile))) continue;
+    if (stampsBefore.size)
       changes.push({
-        uri: server.uriOf(file),
+        uri: server.uriOf(sourceFile),
         type: stampBefore === undefined ? CREATED : CHANGED,
       });
-    if (server.shows(file)) server.show(file, await textOf(file));
+    if (server.shows(sourceFile)) server.show(sourceFile, await textOf(sourceFile));
   }
-  for (const file of before.keys()) {
-    if (stamps.has(file)) continue;
-    changes.push({ uri: server.uriOf(file), type: DELETED });
-    server.hide(file);
+  for (const sourceFile of stampsBefore.keys()) {
+    if (stamps.has(sourceFile)) continue;
+    changes.push({ uri: server.uriOf(sourceFile), type: DELETED });
+    server.hide(sourceFile);
   }
   if (changes.length) client.tell("workspace/didChangeWatchedFiles", { changes });
   running.stamps = stamps;

@@ -25,8 +25,8 @@ const GRACE_MS = 1_000; // from being asked to end to being killed
 export class ServerOver extends Error {
   readonly isOver = true; // for another plugin, which has no part in this class
   readonly isHung: boolean; // it would most likely hang again
-  constructor(why: string, isHung = false) {
-    super(why);
+  constructor(reason: string, isHung = false) {
+    super(reason);
     this.isHung = isHung;
   }
 }
@@ -56,8 +56,8 @@ interface ClientOptions {
   clock: Clock;
 }
 
-export function openClient(child: ChildProcess, options: ClientOptions): Promise<Client> {
-  return new ServerClient(child, options).introduce();
+export function openClient(serverProcess: ChildProcess, options: ClientOptions): Promise<Client> {
+  return new ServerClient(serverProcess, options).introduce();
 }
 
 class ServerClient implements Client {
@@ -70,43 +70,51 @@ class ServerClient implements Client {
   private isHung = false;
   private unasked = 0; // bytes
 
-  constructor(child: ChildProcess, options: ClientOptions) {
-    this.child = child;
+  constructor(serverProcess: ChildProcess, options: ClientOptions) {
+    this.child = serverProcess;
     this.options = options;
     this.over.promise.catch(() => {}); // each question hears of it
-    const { stdin, stdout, stderr } = child;
-    const reader = new StreamMessageReader(stdout!);
-    reader.partialMessageTimeout = 0; // its timer would outlast the server
-    this.connection = createMessageConnection(reader, new StreamMessageWriter(stdin!), SILENT);
+    const { stdin, stdout, stderr } = serverProcess;
+    const messageReader = new StreamMessageReader(stdout!);
+    messageReader.partialMessageTimeout = 0; // its timer would outlast the server
+    this.connection = createMessageConnection(
+      messageReader,
+      new StreamMessageWriter(stdin!),
+      SILENT_LOGGER,
+    );
     this.watchProcess();
-    for (const source of [reader, this.connection]) source.onError(() => this.end(UNREADABLE));
+    for (const errorSource of [messageReader, this.connection])
+      errorSource.onError(() => this.end(UNREADABLE));
     this.connection.onRequest((method: string, params: unknown) =>
       answerTo(method, params, options),
     );
     this.connection.onNotification(() => {});
     this.connection.listen();
     // zz may end meanwhile
-    for (const handle of [child, stdin, stdout, stderr]) (handle as { unref?(): void }).unref?.();
+    for (const handle of [serverProcess, stdin, stdout, stderr])
+      (handle as { unref?(): void }).unref?.();
   }
 
   private watchProcess(): void {
     const { stdin, stdout, stderr } = this.child;
-    let errors = "";
+    let errorOutput = "";
     const killAtExit = () => signalGroup(this.child, "SIGKILL");
     process.once("exit", killAtExit);
     stdout!.on("data", ({ length }: Buffer) => {
       this.unasked += length;
       if (this.unasked > MAX_UNASKED_BYTES) this.end("it sent far more than anybody asked for");
     });
-    stderr!.setEncoding("utf8").on("data", (text: string) => {
-      errors = (errors + text).slice(-MAX_STDERR_CHARS);
+    stderr!.setEncoding("utf8").on("data", (outputPart: string) => {
+      errorOutput = (errorOutput + outputPart).slice(-MAX_STDERR_CHARS);
     });
     for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
     this.child.on("error", (error) => this.end(error.message));
-    this.child.on("exit", (code, signal) => {
+    this.child.on("exit", (exitCode, endSignal) => {
       process.off("exit", killAtExit);
-      const how = signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
-      this.end(how + lastWordsIn(errors));
+      const endSentence = endSignal
+        ? `it was ended by ${endSignal}`
+        : `it ended with exit code ${exitCode}`;
+      this.end(endSentence + lastWordsIn(errorOutput));
     });
   }
 
@@ -133,9 +141,9 @@ class ServerClient implements Client {
   async ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
     if (this.endReason) throw new ServerOver(this.endReason, this.isHung);
     signal?.throwIfAborted();
-    const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
+    const { promise: stopped, reject: rejectStopped } = Promise.withResolvers<never>();
     stopped.catch(() => {});
-    const onAbort = () => stop(signal!.reason);
+    const onAbort = () => rejectStopped(signal!.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
     const { clock, seconds } = this.options;
     const cancelTimer = clock.timer(seconds * 1_000, () => {
@@ -190,11 +198,13 @@ class ServerClient implements Client {
   }
 }
 
-function lastWordsIn(errors: string): string {
-  return errors.trim() && `; its last words: ${clip(oneLine(clean(errors)).slice(-200), 200)}`;
+function lastWordsIn(errorOutput: string): string {
+  return (
+    errorOutput.trim() && `; its last words: ${clip(oneLine(clean(errorOutput)).slice(-200), 200)}`
+  );
 }
 
-const SILENT = { error() {}, warn() {}, info() {}, log() {} };
+const SILENT_LOGGER = { error() {}, warn() {}, info() {}, log() {} };
 
 function introduction({ root, options }: ClientOptions): InitializeParams {
   return {
@@ -237,8 +247,8 @@ function answerTo(method: string, params: unknown, { settings }: ClientOptions):
 }
 
 /** To the whole process group, where it has one. */
-function signalGroup(child: ChildProcess, name: NodeJS.Signals): void {
-  const { pid, exitCode, signalCode } = child;
+function signalGroup(serverProcess: ChildProcess, signalName: NodeJS.Signals): void {
+  const { pid, exitCode, signalCode } = serverProcess;
   if (!pid || exitCode !== null || signalCode !== null) return;
-  tryTo(() => process.kill(process.platform === "win32" ? pid : -pid, name));
+  tryTo(() => process.kill(process.platform === "win32" ? pid : -pid, signalName));
 }

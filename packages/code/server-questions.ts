@@ -18,38 +18,40 @@ import { type Client, ServerOver } from "./server-client.ts";
 
 /** Also which URI a file has, for what is told to it. */
 export interface OpenServer extends LanguageServer {
-  uriOf(file: string): string;
+  uriOf(sourceFile: string): string;
 }
 interface ServerInfo {
   name: string;
   root: string;
   isSafe: boolean;
-  languageIdOf(file: string): string;
+  languageIdOf(sourceFile: string): string;
 }
 
 const MAX_PLACES = 200_000;
 const UNKNOWN_METHOD = -32601;
 
-export function openServer(client: Client, about: ServerInfo): OpenServer {
-  const { name, root, isSafe, languageIdOf } = about;
-  const uriOf = (file: string) => pathToFileURL(path.join(root, file)).href;
-  const positionIn = ({ path: file, line, character }: Point) => ({
-    textDocument: { uri: uriOf(file) },
+export function openServer(client: Client, serverInfo: ServerInfo): OpenServer {
+  const { name, root, isSafe, languageIdOf } = serverInfo;
+  const uriOf = (sourceFile: string) => pathToFileURL(path.join(root, sourceFile)).href;
+  const positionIn = ({ path: sourceFile, line, character }: Point) => ({
+    textDocument: { uri: uriOf(sourceFile) },
     position: { line, character },
   });
   const ask = <T>(method: string, params: object) =>
     client.ask<T>(`textDocument/${method}`, params);
   const spotsOf = (answer: unknown, isAnywhere = false): Spot[] =>
-    listOf<Location>(answer).flatMap(
-      ({ uri, range }) => spotOf(root, uri, range, isAnywhere) ?? [],
+    takeList<Location>(answer).flatMap(
+      ({ uri, range }) => buildSpot(root, uri, range, isAnywhere) ?? [],
     );
 
-  const calls = async (point: Point, direction: CallDirection) => {
+  const findCalls = async (point: Point, direction: CallDirection) => {
     if (!client.can("callHierarchyProvider"))
       throw new Error(`${name} does not know who calls whom.`);
-    const items = listOf<CallHierarchyItem>(await ask("prepareCallHierarchy", positionIn(point)));
+    const callItems = takeList<CallHierarchyItem>(
+      await ask("prepareCallHierarchy", positionIn(point)),
+    );
     try {
-      return await callsOf(root, client, items, direction);
+      return await callsOf(root, client, callItems, direction);
     } catch (error) {
       if ((error as { code?: number }).code !== UNKNOWN_METHOD) throw error;
       throw new Error(`${name} cannot tell ${direction} calls.`);
@@ -73,12 +75,12 @@ export function openServer(client: Client, about: ServerInfo): OpenServer {
     mayRename: (point) =>
       whyNotRenamed(client, name, () => ask("prepareRename", positionIn(point))),
     hover: async (point) => textOfHover(await ask<Hover | null>("hover", positionIn(point))),
-    problems: (file) => problemsIn(client, root, uriOf(file)),
-    callers: (point) => calls(point, "incoming"),
-    callees: (point) => calls(point, "outgoing"),
+    problems: (sourceFile) => problemsIn(client, root, uriOf(sourceFile)),
+    callers: (point) => findCalls(point, "incoming"),
+    callees: (point) => findCalls(point, "outgoing"),
     async symbols(file) {
       const answer = await ask("documentSymbol", { textDocument: { uri: uriOf(file) } });
-      return listOf<DocumentSymbol | SymbolInformation>(answer).flatMap((symbol) =>
+      return takeList<DocumentSymbol | SymbolInformation>(answer).flatMap((symbol) =>
         namesIn(root, file, symbol),
       );
     },
@@ -88,25 +90,25 @@ export function openServer(client: Client, about: ServerInfo): OpenServer {
 
 async function problemsIn(
   client: Client,
-  root: string,
+  projectRoot: string,
   uri: string,
 ): ReturnType<LanguageServer["problems"]> {
   if (!client.can("diagnosticProvider")) return [];
   const { items } =
     (await client.ask<{ items?: unknown }>("textDocument/diagnostic", { textDocument: { uri } })) ??
     {};
-  return listOf<Diagnostic>(items ?? []).flatMap(({ range, message, code = 0, severity = 1 }) => {
-    const spot = spotOf(root, uri, range);
-    return spot ? [{ ...spot, message: String(message), code, severity }] : [];
+  return takeList<Diagnostic>(items ?? []).flatMap(({ range, message, code = 0, severity = 1 }) => {
+    const problemSpot = buildSpot(projectRoot, uri, range);
+    return problemSpot ? [{ ...problemSpot, message: String(message), code, severity }] : [];
   });
 }
 
 async function whyNotRenamed(
   client: Client,
-  name: string,
+  serverName: string,
   prepare: () => Promise<unknown>,
 ): Promise<string | undefined> {
-  if (!client.can("renameProvider")) return `${name} cannot rename.`;
+  if (!client.can("renameProvider")) return `${serverName} cannot rename.`;
   try {
     const answer = await prepare();
     return answer ? undefined : "You cannot rename this element.";
@@ -119,26 +121,29 @@ async function whyNotRenamed(
 /** The texts that the server was shown. */
 function openTexts(
   client: Client,
-  uriOf: (file: string) => string,
-  languageIdOf: (file: string) => string,
+  uriOf: (sourceFile: string) => string,
+  languageIdOf: (sourceFile: string) => string,
 ): Pick<LanguageServer, "show" | "hide" | "shows"> {
-  const shown = new Map<string, { version: number; text: string }>();
+  const shownTexts = new Map<string, { version: number; text: string }>();
   return {
-    show(file, text) {
-      const textDocument = { uri: uriOf(file), version: (shown.get(file)?.version ?? 0) + 1 };
-      if (!shown.has(file))
+    show(sourceFile, text) {
+      const textDocument = {
+        uri: uriOf(sourceFile),
+        version: (shownTexts.get(sourceFile)?.version ?? 0) + 1,
+      };
+      if (!shownTexts.has(sourceFile))
         client.tell("textDocument/didOpen", {
-          textDocument: { ...textDocument, languageId: languageIdOf(file), text },
+          textDocument: { ...textDocument, languageId: languageIdOf(sourceFile), text },
         });
-      else if (shown.get(file)!.text !== text)
+      else if (shownTexts.get(sourceFile)!.text !== text)
         client.tell("textDocument/didChange", { textDocument, contentChanges: [{ text }] });
-      shown.set(file, { version: textDocument.version, text });
+      shownTexts.set(sourceFile, { version: textDocument.version, text });
     },
-    hide(file) {
-      if (shown.delete(file))
-        client.tell("textDocument/didClose", { textDocument: { uri: uriOf(file) } });
+    hide(sourceFile) {
+      if (shownTexts.delete(sourceFile))
+        client.tell("textDocument/didClose", { textDocument: { uri: uriOf(sourceFile) } });
     },
-    shows: (file) => shown.has(file),
+    shows: (sourceFile) => shownTexts.has(sourceFile),
   };
 }
 
@@ -147,14 +152,14 @@ function withoutTypeErrors(server: OpenServer): OpenServer {
   const unusable = (error: unknown) => {
     throw error instanceof TypeError ? new ServerOver(UNUSABLE) : error;
   };
-  const guarded = Object.entries(server).map(([name, act]) => [
-    name,
-    typeof act === "function"
+  const guarded = Object.entries(server).map(([memberName, member]) => [
+    memberName,
+    typeof member === "function"
       ? (...args: unknown[]) => {
-          const answer = act(...args);
+          const answer = member(...args);
           return answer instanceof Promise ? answer.catch(unusable) : answer;
         }
-      : act,
+      : member,
   ]);
   return Object.fromEntries(guarded);
 }
@@ -166,33 +171,39 @@ function textOfHover(answer: Hover | null): string {
   return "value" in contents ? String(contents.value) : "";
 }
 
-function listOf<T>(answer: unknown): T[] {
+function takeList<T>(answer: unknown): T[] {
   if (answer === null || answer === undefined) return [];
   if (!Array.isArray(answer)) throw new ServerOver(UNUSABLE);
   return answer.slice(0, MAX_PLACES);
 }
 
 /** Undefined: outside of the project, where nothing is shown. */
-function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Spot | undefined {
-  const { start, end } = range ?? {};
+function buildSpot(
+  projectRoot: string,
+  fileUri: string,
+  textRange: Range,
+  isAnywhere = false,
+): Spot | undefined {
+  const { start, end } = textRange ?? {};
   const numbers = [start?.line, start?.character, end?.line, end?.character];
   if (
-    typeof uri !== "string" ||
-    !numbers.every((number) => Number.isSafeInteger(number) && number! >= 0)
+    typeof fileUri !== "string" ||
+    !numbers.every((coordinate) => Number.isSafeInteger(coordinate) && coordinate! >= 0)
   )
     throw new ServerOver(UNUSABLE);
-  if (!uri.startsWith("file:")) return undefined;
-  let file: string;
+  if (!fileUri.startsWith("file:")) return undefined;
+  let filePath: string;
   try {
-    file = fileURLToPath(uri);
+    filePath = fileURLToPath(fileUri);
   } catch {
     return undefined;
   }
-  if (/\p{Cc}/u.test(file)) return undefined; // such a name could pass for another row
-  const isOurs = isInside(root, file) && !file.includes("/node_modules/", root.length);
-  if (!isOurs && !isAnywhere) return undefined;
+  if (/\p{Cc}/u.test(filePath)) return undefined; // such a name could pass for another row
+  const isInProject =
+    isInside(projectRoot, filePath) && !filePath.includes("/node_modules/", projectRoot.length);
+  if (!isInProject && !isAnywhere) return undefined;
   return {
-    path: isOurs ? path.relative(root, file).split(path.sep).join("/") : file,
+    path: isInProject ? path.relative(projectRoot, filePath).split(path.sep).join("/") : filePath,
     line: start.line,
     character: start.character,
     endLine: end.line,
@@ -201,63 +212,71 @@ function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Sp
 }
 
 /** Throws where it would also change what lies outside of the project. */
-function editsOf(root: string, answer: unknown): (Spot & { text: string })[] {
+function editsOf(projectRoot: string, answer: unknown): (Spot & { text: string })[] {
   const { changes = {}, documentChanges = [] } = (answer ?? {}) as WorkspaceEdit;
-  const byFile = [
+  const editsByFile = [
     ...Object.entries(changes),
-    ...listOf<{ textDocument?: { uri: string }; edits?: { range: Range; newText: string }[] }>(
+    ...takeList<{ textDocument?: { uri: string }; edits?: { range: Range; newText: string }[] }>(
       documentChanges,
     ).flatMap(({ textDocument, edits }) =>
       textDocument && edits ? [[textDocument.uri, edits] as const] : [],
     ),
   ];
-  return byFile.flatMap(([uri, edits]) =>
-    listOf<{ range: Range; newText: string }>(edits).map(({ range, newText }) => {
-      const spot = spotOf(root, uri, range, true);
-      if (!spot || typeof newText !== "string") throw new ServerOver(UNUSABLE);
-      return { ...spot, text: newText };
+  return editsByFile.flatMap(([fileUri, fileEdits]) =>
+    takeList<{ range: Range; newText: string }>(fileEdits).map(({ range, newText }) => {
+      const editSpot = buildSpot(projectRoot, fileUri, range, true);
+      if (!editSpot || typeof newText !== "string") throw new ServerOver(UNUSABLE);
+      return { ...editSpot, text: newText };
     }),
   );
 }
 
 type CallDirection = "incoming" | "outgoing";
 async function callsOf(
-  root: string,
+  projectRoot: string,
   client: Client,
-  items: CallHierarchyItem[],
+  callItems: CallHierarchyItem[],
   direction: CallDirection,
 ): Promise<Called[]> {
-  const called: Called[] = [];
-  for (const item of items) {
+  const calledSpots: Called[] = [];
+  for (const item of callItems) {
     const answer = await client.ask(`callHierarchy/${direction}Calls`, { item });
-    for (const hierarchyCall of listOf<
+    for (const hierarchyCall of takeList<
       Record<"from" | "to", CallHierarchyItem> & { fromRanges: Range[] }
     >(answer)) {
       const otherEnd = direction === "incoming" ? hierarchyCall.from : hierarchyCall.to;
-      const spot = spotOf(root, otherEnd.uri, otherEnd.selectionRange);
+      const otherSpot = buildSpot(projectRoot, otherEnd.uri, otherEnd.selectionRange);
       const calling = direction === "incoming" ? otherEnd.uri : item.uri;
-      const from = listOf<Range>(hierarchyCall.fromRanges).flatMap(
-        (range) => spotOf(root, calling, range) ?? [],
+      const from = takeList<Range>(hierarchyCall.fromRanges).flatMap(
+        (callRange) => buildSpot(projectRoot, calling, callRange) ?? [],
       );
-      if (spot) called.push({ ...spot, name: String(otherEnd.name), from });
+      if (otherSpot) calledSpots.push({ ...otherSpot, name: String(otherEnd.name), from });
     }
   }
-  return called;
+  return calledSpots;
 }
 
 function namesIn(
-  root: string,
-  file: string,
+  projectRoot: string,
+  sourceFile: string,
   symbol: DocumentSymbol | SymbolInformation,
 ): Awaited<ReturnType<LanguageServer["symbols"]>> {
   if ("location" in symbol) {
-    const spot = spotOf(root, symbol.location.uri, symbol.location.range);
-    return spot ? [{ ...spot, name: symbol.name, begins: spot.line, ends: spot.endLine }] : [];
+    const symbolSpot = buildSpot(projectRoot, symbol.location.uri, symbol.location.range);
+    return symbolSpot
+      ? [{ ...symbolSpot, name: symbol.name, begins: symbolSpot.line, ends: symbolSpot.endLine }]
+      : [];
   }
-  const spot = spotOf(root, pathToFileURL(path.join(root, file)).href, symbol.selectionRange);
-  const inner = listOf<DocumentSymbol>(symbol.children ?? []).flatMap((child) =>
-    namesIn(root, file, child),
+  const symbolSpot = buildSpot(
+    projectRoot,
+    pathToFileURL(path.join(projectRoot, sourceFile)).href,
+    symbol.selectionRange,
+  );
+  const innerNames = takeList<DocumentSymbol>(symbol.children ?? []).flatMap((childSymbol) =>
+    namesIn(projectRoot, sourceFile, childSymbol),
   );
   const [begins, ends] = [symbol.range?.start?.line ?? 0, symbol.range?.end?.line ?? 0];
-  return spot ? [{ ...spot, name: String(symbol.name), begins, ends }, ...inner] : inner;
+  return symbolSpot
+    ? [{ ...symbolSpot, name: String(symbol.name), begins, ends }, ...innerNames]
+    : innerNames;
 }

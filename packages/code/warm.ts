@@ -8,16 +8,21 @@ const MAX_FILES = 30_000; // in a larger project it waits until it is asked
 export async function warmFile(ctx: Ctx): Promise<{ name: string; text: string } | undefined> {
   const { root, files, permissions } = ctx;
   if (permissions.wide !== undefined) return undefined;
-  if (!["tsconfig.json", "jsconfig.json"].some((name) => fs.existsSync(path.join(root, name))))
+  if (
+    !["tsconfig.json", "jsconfig.json"].some((configFile) =>
+      fs.existsSync(path.join(root, configFile)),
+    )
+  )
     return undefined;
   const projectFiles = await files.list();
   if (projectFiles.length > MAX_FILES) return undefined;
-  const depth = (name: string) => name.split("/").length;
+  const measureDepth = (fileName: string) => fileName.split("/").length;
   const [name] = projectFiles
     .filter(
-      (name) =>
-        /(?<!\.d)\.[cm]?tsx?$/.test(name) && permissions.judge("read", name).verdict === "allow",
+      (fileName) =>
+        /(?<!\.d)\.[cm]?tsx?$/.test(fileName) &&
+        permissions.judge("read", fileName).verdict === "allow",
     )
-    .sort((a, b) => depth(a) - depth(b));
+    .sort((first, second) => measureDepth(first) - measureDepth(second));
   return name ? { name, text: (await files.read(name)).text } : undefined;
 }

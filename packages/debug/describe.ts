@@ -13,26 +13,26 @@ export function describePrompt(
   { system, task }: ChatRequest,
   { chat }: Ctx,
 ): Record<string, unknown> {
-  const kept = chat.tree().branch.findLast(({ type }) => type === "prompt")?.layers as
+  const keptLayers = chat.tree().branch.findLast(({ type }) => type === "prompt")?.layers as
     | Part[]
     | undefined;
   const layers: (Size & { name: string; slot: string; owner: string })[] = [];
-  let offset = 0;
-  for (const { name, slot, owner, text } of kept ?? []) {
-    const from = system.indexOf(text, offset);
-    if (from < 0) continue;
-    addText(offset, from);
+  let searchOffset = 0;
+  for (const { name, slot, owner, text } of keptLayers ?? []) {
+    const layerStart = system.indexOf(text, searchOffset);
+    if (layerStart < 0) continue;
+    addText(searchOffset, layerStart);
     layers.push({ name, slot, owner, ...sizeOf(text) });
-    offset = from + text.length;
+    searchOffset = layerStart + text.length;
   }
-  addText(offset, system.length);
+  addText(searchOffset, system.length);
   const updates =
     task === "chat" ? chat.messages.flatMap((message) => Object.entries(newsOf(message))) : [];
-  const news = updates.map(([name, text]) => ({ name, ...sizeOf(text) }));
+  const news = updates.map(([name, newsText]) => ({ name, ...sizeOf(newsText) }));
   return { ...sizeOf(system), layers, ...(news.length && { news }), text: system };
 
-  function addText(from: number, to: number): void {
-    const unlayered = system.slice(from, to).trim();
+  function addText(startOffset: number, endOffset: number): void {
+    const unlayered = system.slice(startOffset, endOffset).trim();
     if (unlayered)
       layers.push({ name: "(in no layer)", slot: "", owner: "", ...sizeOf(unlayered) });
   }
@@ -66,10 +66,10 @@ export const describeCall = ({ name, id, args, broken }: Call): Record<string, u
 
 /** The version of zz. */
 export function version(): string {
-  for (const up of [".", ".."])
+  for (const parentPath of [".", ".."])
     try {
-      const file = new URL(`${up}/package.json`, import.meta.resolve("zz"));
-      const { name, version } = JSON.parse(fs.readFileSync(file, "utf8"));
+      const packageFile = new URL(`${parentPath}/package.json`, import.meta.resolve("zz"));
+      const { name, version } = JSON.parse(fs.readFileSync(packageFile, "utf8"));
       if (name === "zz") return version;
     } catch {} // look further up
   return "unknown";

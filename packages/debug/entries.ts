@@ -14,21 +14,21 @@ export type LogEntry = {
 export const toJson = (logEntry: LogEntry): string => `${JSON.stringify(logEntry)}\n`;
 
 export function toText(logEntry: LogEntry): string {
-  const lines = SECTIONS[logEntry.type]?.(logEntry) ?? eventOf(logEntry);
-  return `${visible(lines.join("\n"))}\n`;
+  const entryLines = SECTIONS[logEntry.type]?.(logEntry) ?? eventOf(logEntry);
+  return `${visible(entryLines.join("\n"))}\n`;
 }
 
 /** Makes control characters visible, so that a terminal that shows the log does not obey them. */
-const visible = (text: string): string =>
-  text
+const visible = (entryText: string): string =>
+  entryText
     .replace(/\r\n/g, "\n")
-    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, (char) =>
-      char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd",
+    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, (character) =>
+      character < " " ? String.fromCharCode(0x2400 + character.charCodeAt(0)) : "\ufffd",
     );
 
 const MARKS: Record<string, string> = { "TOOL-CALL": "►", "TOOL-RESULT": "◄", "TOOL-ERROR": "◄" };
 /** The fields shown below the line of an event. */
-const BODIES: Record<string, string> = {
+const BODY_LABELS: Record<string, string> = {
   text: "TEXT",
   args: "INPUT ARGUMENTS",
   output: "RESULT OUTPUT",
@@ -41,13 +41,13 @@ const SECTIONS: Record<string, (logEntry: any) => string[]> = {
     "",
     `${"═".repeat(20)} ${titleOf(turn, task)} ${"═".repeat(60)}`,
     "── 1 HEADER",
-    ...rows({ time: at, ...otherFields, ...(prompt && { prompt: inWords(prompt) }), pid }),
+    ...formatFields({ time: at, ...otherFields, ...(prompt && { prompt: inWords(prompt) }), pid }),
   ],
   PROMPT: ({ layers, news, text, ...size }) => [
     heading("2 PROMPT", size, inWords(size)),
     ...layers.map((layer: any) => `  ${layerOf(layer)}`),
     ...(news ?? []).map(
-      (update: any) => `  ${layerOf({ ...update, slot: "told since, with a message" })}`,
+      (newsUpdate: any) => `  ${layerOf({ ...newsUpdate, slot: "told since, with a message" })}`,
     ),
     "  TEXT",
     indented(text),
@@ -68,23 +68,27 @@ const SECTIONS: Record<string, (logEntry: any) => string[]> = {
       changed,
       task: parameters.task === "chat" ? undefined : parameters.task,
     }),
-    ...rows(parameters),
+    ...formatFields(parameters),
   ],
 };
 
 function eventOf({ at, pid, turn, step, type, added, first, ...otherFields }: any): string[] {
   const { name, id, ...others } = otherFields;
-  const mark = MARKS[type];
-  const about = mark ? [mark, name, `(id=${id})`] : [];
-  const fields = Object.entries(mark ? others : otherFields).filter(([key]) => !(key in BODIES));
-  const shownFields = fields.map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-  const bodies = Object.entries(BODIES).flatMap(([key, label]) =>
-    otherFields[key] === undefined ? [] : [`  ${label}:`, indented(otherFields[key])],
+  const callMark = MARKS[type];
+  const callParts = callMark ? [callMark, name, `(id=${id})`] : [];
+  const inlineFields = Object.entries(callMark ? others : otherFields).filter(
+    ([fieldName]) => !(fieldName in BODY_LABELS),
+  );
+  const shownFields = inlineFields.map(
+    ([fieldName, fieldValue]) => `${fieldName}=${JSON.stringify(fieldValue)}`,
+  );
+  const bodyLines = Object.entries(BODY_LABELS).flatMap(([fieldName, label]) =>
+    otherFields[fieldName] === undefined ? [] : [`  ${label}:`, indented(otherFields[fieldName])],
   );
   return [
     ...(first ? [heading("6 EVENTS", otherFields)] : []),
-    [`[${at}]`, type, ...about, ...(step ? [`step=${step}`] : []), ...shownFields].join(" "),
-    ...bodies,
+    [`[${at}]`, type, ...callParts, ...(step ? [`step=${step}`] : []), ...shownFields].join(" "),
+    ...bodyLines,
     ...(added ?? []).flatMap(messageOf),
   ];
 }
@@ -103,7 +107,7 @@ function messageOf({
   images,
   above,
 }: any): string[] {
-  const about = [
+  const titleParts = [
     `[${index}] ${role}${name ? ` ${name} (id=${id})` : ""}`,
     inWords({ chars, tokens }),
     ...(failed ? ["failed"] : []),
@@ -111,24 +115,26 @@ function messageOf({
     ...(above && text ? ["as above"] : []),
   ];
   return [
-    `  ${about.join(" · ")}`,
+    `  ${titleParts.join(" · ")}`,
     ...(text && !above ? [indented(text)] : []),
-    ...(calls ?? []).map((call: any) =>
-      indented(`► ${call.name} (id=${call.id}) ${JSON.stringify(call.args)}`),
+    ...(calls ?? []).map((toolCall: any) =>
+      indented(`► ${toolCall.name} (id=${toolCall.id}) ${JSON.stringify(toolCall.args)}`),
     ),
     ...(images ?? []).map(indented),
   ];
 }
 
-const titleOf = (turn: number, task?: string): string =>
-  [turn ? `TURN ${turn}` : "OUTSIDE OF ANY TURN", ...(task ? [task] : [])].join(" · ");
+const titleOf = (turnNumber: number, taskName?: string): string =>
+  [turnNumber ? `TURN ${turnNumber}` : "OUTSIDE OF ANY TURN", ...(taskName ? [taskName] : [])].join(
+    " · ",
+  );
 
 function heading(
-  title: string,
+  sectionTitle: string,
   { task, changed }: { task?: string; changed?: true },
-  note?: string,
+  titleNote?: string,
 ): string {
-  return `── ${[title, ...(task ? [task] : []), ...(changed ? ["changed"] : []), ...(note ? [note] : [])].join(" · ")}`;
+  return `── ${[sectionTitle, ...(task ? [task] : []), ...(changed ? ["changed"] : []), ...(titleNote ? [titleNote] : [])].join(" · ")}`;
 }
 
 const layerOf = ({ name, slot, owner, chars, tokens }: any): string =>
@@ -138,15 +144,18 @@ const layerOf = ({ name, slot, owner, chars, tokens }: any): string =>
     inWords({ chars, tokens }),
   ].join(" ");
 
-function rows(fields: Record<string, unknown>): string[] {
-  const shown = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
-  return Object.entries(fields).map(([name, value]) => `  ${name.padEnd(10)} ${shown(value)}`);
+function formatFields(rowFields: Record<string, unknown>): string[] {
+  const shownValue = (fieldValue: unknown) =>
+    typeof fieldValue === "string" ? fieldValue : JSON.stringify(fieldValue);
+  return Object.entries(rowFields).map(
+    ([fieldName, fieldValue]) => `  ${fieldName.padEnd(10)} ${shownValue(fieldValue)}`,
+  );
 }
 
 /** Indents a text, or anything else as JSON. */
-function indented(value: unknown): string {
-  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-  return `    ${text.replaceAll("\n", "\n    ")}`;
+function indented(bodyValue: unknown): string {
+  const bodyText = typeof bodyValue === "string" ? bodyValue : JSON.stringify(bodyValue, null, 2);
+  return `    ${bodyText.replaceAll("\n", "\n    ")}`;
 }
 
 const inWords = ({ chars, tokens }: { chars: number; tokens: number }): string =>

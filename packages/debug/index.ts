@@ -8,10 +8,10 @@ import { startWatching } from "./log-events.ts";
 import { append, sentenceFor } from "./log-file.ts";
 import { redactor } from "./redact.ts";
 
-const ON = /^(1|on|true|yes)$/i;
-const OFF = /^(0|off|false|no)?$/i;
-const NAME = "debug.log";
-const NAMELESS = `Cannot write the debug log: --debug= has no name. Name a file, or use --debug for the home's ${NAME}.`;
+const ON_WORD = /^(1|on|true|yes)$/i;
+const OFF_WORD = /^(0|off|false|no)?$/i;
+const LOG_FILE_NAME = "debug.log";
+const NAMELESS = `Cannot write the debug log: --debug= has no name. Name a file, or use --debug for the home's ${LOG_FILE_NAME}.`;
 
 interface State {
   zz: Zz;
@@ -20,7 +20,7 @@ interface State {
   restart: (() => void) | undefined; // set once observers are registered
   location: { file: string; home: string; ctx: Ctx } | undefined; // set with the first ctx
   waiting: LogEntry[]; // entries written before that
-  redact(value: unknown): unknown;
+  redact(loggedValue: unknown): unknown;
 }
 
 export default (zz: Zz) => {
@@ -33,8 +33,8 @@ export default (zz: Zz) => {
     waiting: [],
     redact: redactor(zz),
   };
-  const asked = zz.io.variable("ZZ_DEBUG");
-  if (asked) switchTo(state, asked);
+  const debugVariable = zz.io.variable("ZZ_DEBUG");
+  if (debugVariable) switchTo(state, debugVariable);
   zz.flag({
     name: "debug",
     traces: true,
@@ -42,10 +42,10 @@ export default (zz: Zz) => {
     value: "FILE",
     optional: true,
     group: "output",
-    description: `log what is sent and what comes back, in ${NAME} of the home or in FILE; show where errors come from`,
-    set(value) {
-      if (value === "") throw usage(NAMELESS);
-      switchTo(state, value === true ? state.named || "1" : String(value));
+    description: `log what is sent and what comes back, in ${LOG_FILE_NAME} of the home or in FILE; show where errors come from`,
+    set(flagValue) {
+      if (flagValue === "") throw usage(NAMELESS);
+      switchTo(state, flagValue === true ? state.named || "1" : String(flagValue));
     },
   });
   zz.command({
@@ -58,37 +58,37 @@ export default (zz: Zz) => {
       "/debug off": "stop it",
     },
     group: "settings",
-    complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
-    run: (typed, ctx) => ctx.note(runCommand(state, typed, ctx)),
+    complete: (typedWord) => ["on", "off"].filter((candidate) => candidate.startsWith(typedWord)),
+    run: (typedWord, ctx) => ctx.note(runCommand(state, typedWord, ctx)),
   });
 };
 
 /** The value of --debug and ZZ_DEBUG: on, off, or a file. */
 function switchTo(state: State, fileOrSwitch: string): void {
-  state.on = !OFF.test(fileOrSwitch);
+  state.on = !OFF_WORD.test(fileOrSwitch);
   state.named =
-    state.on && !ON.test(fileOrSwitch) ? path.resolve(state.zz.io.cwd(), fileOrSwitch) : "";
-  if (state.on) begin(state);
+    state.on && !ON_WORD.test(fileOrSwitch) ? path.resolve(state.zz.io.cwd(), fileOrSwitch) : "";
+  if (state.on) beginLogging(state);
 }
 
-function begin(state: State): void {
+function beginLogging(state: State): void {
   state.restart ??= startWatching(state.zz, {
     on: () => state.on,
     setContext: (ctx) => void placeFor(state, ctx),
-    put: (logEntry) => write(state, logEntry),
+    put: (logEntry) => writeEntry(state, logEntry),
   });
   state.restart();
 }
 
-function runCommand(state: State, typed: string, ctx: Ctx): string {
+function runCommand(state: State, typedWord: string, ctx: Ctx): string {
   const { file } = placeFor(state, ctx);
-  if (typed && typed !== "on" && typed !== "off")
-    return `Cannot run '/debug ${typed}': use /debug on or /debug off.`;
-  if (!typed)
+  if (typedWord && typedWord !== "on" && typedWord !== "off")
+    return `Cannot run '/debug ${typedWord}': use /debug on or /debug off.`;
+  if (!typedWord)
     return state.on
       ? `The debug log is on: ${file}`
       : `The debug log is off; /debug on writes to ${file}`;
-  if (typed === "off") {
+  if (typedWord === "off") {
     state.on = false;
     return `The debug log is off. What was written stays in ${file}`;
   }
@@ -98,7 +98,7 @@ function runCommand(state: State, typed: string, ctx: Ctx): string {
     return sentenceFor(file, error);
   }
   state.on = true;
-  begin(state);
+  beginLogging(state);
   return `The debug log is on: ${file}`;
 }
 
@@ -108,9 +108,9 @@ function runCommand(state: State, typed: string, ctx: Ctx): string {
  */
 function placeFor(state: State, ctx: Ctx): { file: string } {
   const { home } = state.location ?? ctx.about;
-  const location = { file: state.named || path.join(home, NAME), home, ctx };
+  const location = { file: state.named || path.join(home, LOG_FILE_NAME), home, ctx };
   state.location = location;
-  for (const logEntry of state.waiting.splice(0)) write(state, logEntry);
+  for (const logEntry of state.waiting.splice(0)) writeEntry(state, logEntry);
   return location;
 }
 
@@ -119,13 +119,17 @@ const folderToMake = ({ named, location }: State): string | undefined =>
   named ? undefined : location?.home;
 
 /** When an entry cannot be written, the log is switched off and the run goes on. */
-function write(state: State, logEntry: LogEntry): void {
+function writeEntry(state: State, logEntry: LogEntry): void {
   if (!state.on) return;
   if (!state.location) return void state.waiting.push(logEntry);
   const { file, ctx } = state.location;
   try {
-    const shown = state.redact(logEntry) as LogEntry;
-    append(file, file.endsWith(".jsonl") ? toJson(shown) : toText(shown), folderToMake(state));
+    const redactedEntry = state.redact(logEntry) as LogEntry;
+    append(
+      file,
+      file.endsWith(".jsonl") ? toJson(redactedEntry) : toText(redactedEntry),
+      folderToMake(state),
+    );
   } catch (error) {
     state.on = false;
     ctx.note(`${sentenceFor(file, error)} zz continues without a log.`);

@@ -50,23 +50,23 @@ export function startWatching(zz: Zz, log: Log): () => void {
   };
   wrapSteps(zz, watch);
   observeEvents(zz, watch);
-  return () => forget(watch);
+  return () => forgetTurn(watch);
 }
 
 function wrapSteps(zz: Zz, watch: Watch): void {
-  wrap("line", (_, next) => next());
-  wrap("call", (call, next) => {
-    if (!watch.announced.delete(call.id)) {
+  wrapOutermost("line", (_, runNext) => runNext());
+  wrapOutermost("call", (toolCall, runNext) => {
+    if (!watch.announced.delete(toolCall.id)) {
       putHeader(watch);
-      put(watch, "TOOL-CALL", describeCall(call));
+      putEntry(watch, "TOOL-CALL", describeCall(toolCall));
     }
-    return next();
+    return runNext();
   });
-  wrap("request", async ({ task, model }, next) => {
+  wrapOutermost("request", async ({ task, model }, runNext) => {
     watch.models.add(model).add(watch.ctx!.chat.model);
     if (!watch.inTurn && watch.ctx!.chat.phase !== "idle") beginTurn(watch);
     try {
-      return await next();
+      return await runNext();
     } catch (error) {
       putError(watch, task, error as Error);
       throw error;
@@ -74,63 +74,69 @@ function wrapSteps(zz: Zz, watch: Watch): void {
   });
 
   /** Wraps outside of all other wrappers, and changes nothing. */
-  function wrap<K extends "line" | "call" | "request">(step: K, see: See<K>): void {
+  function wrapOutermost<K extends "line" | "call" | "request">(
+    stepName: K,
+    observeStep: See<K>,
+  ): void {
     const outside = (
-      input: Steps[K][0],
-      next: (given: Steps[K][0]) => Promise<Steps[K][1]>,
+      stepInput: Steps[K][0],
+      runNext: (inputToPass: Steps[K][0]) => Promise<Steps[K][1]>,
       ctx: Ctx,
     ) => {
-      if (!watch.log.on()) return next(input);
+      if (!watch.log.on()) return runNext(stepInput);
       watch.ctx = ctx;
       watch.log.setContext(ctx);
-      return see(input, () => next(input));
+      return observeStep(stepInput, () => runNext(stepInput));
     };
-    zz.wrap(step, outside as never, "first");
+    zz.wrap(stepName, outside as never, "first");
   }
 }
 
 function observeEvents(zz: Zz, watch: Watch): void {
-  on("requested", (request) => putRequest(watch, request));
-  on("replied", (reply) => putReply(watch, reply));
-  on("called", (fact) => putResult(watch, fact));
-  on("decided", ({ allowed, ...decision }) =>
-    put(watch, "GATE", { decision: allowed ? "allowed" : "refused", ...decision }),
+  observe("requested", (request) => putRequest(watch, request));
+  observe("replied", (replyEvent) => putReply(watch, replyEvent));
+  observe("called", (calledEvent) => putResult(watch, calledEvent));
+  observe("decided", ({ allowed, ...decision }) =>
+    putEntry(watch, "GATE", { decision: allowed ? "allowed" : "refused", ...decision }),
   );
-  on("changed", ({ tool, paths }) => put(watch, "CHANGED", { tool, paths }));
-  on("retried", ({ attempt, wait, reason }) =>
-    put(watch, "RETRY", { attempt, waitMs: wait, reason }),
+  observe("changed", ({ tool, paths }) => putEntry(watch, "CHANGED", { tool, paths }));
+  observe("retried", ({ attempt, wait, reason }) =>
+    putEntry(watch, "RETRY", { attempt, waitMs: wait, reason }),
   );
-  on("compacted", (fact) => put(watch, "COMPACTED", { ...fact }));
-  on("noted", ({ text }) => put(watch, "NOTE", { text }));
-  on("failed", ({ message, exit }) => {
+  observe("compacted", (compactedEvent) => putEntry(watch, "COMPACTED", { ...compactedEvent }));
+  observe("noted", ({ text }) => putEntry(watch, "NOTE", { text }));
+  observe("failed", ({ message, exit }) => {
     if (!watch.inTurn) beginTurn(watch);
     const finishReason = exit === 130 ? "aborted" : "error";
     endTurn(watch, { finishReason, message, exit, usage: watch.total });
   });
-  on("answered", ({ finish: finishReason, usage, rounds, calls, ms, used, window }) =>
+  observe("answered", ({ finish: finishReason, usage, rounds, calls, ms, used, window }) =>
     endTurn(watch, { finishReason, usage, rounds, calls: calls.length, ms, used, window }),
   );
 
-  function on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>) => void): void {
-    zz.on(event, (fact) => {
-      if (watch.log.on()) see(fact);
+  function observe<K extends keyof Events>(
+    eventName: K,
+    handleFact: (eventFact: Readonly<Events[K]>) => void,
+  ): void {
+    zz.on(eventName, (eventFact) => {
+      if (watch.log.on()) handleFact(eventFact);
     });
   }
 }
 
-function put(watch: Watch, type: string, fields: Record<string, unknown>): void {
-  const time = new Date().toISOString();
+function putEntry(watch: Watch, type: string, entryFields: Record<string, unknown>): void {
+  const timestamp = new Date().toISOString();
   watch.log.put({
-    at: time,
+    at: timestamp,
     turn: watch.inTurn ? watch.turn : 0,
     step: watch.step,
     type,
     pid: process.pid,
-    ...fields,
+    ...entryFields,
   });
 }
 
-function forget(watch: Watch): void {
+function forgetTurn(watch: Watch): void {
   [watch.inTurn, watch.step, watch.open, watch.total] = [
     false,
     0,
@@ -138,11 +144,11 @@ function forget(watch: Watch): void {
     { input: 0, output: 0 },
   ];
   watch.attempts = new WeakMap();
-  for (const each of [watch.sent, watch.written, watch.announced]) each.clear();
+  for (const collection of [watch.sent, watch.written, watch.announced]) collection.clear();
 }
 
 function beginTurn(watch: Watch): void {
-  forget(watch);
+  forgetTurn(watch);
   watch.turn++;
   watch.inTurn = true;
 }
@@ -153,7 +159,7 @@ function putRequest(watch: Watch, request: ChatRequest): void {
   const attempt = (watch.attempts.get(request) ?? 0) + 1;
   watch.attempts.set(request, attempt);
   if (attempt > 1) {
-    put(watch, "STEP-START", { ...taskField, attempt, messages: messages.length });
+    putEntry(watch, "STEP-START", { ...taskField, attempt, messages: messages.length });
     return;
   }
   if (task === "chat") {
@@ -161,7 +167,7 @@ function putRequest(watch: Watch, request: ChatRequest): void {
     watch.step++;
     watch.open = { finishReason: "error" }; // unless a reply comes
   }
-  const before = watch.inTurn ? watch.sent.get(task) : undefined;
+  const previousSent = watch.inTurn ? watch.sent.get(task) : undefined;
   const parameters = parametersOf(watch, request);
   const current: Sent = {
     system,
@@ -170,21 +176,23 @@ function putRequest(watch: Watch, request: ChatRequest): void {
     messages: messages.map((message) => JSON.stringify(message)),
   };
   watch.sent.set(task, current);
-  const sameCount = before ? countSameStart(before.messages, current.messages) : 0;
+  const sameCount = previousSent ? countSameStart(previousSent.messages, current.messages) : 0;
   const added = messages
     .slice(sameCount)
     .map((message, i) => messageAt(watch, message, sameCount + i));
-  const marks = before ? { changed: true, ...taskField } : taskField;
-  if (!before) putHeader(watch, request);
-  if (before?.system !== current.system)
-    put(watch, "PROMPT", { ...marks, ...describePrompt(request, watch.ctx!) });
-  if (!before) put(watch, "HISTORY", { ...marks, messages: added });
-  if (before?.tools !== current.tools) put(watch, "TOOLS", { ...marks, tools });
-  if (before?.parameters !== current.parameters)
-    put(watch, "PARAMETERS", { ...marks, ...parameters });
-  const gone = (before?.messages.length ?? sameCount) - sameCount;
-  const update = before ? { new: added.length, ...(gone && { gone }), added } : { first: true };
-  put(watch, "STEP-START", { ...taskField, messages: messages.length, ...update });
+  const sharedFields = previousSent ? { changed: true, ...taskField } : taskField;
+  if (!previousSent) putHeader(watch, request);
+  if (previousSent?.system !== current.system)
+    putEntry(watch, "PROMPT", { ...sharedFields, ...describePrompt(request, watch.ctx!) });
+  if (!previousSent) putEntry(watch, "HISTORY", { ...sharedFields, messages: added });
+  if (previousSent?.tools !== current.tools) putEntry(watch, "TOOLS", { ...sharedFields, tools });
+  if (previousSent?.parameters !== current.parameters)
+    putEntry(watch, "PARAMETERS", { ...sharedFields, ...parameters });
+  const gone = (previousSent?.messages.length ?? sameCount) - sameCount;
+  const messageChange = previousSent
+    ? { new: added.length, ...(gone && { gone }), added }
+    : { first: true };
+  putEntry(watch, "STEP-START", { ...taskField, messages: messages.length, ...messageChange });
 }
 
 function messageAt(watch: Watch, message: Message, i: number): Record<string, unknown> {
@@ -201,7 +209,7 @@ function putHeader(watch: Watch, request?: ChatRequest): void {
   watch.titled = true;
   const { chat, about, root } = watch.ctx!;
   const { task, messages, system } = request ?? {};
-  put(watch, "HEADER", {
+  putEntry(watch, "HEADER", {
     ...(task && task !== "chat" && { task }),
     zz: version(),
     node: process.versions.node,
@@ -218,9 +226,15 @@ function parametersOf(
   watch: Watch,
   { task, model, options, endpoint }: ChatRequest,
 ): Record<string, unknown> {
-  const full = [...watch.models].find((name) => name.endsWith(`/${model}`)) ?? model;
-  const url = endpoint.url ?? "the provider's own";
-  return { task, model: full, url: url.replace(/\?[^\s]*/, "?[redacted]"), options };
+  const fullModelName =
+    [...watch.models].find((knownModel) => knownModel.endsWith(`/${model}`)) ?? model;
+  const endpointUrl = endpoint.url ?? "the provider's own";
+  return {
+    task,
+    model: fullModelName,
+    url: endpointUrl.replace(/\?[^\s]*/, "?[redacted]"),
+    options,
+  };
 }
 
 function putReply(
@@ -228,16 +242,18 @@ function putReply(
   { task, text, thinking, calls, finish: finishReason, usage, ms, model }: Events["replied"],
 ): void {
   const taskField = task === "chat" ? {} : { task };
-  const end = { finishReason, ...(usage && { usage }), ms, ...(model && { model }) };
-  if (thinking) put(watch, "THINKING", { ...taskField, chars: thinking.length, text: thinking });
-  if (text) put(watch, "TEXT-DELTA", { ...taskField, chars: text.length, text });
-  for (const call of calls) put(watch, "TOOL-CALL", { ...taskField, ...describeCall(call) });
+  const stepFinish = { finishReason, ...(usage && { usage }), ms, ...(model && { model }) };
+  if (thinking)
+    putEntry(watch, "THINKING", { ...taskField, chars: thinking.length, text: thinking });
+  if (text) putEntry(watch, "TEXT-DELTA", { ...taskField, chars: text.length, text });
+  for (const modelCall of calls)
+    putEntry(watch, "TOOL-CALL", { ...taskField, ...describeCall(modelCall) });
   watch.total = sumUsage([watch.total, usage]);
   if (watch.inTurn && text) watch.written.add(text);
-  if (task !== "chat") put(watch, "STEP-FINISH", { ...taskField, ...end });
+  if (task !== "chat") putEntry(watch, "STEP-FINISH", { ...taskField, ...stepFinish });
   else {
     for (const { id } of calls) watch.announced.add(id);
-    watch.open = end;
+    watch.open = stepFinish;
   }
 }
 
@@ -246,7 +262,7 @@ function putResult(
   { call: { id, name }, result, ms, inner }: Events["called"],
 ): void {
   const { text, failed, refused, images } = result;
-  put(watch, failed ? "TOOL-ERROR" : "TOOL-RESULT", {
+  putEntry(watch, failed ? "TOOL-ERROR" : "TOOL-RESULT", {
     name,
     id,
     ms,
@@ -265,39 +281,40 @@ function putError(watch: Watch, task: string, error: Error): void {
   };
   const { aborted } = watch.ctx!.signal;
   if (task === "chat" && watch.open) watch.open = { finishReason: aborted ? "aborted" : "error" };
-  const had = partial && Object.fromEntries(Object.entries(partial).filter(([, text]) => text));
-  put(watch, "ERROR", {
+  const partialTexts =
+    partial && Object.fromEntries(Object.entries(partial).filter(([, partialText]) => partialText));
+  putEntry(watch, "ERROR", {
     ...(task !== "chat" && { task }),
     message: aborted ? "Stopped." : error.message,
     ...(status !== undefined && { status }),
-    ...(had && Object.keys(had).length && { partial: had }),
+    ...(partialTexts && Object.keys(partialTexts).length && { partial: partialTexts }),
   });
 }
 
 function endStep(watch: Watch): void {
-  if (watch.open) put(watch, "STEP-FINISH", { ...watch.open });
+  if (watch.open) putEntry(watch, "STEP-FINISH", { ...watch.open });
   watch.open = undefined;
   watch.announced.clear();
 }
 
 function endTurn(watch: Watch, finish: Record<string, unknown>): void {
   endStep(watch);
-  put(
+  putEntry(
     watch,
     "FINISH",
-    Object.fromEntries(Object.entries(finish).filter(([, value]) => value !== undefined)),
+    Object.fromEntries(Object.entries(finish).filter(([, fieldValue]) => fieldValue !== undefined)),
   );
-  put(watch, "Turn ended", { usage: watch.total });
-  forget(watch);
+  putEntry(watch, "Turn ended", { usage: watch.total });
+  forgetTurn(watch);
 }
 
 type See<K extends "line" | "call" | "request"> = (
-  input: Steps[K][0],
-  next: () => Promise<Steps[K][1]>,
+  stepInput: Steps[K][0],
+  runNext: () => Promise<Steps[K][1]>,
 ) => Promise<Steps[K][1]>;
 
 /** How many equal messages both begin with. */
-function countSameStart(before: string[], after: string[]): number {
-  const differs = after.findIndex((message, i) => message !== before[i]);
-  return differs < 0 ? after.length : differs;
+function countSameStart(messagesBefore: string[], messagesAfter: string[]): number {
+  const differs = messagesAfter.findIndex((message, i) => message !== messagesBefore[i]);
+  return differs < 0 ? messagesAfter.length : differs;
 }

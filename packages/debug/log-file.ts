@@ -25,31 +25,31 @@ const REASONS: Record<string, string> = {
  * The text is handed to the system before this returns, so that a killed zz loses at most the entry
  * it was writing.
  */
-export function append(file: string, text: string, folder?: string): void {
-  const fd = open(file, folder);
+export function append(logFile: string, entryText: string, folderToMake?: string): void {
+  const descriptor = openLogFile(logFile, folderToMake);
   try {
-    const stat = fs.fstatSync(fd);
-    if (!stat.isFile()) throw coded("ENXIO");
-    if (stat.mode & 0o077) fs.fchmodSync(fd, 0o600);
-    if (text) fs.appendFileSync(fd, text);
+    const fileStats = fs.fstatSync(descriptor);
+    if (!fileStats.isFile()) throw errorWithCode("ENXIO");
+    if (fileStats.mode & 0o077) fs.fchmodSync(descriptor, 0o600);
+    if (entryText) fs.appendFileSync(descriptor, entryText);
   } finally {
-    fs.closeSync(fd);
+    fs.closeSync(descriptor);
   }
 }
 
-function open(file: string, folder: string | undefined): number {
-  const flags = O_APPEND | O_CREAT | O_WRONLY | O_NOFOLLOW | O_NONBLOCK;
+function openLogFile(logFile: string, folderToMake: string | undefined): number {
+  const openFlags = O_APPEND | O_CREAT | O_WRONLY | O_NOFOLLOW | O_NONBLOCK;
   try {
-    return fs.openSync(file, flags, 0o600);
+    return fs.openSync(logFile, openFlags, 0o600);
   } catch (error) {
-    if (codeOf(error) !== "ENOENT" || !folder) throw error;
-    makeFolder(folder, 0o700);
-    return fs.openSync(file, flags, 0o600);
+    if (codeOf(error) !== "ENOENT" || !folderToMake) throw error;
+    makeFolder(folderToMake, 0o700);
+    return fs.openSync(logFile, openFlags, 0o600);
   }
 }
 
-export function sentenceFor(file: string, error: unknown): string {
-  return `Cannot write the debug log '${file}': ${REASONS[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`)}`;
+export function sentenceFor(logFile: string, error: unknown): string {
+  return `Cannot write the debug log '${logFile}': ${REASONS[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`)}`;
 }
 
-const coded = (code: string): Error => Object.assign(new Error(code), { code });
+const errorWithCode = (code: string): Error => Object.assign(new Error(code), { code });

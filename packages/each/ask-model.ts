@@ -11,7 +11,8 @@ const MAX_PAUSE_MS = 30_000;
 export type Mishap = Failed & { mayPass?: boolean };
 
 /** How many ms to wait before an input is asked again that failed so often before. */
-export const pauseAfter = (tries: number): number => Math.min(MAX_PAUSE_MS, 250 * 2 ** tries);
+export const pauseAfter = (failedTries: number): number =>
+  Math.min(MAX_PAUSE_MS, 250 * 2 ** failedTries);
 
 /** Asks. What makes it useless to ask more ends the run. */
 export async function askModel(running: Running, question: Question): Promise<Answered | Mishap> {

@@ -6,29 +6,29 @@ const FOLD_SHARE = 0.5; // of the window: the rest is for the answer, and for es
 const BYTES_PER_TOKEN = 3; // rather too many tokens than a request that does not fit
 export const FRAME_TOKENS = 20; // around each answer
 
-export const tokensIn = (text: string): number =>
-  Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
+export const tokensIn = (measuredText: string): number =>
+  Math.ceil(Buffer.byteLength(measuredText) / BYTES_PER_TOKEN);
 
 export const promptLayers = async (ctx: Ctx): Promise<string> =>
   (await ctx.about.prompt()).map(({ text }) => text).join("\n");
 
 /** How many tokens of answers one request may hold. */
-export const foldRoom = (window: number | undefined, layers: string, prompt: string): number =>
-  Math.floor((window ?? ASSUMED_WINDOW) * FOLD_SHARE) - tokensIn(layers) - tokensIn(prompt);
+export const foldRoom = (window: number | undefined, layers: string, foldPrompt: string): number =>
+  Math.floor((window ?? ASSUMED_WINDOW) * FOLD_SHARE) - tokensIn(layers) - tokensIn(foldPrompt);
 
 /** The requests of a fold of so many answers of that length, and the tokens that they send. */
 export function foldsFor(
   answers: number,
   tokensEach: number,
-  room: number,
+  roomTokens: number,
 ): { requests: number; tokens: number } {
-  const perGroup = Math.max(2, Math.floor(room / (tokensEach + FRAME_TOKENS)));
+  const perGroup = Math.max(2, Math.floor(roomTokens / (tokensEach + FRAME_TOKENS)));
   let [requests, tokens] = [0, 0];
-  for (let parts = answers; ; ) {
-    const groups = Math.max(1, Math.ceil(parts / perGroup));
-    requests += groups;
-    tokens += parts * (tokensEach + FRAME_TOKENS);
-    if (groups === 1) return { requests, tokens };
-    parts = groups;
+  for (let partCount = answers; ; ) {
+    const groupCount = Math.max(1, Math.ceil(partCount / perGroup));
+    requests += groupCount;
+    tokens += partCount * (tokensEach + FRAME_TOKENS);
+    if (groupCount === 1) return { requests, tokens };
+    partCount = groupCount;
   }
 }

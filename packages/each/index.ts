@@ -6,24 +6,25 @@ type Kind = "file" | "line" | "row";
 
 export default (zz: Zz) => {
   const group = "many inputs";
-  for (const [kind, name, value, description] of KINDS)
+  for (const [inputKind, name, value, description] of INPUT_FLAGS)
     zz.flag({
       name,
       group,
       value,
       optional: true,
       description,
-      async run(given, ctx, line): Promise<Result> {
+      async run(flagValue, ctx, typedLine): Promise<Result> {
         const { obey } = await import("./run.ts");
-        const words = typeof given === "string" ? [given, ...line.words] : [...line.words];
-        return obey(zz, ctx, kind, words, line);
+        const typedWords =
+          typeof flagValue === "string" ? [flagValue, ...typedLine.words] : [...typedLine.words];
+        return obey(zz, ctx, inputKind, typedWords, typedLine);
       },
     });
   for (const [name, description, value] of OPTIONS)
     zz.flag({ name, group, description, ...(value && { value }) });
 };
 
-const KINDS: [kind: Kind, name: string, value: string, description: string][] = [
+const INPUT_FLAGS: [kind: Kind, name: string, value: string, description: string][] = [
   ["file", "each", "GLOB [WORDS]", "ask about each of these files, for one answer a line"],
   ["line", "each-line", "PROMPT [WORDS]", "ask about each line of stdin"],
   [

@@ -8,7 +8,7 @@ import { compare, fault, jsonOrText, mediaIn, tryTo, usage, visible } from "zz/t
 import type { Input } from "./run-ledger.ts";
 
 const MAX_INPUT_BYTES = 20 * 1024 * 1024;
-const PLACE = /\{([\p{L}_][\p{L}\p{N}_.-]*)?\}/gu;
+const PLACEHOLDER = /\{([\p{L}_][\p{L}\p{N}_.-]*)?\}/gu;
 
 export interface Found {
   files: Input[];
@@ -17,54 +17,62 @@ export interface Found {
 }
 
 /** The files, each once, in order. */
-export function filesOf(globs: readonly string[], ctx: Ctx): Found {
-  const names = new Set<string>();
-  const folder = ctx.io.cwd();
-  const named = globs.filter((glob) => tryTo(() => fs.lstatSync(path.resolve(folder, glob))));
-  for (const glob of globs) {
-    const isName = named.includes(glob);
-    const found = isName ? [glob] : fs.globSync(glob, { cwd: folder });
-    if (!found.length)
-      throw usage(`Cannot ask about '${visible(glob)}': no file has such a name. Check the glob.`);
-    for (const name of found)
-      if (!/(^|[/\\])(\.git|node_modules)([/\\]|$)/.test(name) || isName)
-        names.add(path.normalize(name));
+export function filesOf(typedGlobs: readonly string[], ctx: Ctx): Found {
+  const uniqueNames = new Set<string>();
+  const workFolder = ctx.io.cwd();
+  const literalNames = typedGlobs.filter((candidate) =>
+    tryTo(() => fs.lstatSync(path.resolve(workFolder, candidate))),
+  );
+  for (const typedGlob of typedGlobs) {
+    const isLiteralName = literalNames.includes(typedGlob);
+    const matchingNames = isLiteralName ? [typedGlob] : fs.globSync(typedGlob, { cwd: workFolder });
+    if (!matchingNames.length)
+      throw usage(
+        `Cannot ask about '${visible(typedGlob)}': no file has such a name. Check the glob.`,
+      );
+    for (const matchingName of matchingNames)
+      if (!/(^|[/\\])(\.git|node_modules)([/\\]|$)/.test(matchingName) || isLiteralName)
+        uniqueNames.add(path.normalize(matchingName));
   }
   const files: Input[] = [];
   const refused: string[] = [];
-  for (const name of [...names].sort(compare)) {
-    const real = realFile(folder, name);
-    if (!real) continue;
-    if (isReadable(real, ctx)) files.push({ name, kind: "file" });
+  for (const name of [...uniqueNames].sort(compare)) {
+    const realPath = realFile(workFolder, name);
+    if (!realPath) continue;
+    if (isReadable(realPath, ctx)) files.push({ name, kind: "file" });
     else refused.push(name);
   }
-  return { files, refused, others: named.filter((name) => !realFile(folder, name)) };
+  return {
+    files,
+    refused,
+    others: literalNames.filter((literalName) => !realFile(workFolder, literalName)),
+  };
 }
 
-function realFile(folder: string, name: string): string | undefined {
-  const real = tryTo(() => fs.realpathSync(path.resolve(folder, name)));
-  return real && tryTo(() => fs.statSync(real).isFile()) ? real : undefined;
+function realFile(baseFolder: string, fileName: string): string | undefined {
+  const realPath = tryTo(() => fs.realpathSync(path.resolve(baseFolder, fileName)));
+  return realPath && tryTo(() => fs.statSync(realPath).isFile()) ? realPath : undefined;
 }
 
-const isReadable = (file: string, { permissions }: Ctx): boolean =>
-  permissions.judge("read", file).verdict === "allow";
+const isReadable = (realPath: string, { permissions }: Ctx): boolean =>
+  permissions.judge("read", realPath).verdict === "allow";
 
 export async function* linesOf({ io }: Ctx, kind: "line" | "row"): AsyncGenerator<Input> {
   if (io.stdin.isTTY)
     throw usage(
       'Cannot ask about lines: nothing is piped in. Use it as in: cat urls | zz --each-line "…".',
     );
-  let number = 0;
-  for await (const line of createInterface({
+  let lineNumber = 0;
+  for await (const pipedLine of createInterface({
     input: io.stdin,
     crlfDelay: Number.POSITIVE_INFINITY,
   })) {
-    number++;
-    const name = line.replace(/^\ufeff/, "").trim();
+    lineNumber++;
+    const name = pipedLine.replace(/^\ufeff/, "").trim();
     if (!name) continue;
     if (kind === "row" && !/^\{/.test(JSON.stringify(tryTo(() => JSON.parse(name))) ?? ""))
       throw usage(
-        `Cannot ask about line ${number}: it is not a JSON object. --each-line takes any text.`,
+        `Cannot ask about line ${lineNumber}: it is not a JSON object. --each-line takes any text.`,
       );
     yield { name, kind };
   }
@@ -76,59 +84,67 @@ export async function* linesOf({ io }: Ctx, kind: "line" | "row"): AsyncGenerato
  */
 export async function messageOf(
   prompt: string,
-  input: Input,
+  runInput: Input,
   ctx: Ctx,
 ): Promise<{ text: string; images?: Image[] }> {
-  const { kind, name } = input;
+  const { kind, name } = runInput;
   if (Buffer.byteLength(name) > MAX_INPUT_BYTES) throw tooLarge("it");
-  const body = kind === "file" ? contentOf(name, ctx) : { text: name };
-  const fields: unknown = kind === "row" ? jsonOrText(name) : undefined;
+  const inputContent = kind === "file" ? contentOf(name, ctx) : { text: name };
+  const rowFields: unknown = kind === "row" ? jsonOrText(name) : undefined;
   let isPlaced = false;
-  const text = prompt.replace(PLACE, (whole, field?: string) => {
-    if (kind === "row" && field && field !== "input") {
+  const text = prompt.replace(PLACEHOLDER, (placeholder, fieldName?: string) => {
+    if (kind === "row" && fieldName && fieldName !== "input") {
       isPlaced = true;
-      return fieldOf(fields, field);
+      return fieldOf(rowFields, fieldName);
     }
-    if (field === "name") return visible(name);
-    if (field !== undefined && field !== "input") return whole;
+    if (fieldName === "name") return visible(name);
+    if (fieldName !== undefined && fieldName !== "input") return placeholder;
     isPlaced = true;
-    return body.text;
+    return inputContent.text;
   });
-  const images = "image" in body && body.image ? { images: [body.image] } : {};
-  if (isPlaced || "image" in body) return { text, ...images };
+  const attachedImages =
+    "image" in inputContent && inputContent.image ? { images: [inputContent.image] } : {};
+  if (isPlaced || "image" in inputContent) return { text, ...attachedImages };
   const title = kind === "file" ? `FILE ${visible(name)}` : "INPUT";
-  return { text: `${text}\n\n--- ${title} ---\n${body.text}\n--- END ${title.split(" ")[0]} ---` };
+  return {
+    text: `${text}\n\n--- ${title} ---\n${inputContent.text}\n--- END ${title.split(" ")[0]} ---`,
+  };
 }
 
-function fieldOf(fields: unknown, field: string): string {
-  const value = field
+function fieldOf(rowFields: unknown, fieldPath: string): string {
+  const fieldValue = fieldPath
     .split(".")
-    .reduce<any>((one, key) => (Object.hasOwn(Object(one), key) ? one[key] : undefined), fields);
-  if (value === undefined) throw fault(`It has no field '${field}', which the prompt names.`);
-  return typeof value === "string" ? value : JSON.stringify(value);
+    .reduce<any>(
+      (container, fieldKey) =>
+        Object.hasOwn(Object(container), fieldKey) ? container[fieldKey] : undefined,
+      rowFields,
+    );
+  if (fieldValue === undefined)
+    throw fault(`It has no field '${fieldPath}', which the prompt names.`);
+  return typeof fieldValue === "string" ? fieldValue : JSON.stringify(fieldValue);
 }
 
-const tooLarge = (what: string): Error =>
-  fault(`Cannot ask about ${what}: it is over 20 MB. Cut it down first.`);
+const tooLarge = (subjectWords: string): Error =>
+  fault(`Cannot ask about ${subjectWords}: it is over 20 MB. Cut it down first.`);
 
-function contentOf(name: string, ctx: Ctx): { text: string; image?: Image } {
-  const file = tryTo(() => fs.realpathSync(path.resolve(ctx.io.cwd(), name)));
-  if (!file) throw fault(`Cannot read '${visible(name)}': it is gone.`);
-  if (!isReadable(file, ctx))
-    throw fault(`Cannot read '${visible(name)}': it may not be read.`, { exit: 4 });
-  const fd = tryTo(() => ctx.files.open(file));
-  if (fd === undefined)
-    throw fault(`Cannot read '${visible(name)}': it cannot be opened. Check its mode.`);
+function contentOf(fileName: string, ctx: Ctx): { text: string; image?: Image } {
+  const realPath = tryTo(() => fs.realpathSync(path.resolve(ctx.io.cwd(), fileName)));
+  if (!realPath) throw fault(`Cannot read '${visible(fileName)}': it is gone.`);
+  if (!isReadable(realPath, ctx))
+    throw fault(`Cannot read '${visible(fileName)}': it may not be read.`, { exit: 4 });
+  const descriptor = tryTo(() => ctx.files.open(realPath));
+  if (descriptor === undefined)
+    throw fault(`Cannot read '${visible(fileName)}': it cannot be opened. Check its mode.`);
   try {
-    const { size } = fs.fstatSync(fd);
-    if (size > MAX_INPUT_BYTES) throw tooLarge(`'${visible(name)}'`);
-    const bytes = fs.readFileSync(fd);
-    const image = tryTo(() => mediaIn(bytes)) as Image | undefined;
+    const { size } = fs.fstatSync(descriptor);
+    if (size > MAX_INPUT_BYTES) throw tooLarge(`'${visible(fileName)}'`);
+    const fileBytes = fs.readFileSync(descriptor);
+    const image = tryTo(() => mediaIn(fileBytes)) as Image | undefined;
     if (image?.type) return { text: "", image };
-    if (bytes.subarray(0, 8192).includes(0))
-      throw fault(`Cannot ask about '${visible(name)}': it is neither text nor an image.`);
-    return { text: bytes.toString("utf8") };
+    if (fileBytes.subarray(0, 8192).includes(0))
+      throw fault(`Cannot ask about '${visible(fileName)}': it is neither text nor an image.`);
+    return { text: fileBytes.toString("utf8") };
   } finally {
-    fs.closeSync(fd);
+    fs.closeSync(descriptor);
   }
 }

@@ -21,13 +21,13 @@ class Places {
   private starts = new Float64Array(1024);
   private lengths = new Uint32Array(1024);
 
-  set(n: number, start: number, length: number): void {
-    while (n >= this.starts.length) this.grow();
-    this.starts[n] = start;
-    this.lengths[n] = length;
+  set(inputNumber: number, startOffset: number, byteLength: number): void {
+    while (inputNumber >= this.starts.length) this.grow();
+    this.starts[inputNumber] = startOffset;
+    this.lengths[inputNumber] = byteLength;
   }
-  get(n: number): [start: number, length: number] {
-    return [this.starts[n] ?? 0, this.lengths[n] ?? 0];
+  get(inputNumber: number): [start: number, length: number] {
+    return [this.starts[inputNumber] ?? 0, this.lengths[inputNumber] ?? 0];
   }
   private grow(): void {
     const [starts, lengths] = [this.starts, this.lengths];
@@ -40,28 +40,31 @@ class Places {
 
 const { O_NOFOLLOW = 0, O_RDWR } = fs.constants; // what a link leads to is never written
 const folderOf = (home: string): string => path.join(home, "each");
-const fileOf = (home: string, id: string): string => path.join(folderOf(home), `${id}.jsonl`);
+const runFile = (home: string, id: string): string => path.join(folderOf(home), `${id}.jsonl`);
 
 /** The runs of this home, the newest first. */
-function runIds(home: string): string[] {
-  const names = tryTo(() => fs.readdirSync(folderOf(home))) ?? [];
-  const ids = names
-    .filter((name) => name.endsWith(".jsonl"))
-    .map((name) => name.slice(0, -".jsonl".length));
+function listRunIds(home: string): string[] {
+  const fileNames = tryTo(() => fs.readdirSync(folderOf(home))) ?? [];
+  const ids = fileNames
+    .filter((fileName) => fileName.endsWith(".jsonl"))
+    .map((runFileName) => runFileName.slice(0, -".jsonl".length));
   return ids.sort().reverse();
 }
 
 /** The run that is meant: by its id or the beginning of it, else the last one. */
-export function findRun(home: string, given?: string): string {
-  const ids = runIds(home);
-  const fits = given === undefined ? ids.slice(0, 1) : ids.filter((id) => id.startsWith(given));
-  if (fits.length === 1) return fits[0]!;
-  if (!ids.length)
+export function findRun(home: string, idPrefix?: string): string {
+  const knownIds = listRunIds(home);
+  const matchingIds =
+    idPrefix === undefined
+      ? knownIds.slice(0, 1)
+      : knownIds.filter((id) => id.startsWith(idPrefix));
+  if (matchingIds.length === 1) return matchingIds[0]!;
+  if (!knownIds.length)
     throw usage('Cannot find a run: none was made yet. Make one with zz --each GLOB "…".');
-  const why = fits.length
-    ? `${fits.length} begin like that. Give more of it`
-    : `there is none. The last is ${ids[0]}`;
-  throw usage(`Cannot find the run '${given}': ${why}.`);
+  const reasonWords = matchingIds.length
+    ? `${matchingIds.length} begin like that. Give more of it`
+    : `there is none. The last is ${knownIds[0]}`;
+  throw usage(`Cannot find the run '${idPrefix}': ${reasonWords}.`);
 }
 
 /**
@@ -77,58 +80,58 @@ export async function createRun(
   // To the millisecond: the newest is the last by its name.
   const id = `${at.slice(0, 23).replace(/[-:.]/g, "").replace("T", "-")}-${randomUUID().slice(0, 6)}`;
   makeFolder(folderOf(home), 0o700);
-  const part = `${fileOf(home, id)}.part`;
-  const fd = fs.openSync(part, "wx", 0o600);
+  const partialFile = `${runFile(home, id)}.part`;
+  const descriptor = fs.openSync(partialFile, "wx", 0o600);
   try {
     const header: Header = { zz: VERSION, run: id, at, plan };
-    const hash = createHash("sha256");
-    let text = "";
-    const add = (line: object) => {
-      const added = `${JSON.stringify(line)}\n`;
-      hash.update(added);
-      text += added;
+    const contentHash = createHash("sha256");
+    let pendingText = "";
+    const addLine = (lineObject: object) => {
+      const addedText = `${JSON.stringify(lineObject)}\n`;
+      contentHash.update(addedText);
+      pendingText += addedText;
     };
-    add(header);
-    let count = 0;
+    addLine(header);
+    let inputCount = 0;
     for await (const { name } of inputs) {
-      add({ input: name });
-      count++;
-      if (text.length < BLOCK_BYTES) continue;
-      fs.writeFileSync(fd, text);
-      text = "";
+      addLine({ input: name });
+      inputCount++;
+      if (pendingText.length < BLOCK_BYTES) continue;
+      fs.writeFileSync(descriptor, pendingText);
+      pendingText = "";
     }
-    if (!count)
+    if (!inputCount)
       throw usage("Cannot ask about nothing: no input came. Check the glob, or what is piped in.");
-    const last = { inputs: count, hash: hash.digest("hex") };
-    fs.writeFileSync(fd, `${text}${JSON.stringify(last)}\n`);
-    fs.fdatasyncSync(fd);
-    fs.renameSync(part, fileOf(home, id));
+    const closingLine = { inputs: inputCount, hash: contentHash.digest("hex") };
+    fs.writeFileSync(descriptor, `${pendingText}${JSON.stringify(closingLine)}\n`);
+    fs.fdatasyncSync(descriptor);
+    fs.renameSync(partialFile, runFile(home, id));
   } catch (error) {
-    tryTo(() => fs.unlinkSync(part));
+    tryTo(() => fs.unlinkSync(partialFile));
     throw error;
   } finally {
-    fs.closeSync(fd);
+    fs.closeSync(descriptor);
   }
   return openRun(home, id);
 }
 
 /**
- * Opens a run for asking; `note` hears what is wrong in its file. One process at a time has it
+ * Opens a run for asking; `reportNote` hears what is wrong in its file. One process at a time has it
  * open.
  */
 export async function openRun(
   home: string,
   id: string,
-  note: (text: string) => void = () => {},
+  reportNote: (noteText: string) => void = () => {},
 ): Promise<LocalLedger> {
   const release = acquireLock(
-    `${fileOf(home, id)}.lock`,
+    `${runFile(home, id)}.lock`,
     `Cannot open the run '${id}'`,
     "Wait for it, or stop it there",
   );
   try {
-    const ledger = new LocalLedger(fileOf(home, id), release);
-    ledger.load(note);
+    const ledger = new LocalLedger(runFile(home, id), release);
+    ledger.load(reportNote);
     return ledger;
   } catch (error) {
     release();
@@ -138,7 +141,7 @@ export async function openRun(
 
 /** Looks at a run without a lock, for its status. */
 export function readRun(home: string, id: string): LocalLedger {
-  const ledger = new LocalLedger(fileOf(home, id), () => {});
+  const ledger = new LocalLedger(runFile(home, id), () => {});
   ledger.load(() => {}, true);
   return ledger;
 }
@@ -162,8 +165,8 @@ class LocalLedger implements RunLedger {
   private waiting: (() => void)[] = [];
   private returned: (() => void)[] = []; // wait for an input that is given back
 
-  constructor(file: string, release: () => void) {
-    this.file = file;
+  constructor(runPath: string, release: () => void) {
+    this.file = runPath;
     this.release = release;
   }
 
@@ -171,49 +174,55 @@ class LocalLedger implements RunLedger {
    * Reads the file line by line. A torn last line is cut off; a changed input ends it, a changed
    * answer is asked again.
    */
-  load(note: (text: string) => void, isReading = false): void {
+  load(reportNote: (noteText: string) => void, isReading = false): void {
     this.fd = fs.openSync(this.file, isReading ? "r" : O_RDWR | O_NOFOLLOW);
-    const hash = createHash("sha256"); // of what is asked, so that a change of it is seen
-    let [line, spoilt, complete] = [0, 0, false];
-    for (const [text, start, length] of this.lines()) {
-      const parsed = tryTo(() => JSON.parse(text));
-      line++;
-      if (!complete && this.loadInput(parsed, line, start, length)) hash.update(`${text}\n`);
+    const contentHash = createHash("sha256"); // of what is asked, so that a change of it is seen
+    let [lineNumber, spoiltCount, complete] = [0, 0, false];
+    for (const [lineText, startOffset, byteLength] of this.lines()) {
+      const parsedLine = tryTo(() => JSON.parse(lineText));
+      lineNumber++;
+      if (!complete && this.loadInput(parsedLine, lineNumber, startOffset, byteLength))
+        contentHash.update(`${lineText}\n`);
       else if (!complete) {
-        complete = parsed?.inputs === this.counts.inputs && this.counts.inputs > 0;
-        if (!complete) throw this.changed(`line ${line} is no line of a run`);
-        if (parsed.hash !== undefined && parsed.hash !== hash.digest("hex"))
+        complete = parsedLine?.inputs === this.counts.inputs && this.counts.inputs > 0;
+        if (!complete) throw this.changed(`line ${lineNumber} is no line of a run`);
+        if (parsedLine.hash !== undefined && parsedLine.hash !== contentHash.digest("hex"))
           throw this.changed("it asks something else than before");
         this.states = new Uint8Array(this.counts.inputs);
         this.tries = new Uint8Array(this.counts.inputs);
       } else if (
         complete &&
-        line > this.counts.inputs + 2 &&
-        !this.loadOutcome(parsed, start, length)
+        lineNumber > this.counts.inputs + 2 &&
+        !this.loadOutcome(parsedLine, startOffset, byteLength)
       )
-        spoilt++;
+        spoiltCount++;
     }
     if (!complete) throw this.changed("it ends before its inputs do");
-    const size = fs.fstatSync(this.fd).size;
-    if (size > this.end && !isReading) fs.ftruncateSync(this.fd, this.end);
-    if (spoilt)
-      note(
-        `The file of the run has ${plural(spoilt, "line")} that cannot be read; what was answered there is asked again.`,
+    const fileSize = fs.fstatSync(this.fd).size;
+    if (fileSize > this.end && !isReading) fs.ftruncateSync(this.fd, this.end);
+    if (spoiltCount)
+      reportNote(
+        `The file of the run has ${plural(spoiltCount, "line")} that cannot be read; what was answered there is asked again.`,
       );
   }
 
-  private changed(why: string): Error {
+  private changed(changeWords: string): Error {
     return usage(
-      `Cannot open the run '${this.name}': its file was changed: ${why}. Start it again.`,
+      `Cannot open the run '${this.name}': its file was changed: ${changeWords}. Start it again.`,
     );
   }
   private get name(): string {
     return path.basename(this.file, ".jsonl");
   }
 
-  private loadInput(parsed: any, line: number, start: number, length: number): boolean {
-    if (line === 1) {
-      const { zz, run, plan } = (parsed ?? {}) as Partial<Header>;
+  private loadInput(
+    parsedLine: any,
+    lineNumber: number,
+    startOffset: number,
+    byteLength: number,
+  ): boolean {
+    if (lineNumber === 1) {
+      const { zz, run, plan } = (parsedLine ?? {}) as Partial<Header>;
       if (zz !== VERSION || typeof run !== "string" || typeof plan?.prompt !== "string")
         throw Number(zz) > VERSION
           ? usage(`Cannot open the run '${this.name}': a newer zz made it. Update zz.`)
@@ -222,43 +231,50 @@ class LocalLedger implements RunLedger {
       this.plan = plan;
       return true;
     }
-    if (typeof parsed?.input !== "string") return false;
-    this.inputPlaces.set(this.counts.inputs++, start, length);
+    if (typeof parsedLine?.input !== "string") return false;
+    this.inputPlaces.set(this.counts.inputs++, startOffset, byteLength);
     return true;
   }
 
-  private loadOutcome(parsed: any, start: number, length: number): boolean {
-    if (typeof parsed?.keep === "string") {
-      this.madePlaces.set(parsed.keep, [start, length]);
+  private loadOutcome(parsedLine: any, startOffset: number, byteLength: number): boolean {
+    if (typeof parsedLine?.keep === "string") {
+      this.madePlaces.set(parsedLine.keep, [startOffset, byteLength]);
       return true;
     }
-    const isAnswer = parsed && "answer" in parsed;
-    if (!Number.isInteger(parsed?.n) || !(parsed.n >= 0 && parsed.n < this.counts.inputs))
+    const isAnswer = parsedLine && "answer" in parsedLine;
+    if (
+      !Number.isInteger(parsedLine?.n) ||
+      !(parsedLine.n >= 0 && parsedLine.n < this.counts.inputs)
+    )
       return false;
-    if (!isAnswer) return typeof parsed.error === "string"; // asked again
-    if (this.states[parsed.n] === ANSWERED) return true;
-    this.states[parsed.n] = ANSWERED;
+    if (!isAnswer) return typeof parsedLine.error === "string"; // asked again
+    if (this.states[parsedLine.n] === ANSWERED) return true;
+    this.states[parsedLine.n] = ANSWERED;
     this.counts.answered++;
-    this.outcomePlaces.set(parsed.n, start, length);
+    this.outcomePlaces.set(parsedLine.n, startOffset, byteLength);
     return true;
   }
 
   private *lines(): Generator<[text: string, start: number, length: number]> {
-    const block = Buffer.allocUnsafe(BLOCK_BYTES);
-    let rest: Buffer = Buffer.alloc(0);
-    for (let at = 0; ; ) {
-      const read = fs.readSync(this.fd, block, 0, block.length, at);
-      if (!read) return;
-      at += read;
-      const bytes = Buffer.concat([rest, block.subarray(0, read)]);
-      let from = 0;
-      for (let stop = bytes.indexOf(10); stop >= 0; stop = bytes.indexOf(10, from)) {
-        const start = this.end;
-        this.end += stop - from + 1;
-        yield [bytes.toString("utf8", from, stop), start, stop - from];
-        from = stop + 1;
+    const blockBuffer = Buffer.allocUnsafe(BLOCK_BYTES);
+    let unfinished: Buffer = Buffer.alloc(0);
+    for (let fileOffset = 0; ; ) {
+      const bytesRead = fs.readSync(this.fd, blockBuffer, 0, blockBuffer.length, fileOffset);
+      if (!bytesRead) return;
+      fileOffset += bytesRead;
+      const blockBytes = Buffer.concat([unfinished, blockBuffer.subarray(0, bytesRead)]);
+      let lineStart = 0;
+      for (
+        let lineEnd = blockBytes.indexOf(10);
+        lineEnd >= 0;
+        lineEnd = blockBytes.indexOf(10, lineStart)
+      ) {
+        const startOffset = this.end;
+        this.end += lineEnd - lineStart + 1;
+        yield [blockBytes.toString("utf8", lineStart, lineEnd), startOffset, lineEnd - lineStart];
+        lineStart = lineEnd + 1;
       }
-      rest = bytes.subarray(from);
+      unfinished = blockBytes.subarray(lineStart);
     }
   }
 
@@ -278,96 +294,108 @@ class LocalLedger implements RunLedger {
 
   private nextOpen(): number | undefined {
     while (this.cursor < this.counts.inputs && this.states[this.cursor] !== OPEN) this.cursor++;
-    const now = performance.now();
-    const due = this.delayed.findIndex(({ at }) => at <= now);
-    if (due >= 0) return this.delayed.splice(due, 1)[0]!.n;
+    const nowMs = performance.now();
+    const dueIndex = this.delayed.findIndex(({ at }) => at <= nowMs);
+    if (dueIndex >= 0) return this.delayed.splice(dueIndex, 1)[0]!.n;
     return this.cursor < this.counts.inputs ? this.cursor : undefined;
   }
 
   private async untilReturned(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.returned.push(resolve);
-    const done = new AbortController();
-    const stop = AbortSignal.any([signal, done.signal]);
-    const next = Math.min(...this.delayed.map(({ at }) => at));
-    const timer = Number.isFinite(next)
-      ? timers.setTimeout(Math.max(1, next - performance.now()), undefined, { signal: stop })
+    const raceAbort = new AbortController();
+    const timerSignal = AbortSignal.any([signal, raceAbort.signal]);
+    const nextDueAt = Math.min(...this.delayed.map(({ at }) => at));
+    const timer = Number.isFinite(nextDueAt)
+      ? timers.setTimeout(Math.max(1, nextDueAt - performance.now()), undefined, {
+          signal: timerSignal,
+        })
       : [];
-    await Promise.race([promise, ...[timer].flat().map((one) => one.catch(() => {}))]);
-    done.abort();
+    await Promise.race([
+      promise,
+      ...[timer].flat().map((pendingTimer) => pendingTimer.catch(() => {})),
+    ]);
+    raceAbort.abort();
   }
 
   async answer(n: number, answered: Answered): Promise<boolean> {
     if (this.states[n] === ANSWERED) return false;
-    const place = this.append({ n, ...answered });
-    this.outcomePlaces.set(n, ...place);
+    const linePlace = this.append({ n, ...answered });
+    this.outcomePlaces.set(n, ...linePlace);
     this.counts.answered++;
     this.leave(n, ANSWERED);
     return true;
   }
 
-  async giveBack(n: number, failed: Failed, after?: number): Promise<void> {
+  async giveBack(n: number, failedOutcome: Failed, retryAfterMs?: number): Promise<void> {
     if (this.states[n] !== TAKEN) return;
     this.tries[n] = Math.min(255, this.tries[n]! + 1);
-    if (after === undefined) {
-      this.outcomePlaces.set(n, ...this.append({ n, ...failed }));
+    if (retryAfterMs === undefined) {
+      this.outcomePlaces.set(n, ...this.append({ n, ...failedOutcome }));
       this.counts.failed++;
       return this.leave(n, FAILED);
     }
-    this.delayed.push({ n, at: performance.now() + after });
+    this.delayed.push({ n, at: performance.now() + retryAfterMs });
     this.busy--;
     for (const wake of this.returned.splice(0)) wake();
   }
 
-  private leave(n: number, state: number): void {
-    if (this.states[n] === TAKEN) this.busy--;
-    this.states[n] = state;
+  private leave(inputNumber: number, nextState: number): void {
+    if (this.states[inputNumber] === TAKEN) this.busy--;
+    this.states[inputNumber] = nextState;
     for (const wake of [...this.returned.splice(0), ...this.waiting.splice(0)]) wake();
   }
 
-  private append(line: object): [start: number, length: number] {
-    const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
-    const start = this.end;
+  private append(lineObject: object): [start: number, length: number] {
+    const lineBytes = Buffer.from(`${JSON.stringify(lineObject)}\n`);
+    const startOffset = this.end;
     try {
-      for (let done = 0; done < bytes.length; )
-        done += fs.writeSync(this.fd, bytes, done, bytes.length - done, start + done);
+      for (let bytesWritten = 0; bytesWritten < lineBytes.length; )
+        bytesWritten += fs.writeSync(
+          this.fd,
+          lineBytes,
+          bytesWritten,
+          lineBytes.length - bytesWritten,
+          startOffset + bytesWritten,
+        );
     } catch (error) {
-      tryTo(() => fs.ftruncateSync(this.fd, start)); // a full disk must not leave half a line
+      tryTo(() => fs.ftruncateSync(this.fd, startOffset)); // a full disk must not leave half a line
       throw fault(
         `Cannot keep the run in '${this.file}': ${(error as Error).message}. Make room, then resume it.`,
       );
     }
-    this.end += bytes.length;
-    return [start, bytes.length - 1];
+    this.end += lineBytes.length;
+    return [startOffset, lineBytes.length - 1];
   }
 
-  private at([start, length]: [number, number]): any {
-    const bytes = Buffer.allocUnsafe(length);
-    fs.readSync(this.fd, bytes, 0, length, start);
-    return JSON.parse(bytes.toString("utf8"));
+  private at([startOffset, byteLength]: [number, number]): any {
+    const lineBytes = Buffer.allocUnsafe(byteLength);
+    fs.readSync(this.fd, lineBytes, 0, byteLength, startOffset);
+    return JSON.parse(lineBytes.toString("utf8"));
   }
 
-  async outcome(n: number): Promise<Outcome | undefined> {
-    if (this.states[n] !== ANSWERED && this.states[n] !== FAILED) return undefined;
-    const { n: _, ...outcome } = this.at(this.outcomePlaces.get(n));
+  async outcome(inputNumber: number): Promise<Outcome | undefined> {
+    if (this.states[inputNumber] !== ANSWERED && this.states[inputNumber] !== FAILED)
+      return undefined;
+    const { n: _, ...outcome } = this.at(this.outcomePlaces.get(inputNumber));
     return outcome;
   }
 
-  async input(n: number): Promise<Input> {
-    return { name: this.at(this.inputPlaces.get(n)).input, kind: this.plan.kind };
+  async input(inputNumber: number): Promise<Input> {
+    return { name: this.at(this.inputPlaces.get(inputNumber)).input, kind: this.plan.kind };
   }
 
   settled(): Promise<void> {
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  kept(name: string): unknown {
-    const place = this.madePlaces.get(name);
-    return place && this.at(place).value;
+  kept(entryName: string): unknown {
+    const linePlace = this.madePlaces.get(entryName);
+    return linePlace && this.at(linePlace).value;
   }
 
-  async keep(name: string, value: unknown): Promise<void> {
-    this.madePlaces.set(name, this.append({ keep: name, value }));
+  async keep(entryName: string, value: unknown): Promise<void> {
+    this.madePlaces.set(entryName, this.append({ keep: entryName, value }));
   }
 
   async close(): Promise<void> {

@@ -26,14 +26,16 @@ export const paceOf = (clock: Clock) => pacing(clock, countOf(clock));
 
 function countOf(clock: Clock): RequestCount {
   const servers = new Map<string, ServerCount>();
-  const of = (origin: string): ServerCount => {
-    const server = servers.get(origin) ?? new ServerCount();
-    servers.set(origin, server);
-    return server;
+  const serverFor = (serverOrigin: string): ServerCount => {
+    const serverCount = servers.get(serverOrigin) ?? new ServerCount();
+    servers.set(serverOrigin, serverCount);
+    return serverCount;
   };
   return {
-    take: async (origin, tokens) => of(origin).take(tokens, clock.now()),
-    learn: async (origin, sent, news) => of(origin).learn(sent, news, clock.now()),
+    take: async (serverOrigin, tokensNeeded) =>
+      serverFor(serverOrigin).take(tokensNeeded, clock.now()),
+    learn: async (serverOrigin, sentBefore, rateNews) =>
+      serverFor(serverOrigin).learn(sentBefore, rateNews, clock.now()),
   };
 }
 
@@ -56,85 +58,86 @@ class ServerCount {
   private isSpanSure = false;
   private counting = new Map<number, number>(); // until when, by how many were sent before it
 
-  take(tokens: number, now: number): Sent | number {
-    const wait = this.waitFor(tokens, now);
-    if (wait > 0) return Math.ceil(wait);
-    if (!this.isKnown) this.probeUntil = now + PROBE_MS;
-    this.firstSentAt = Math.min(this.firstSentAt, now);
+  take(tokensNeeded: number, nowMs: number): Sent | number {
+    const waitMs = this.waitFor(tokensNeeded, nowMs);
+    if (waitMs > 0) return Math.ceil(waitMs);
+    if (!this.isKnown) this.probeUntil = nowMs + PROBE_MS;
+    this.firstSentAt = Math.min(this.firstSentAt, nowMs);
     const { requests, tokens: byTokens } = this.limits;
     requests.left--;
-    byTokens.left -= tokens;
-    this.sent = { requests: this.sent.requests + 1, tokens: this.sent.tokens + tokens };
+    byTokens.left -= tokensNeeded;
+    this.sent = { requests: this.sent.requests + 1, tokens: this.sent.tokens + tokensNeeded };
     this.counting.set(
       this.sent.requests,
-      now + TRANSIT_MS + Math.max(requests.span, this.longestSpan),
+      nowMs + TRANSIT_MS + Math.max(requests.span, this.longestSpan),
     );
     return this.sent;
   }
 
-  private waitFor(tokens: number, now: number): number {
+  private waitFor(tokensNeeded: number, nowMs: number): number {
     return Math.max(
-      this.pausedUntil - now,
-      !this.isKnown && this.probeUntil > now ? PROBE_PAUSE_MS : 0,
-      this.waitOf("requests", 1, now),
-      this.waitOf("tokens", tokens, now),
-      this.waitForCounting(now),
+      this.pausedUntil - nowMs,
+      !this.isKnown && this.probeUntil > nowMs ? PROBE_PAUSE_MS : 0,
+      this.waitOf("requests", 1, nowMs),
+      this.waitOf("tokens", tokensNeeded, nowMs),
+      this.waitForCounting(nowMs),
     );
   }
 
-  private waitOf(kind: keyof Sent, needed: number, now: number): number {
-    const allowance = this.limits[kind];
+  private waitOf(limitName: keyof Sent, amountNeeded: number, nowMs: number): number {
+    const allowance = this.limits[limitName];
     if (!allowance.limit) return 0;
-    if (now >= allowance.whole) {
+    if (nowMs >= allowance.whole) {
       allowance.left = allowance.limit;
-      allowance.since = this.sent[kind];
-      allowance.whole = now + allowance.span;
+      allowance.since = this.sent[limitName];
+      allowance.whole = nowMs + allowance.span;
     }
-    const isEnough = allowance.left >= Math.min(needed, allowance.limit);
-    return isEnough ? 0 : Math.max(allowance.whole - now, 1);
+    const isEnough = allowance.left >= Math.min(amountNeeded, allowance.limit);
+    return isEnough ? 0 : Math.max(allowance.whole - nowMs, 1);
   }
 
-  private waitForCounting(now: number): number {
-    for (const [request, until] of this.counting) {
-      if (until > now) break; // those behind it rarely end sooner
+  private waitForCounting(nowMs: number): number {
+    for (const [request, countsUntil] of this.counting) {
+      if (countsUntil > nowMs) break; // those behind it rarely end sooner
       this.counting.delete(request);
     }
     const { limit } = this.limits.requests;
     if (!limit || this.counting.size < limit) return 0;
-    let first = Number.POSITIVE_INFINITY;
-    for (const [request, until] of this.counting)
-      if (until <= now) this.counting.delete(request);
-      else first = Math.min(first, until);
-    return this.counting.size < limit ? 0 : Math.max(first - now, 1);
+    let earliestEnd = Number.POSITIVE_INFINITY;
+    for (const [request, countsUntil] of this.counting)
+      if (countsUntil <= nowMs) this.counting.delete(request);
+      else earliestEnd = Math.min(earliestEnd, countsUntil);
+    return this.counting.size < limit ? 0 : Math.max(earliestEnd - nowMs, 1);
   }
 
-  learn(sent: Sent, { pauseMs, isAnswered, ...told }: News, now: number): void {
-    if (pauseMs > 0) this.pausedUntil = Math.max(this.pausedUntil, now + pauseMs);
+  learn(sentBefore: Sent, { pauseMs, isAnswered, ...told }: News, nowMs: number): void {
+    if (pauseMs > 0) this.pausedUntil = Math.max(this.pausedUntil, nowMs + pauseMs);
     if (isAnswered) this.isKnown = true;
     else this.probeUntil = 0;
-    for (const kind of ["requests", "tokens"] as const) {
-      const news = told[kind];
-      const allowance = this.limits[kind];
-      if (news) allowance.span = Math.max(allowance.span, news.ms);
+    for (const limitName of ["requests", "tokens"] as const) {
+      const limitNews = told[limitName];
+      const allowance = this.limits[limitName];
+      if (limitNews) allowance.span = Math.max(allowance.span, limitNews.ms);
       // one that was sent before the limit was whole speaks of what is over
-      if (!news || sent[kind] <= allowance.since) continue;
-      allowance.limit = news.limit;
-      allowance.left = news.left - (this.sent[kind] - sent[kind]);
-      allowance.whole = now + news.ms;
+      if (!limitNews || sentBefore[limitName] <= allowance.since) continue;
+      allowance.limit = limitNews.limit;
+      allowance.left = limitNews.left - (this.sent[limitName] - sentBefore[limitName]);
+      allowance.whole = nowMs + limitNews.ms;
     }
-    const span = this.spanAfter(told.requests, now);
-    const until = this.counting.get(sent.requests);
-    if (until !== undefined && span > 0)
-      this.counting.set(sent.requests, Math.min(until, now + span));
+    const spanMs = this.spanAfter(told.requests, nowMs);
+    const countsUntil = this.counting.get(sentBefore.requests);
+    if (countsUntil !== undefined && spanMs > 0)
+      this.counting.set(sentBefore.requests, Math.min(countsUntil, nowMs + spanMs));
   }
 
   /**
    * How long a request may count. One that failed may have begun what the server counts, and told
    * nothing: until an answer says that it is the first, that lasts from the first one sent on.
    */
-  private spanAfter(news: RateLimit | undefined, now: number): number {
-    if (news) this.isSpanSure ||= news.left >= news.limit - 1;
-    if (news) this.longestSpan = Math.max(this.longestSpan, now + news.ms - this.firstSentAt);
+  private spanAfter(requestNews: RateLimit | undefined, nowMs: number): number {
+    if (requestNews) this.isSpanSure ||= requestNews.left >= requestNews.limit - 1;
+    if (requestNews)
+      this.longestSpan = Math.max(this.longestSpan, nowMs + requestNews.ms - this.firstSentAt);
     const { span } = this.limits.requests;
     return this.isSpanSure ? span : Math.max(span, this.longestSpan);
   }

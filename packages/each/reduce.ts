@@ -36,83 +36,86 @@ export async function reduce(running: Running, prompt: string): Promise<void> {
   const { inputs, answered } = ledger.counts;
   if (!answered) throw fault("Cannot reduce: nothing was answered.");
   const missing = inputs - answered;
-  const gap = `${plural(missing, "input")} of ${inputs} could not be answered`;
-  if (missing) ctx.note(`${gap}: what is folded lacks them.`);
+  const missingWords = `${plural(missing, "input")} of ${inputs} could not be answered`;
+  if (missing) ctx.note(`${missingWords}: what is folded lacks them.`);
   const room = await roomFor(running, prompt);
   const question = visible(oneLine(ledger.plan.prompt)).slice(0, MAX_NAME_CHARS);
-  const absent = missing ? ` ${gap}.` : "";
+  const missingNote = missing ? ` ${missingWords}.` : "";
   const heads = {
-    whole: `${prompt}\n\nBelow are answers to "${question}".${absent}`,
+    whole: `${prompt}\n\nBelow are answers to "${question}".${missingNote}`,
     partial:
       `${prompt}\n\nBelow is a part of the answers to "${question}". What you write is then put ` +
       "together with what was written about the other parts, so keep all that is needed for that.",
   };
-  const result = await foldLevels(running, { parts: answersOf(ledger), heads, room });
-  if (result !== undefined) await writeReduced(running, result);
+  const finalFold = await foldLevels(running, { parts: answersOf(ledger), heads, room });
+  if (finalFold !== undefined) await writeReduced(running, finalFold);
 }
 
 /** How many tokens of answers one request may hold. */
 async function roomFor({ ctx, ledger }: Running, prompt: string): Promise<number> {
-  const model = ledger.plan.model || (await firstAnswer(ledger)).model;
-  const described = await ctx.about.model(model, true).catch(() => undefined);
-  const room = foldRoom(described?.window, await promptLayers(ctx), prompt);
-  if (room >= MIN_FOLD_TOKENS) return room;
+  const modelName = ledger.plan.model || (await firstAnswer(ledger)).model;
+  const described = await ctx.about.model(modelName, true).catch(() => undefined);
+  const roomTokens = foldRoom(described?.window, await promptLayers(ctx), prompt);
+  if (roomTokens >= MIN_FOLD_TOKENS) return roomTokens;
   throw fault(
-    `Cannot reduce: the window of '${model}' is too small for the prompt and an answer. Choose a model with a larger one.`,
+    `Cannot reduce: the window of '${modelName}' is too small for the prompt and an answer. Choose a model with a larger one.`,
     { exit: 3 },
   );
 }
 
 async function firstAnswer(ledger: RunLedger): Promise<Answered> {
-  for (let n = 0; ; n++) {
-    const outcome = await ledger.outcome(n);
+  for (let inputNumber = 0; ; inputNumber++) {
+    const outcome = await ledger.outcome(inputNumber);
     if (outcome && "answer" in outcome) return outcome;
   }
 }
 
 async function* answersOf(ledger: RunLedger): AsyncGenerator<Part> {
-  for (let n = 0; n < ledger.counts.inputs; n++) {
-    const outcome = await ledger.outcome(n);
+  for (let inputNumber = 0; inputNumber < ledger.counts.inputs; inputNumber++) {
+    const outcome = await ledger.outcome(inputNumber);
     if (!outcome || "error" in outcome) continue;
-    const { name } = await ledger.input(n);
-    const title = `ANSWER ${n + 1} (${visible(oneLine(name)).slice(0, MAX_NAME_CHARS)})`;
+    const { name } = await ledger.input(inputNumber);
+    const title = `ANSWER ${inputNumber + 1} (${visible(oneLine(name)).slice(0, MAX_NAME_CHARS)})`;
     yield { title, text: textOf(outcome.answer) };
   }
 }
 
-const textOf = (answer: unknown): string =>
-  typeof answer === "string" ? answer : JSON.stringify(answer);
+const textOf = (answerValue: unknown): string =>
+  typeof answerValue === "string" ? answerValue : JSON.stringify(answerValue);
 
-async function foldLevels(running: Running, first: Level): Promise<Answered | undefined> {
-  for (let level = first; ; ) {
-    const { tokens, folds } = await foldLevel(running, level);
+async function foldLevels(running: Running, firstLevel: Level): Promise<Answered | undefined> {
+  for (let currentLevel = firstLevel; ; ) {
+    const { tokens, folds } = await foldLevel(running, currentLevel);
     if (running.ended) return undefined;
     if (folds.length === 1) return folds[0];
     const parts = folds.map(({ answer }, i) => ({ title: `PART ${i + 1}`, text: textOf(answer) }));
-    const shrunk = parts.reduce((sum, part) => sum + tokensOfPart(part), 0);
-    if (shrunk > tokens * MIN_SHRINKING)
+    const foldedTokens = parts.reduce(
+      (tokensSoFar, foldedPart) => tokensSoFar + tokensOfPart(foldedPart),
+      0,
+    );
+    if (foldedTokens > tokens * MIN_SHRINKING)
       throw fault(
         "Cannot reduce: what the parts fold into is as long as they were. Ask for something shorter, or choose a model with a larger window.",
         { exit: 3 },
       );
-    level = { ...level, parts };
+    currentLevel = { ...currentLevel, parts };
   }
 }
 
 /** Folds the groups of a level, as many at a time as there are jobs. */
 async function foldLevel(
   running: Running,
-  level: Level,
+  foldingLevel: Level,
 ): Promise<{ tokens: number; folds: Answered[] }> {
   const folds: Answered[] = [];
   const underWay = new Set<Promise<void>>();
-  let [tokens, count] = [0, 0];
+  let [tokens, groupCount] = [0, 0];
   let failure: unknown;
-  for await (const group of groupsOf(level)) {
-    const index = count++;
-    tokens += group.tokens;
-    const folding = foldGroup(running, group, level.heads)
-      .then((fold) => void (fold && (folds[index] = fold)))
+  for await (const partGroup of groupsOf(foldingLevel)) {
+    const groupIndex = groupCount++;
+    tokens += partGroup.tokens;
+    const folding = foldGroup(running, partGroup, foldingLevel.heads)
+      .then((madeFold) => void (madeFold && (folds[groupIndex] = madeFold)))
       .catch((error) => void (failure ??= error))
       .finally(() => underWay.delete(folding));
     underWay.add(folding);
@@ -125,48 +128,53 @@ async function foldLevel(
 }
 
 async function* groupsOf({ parts, room }: Level): AsyncGenerator<Group> {
-  let group: Group = { parts: [], tokens: 0, isWhole: true };
-  for await (const part of piecesOf(parts, room)) {
-    const tokens = tokensOfPart(part);
-    if (group.parts.length && group.tokens + tokens > room) {
-      yield { ...group, isWhole: false };
-      group = { parts: [], tokens: 0, isWhole: false };
+  let openGroup: Group = { parts: [], tokens: 0, isWhole: true };
+  for await (const fittingPart of piecesOf(parts, room)) {
+    const tokens = tokensOfPart(fittingPart);
+    if (openGroup.parts.length && openGroup.tokens + tokens > room) {
+      yield { ...openGroup, isWhole: false };
+      openGroup = { parts: [], tokens: 0, isWhole: false };
     }
-    group.parts.push(part);
-    group.tokens += tokens;
+    openGroup.parts.push(fittingPart);
+    openGroup.tokens += tokens;
   }
-  yield group;
+  yield openGroup;
 }
 
 const tokensOfPart = ({ text, title }: Part): number =>
   tokensIn(text) + tokensIn(title) + FRAME_TOKENS;
 
 /** The parts, those in pieces that alone are too long for a request. */
-async function* piecesOf(parts: Level["parts"], room: number): AsyncGenerator<Part> {
-  for await (const part of parts) {
-    if (tokensOfPart(part) <= room) {
-      yield part;
+async function* piecesOf(wholeParts: Level["parts"], roomTokens: number): AsyncGenerator<Part> {
+  for await (const wholePart of wholeParts) {
+    if (tokensOfPart(wholePart) <= roomTokens) {
+      yield wholePart;
       continue;
     }
-    const most = Math.max(1, room - tokensOfPart({ ...part, text: "" }) - FRAME_TOKENS);
+    const pieceTokens = Math.max(
+      1,
+      roomTokens - tokensOfPart({ ...wholePart, text: "" }) - FRAME_TOKENS,
+    );
     let piece = 1;
-    for (const text of cutText(part.text, most))
-      yield { title: `${part.title}, piece ${piece++}`, text };
+    for (const text of cutText(wholePart.text, pieceTokens))
+      yield { title: `${wholePart.title}, piece ${piece++}`, text };
   }
 }
 
 /** A text in pieces of at most so many tokens, cut at the end of a line where one is near. */
-function* cutText(text: string, most: number): Generator<string> {
-  for (let start = 0; start < text.length; ) {
-    let end = Math.min(text.length, start + most * 3);
-    while (tokensIn(text.slice(start, end)) > most) end = start + ((end - start) >> 1);
-    if (end < text.length) {
-      const line = text.lastIndexOf("\n", end - 1) + 1;
-      if (line > (start + end) / 2) end = line;
-      else if (/[\ud800-\udbff]/.test(text[end - 1]!) && end - 1 > start) end--;
+function* cutText(longText: string, maxTokens: number): Generator<string> {
+  for (let pieceStart = 0; pieceStart < longText.length; ) {
+    let pieceEnd = Math.min(longText.length, pieceStart + maxTokens * 3);
+    while (tokensIn(longText.slice(pieceStart, pieceEnd)) > maxTokens)
+      pieceEnd = pieceStart + ((pieceEnd - pieceStart) >> 1);
+    if (pieceEnd < longText.length) {
+      const lineStart = longText.lastIndexOf("\n", pieceEnd - 1) + 1;
+      if (lineStart > (pieceStart + pieceEnd) / 2) pieceEnd = lineStart;
+      else if (/[\ud800-\udbff]/.test(longText[pieceEnd - 1]!) && pieceEnd - 1 > pieceStart)
+        pieceEnd--;
     }
-    yield text.slice(start, end);
-    start = end;
+    yield longText.slice(pieceStart, pieceEnd);
+    pieceStart = pieceEnd;
   }
 }
 
@@ -174,27 +182,27 @@ function* cutText(text: string, most: number): Generator<string> {
 async function foldGroup(
   running: Running,
   { parts, isWhole }: Group,
-  heads: Level["heads"],
+  promptHeads: Level["heads"],
 ): Promise<Answered | undefined> {
   const { ledger, ctx } = running;
-  const blocks = parts.map(({ title, text }) => `--- ${title} ---\n${text}\n--- END ---`);
-  const text = [isWhole ? heads.whole : heads.partial, ...blocks].join("\n\n");
-  const name = `fold ${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
-  const kept = ledger.kept(name) as Answered | undefined;
-  if (kept) return kept;
-  for (let tries = 0; ; tries++) {
+  const partBlocks = parts.map(({ title, text }) => `--- ${title} ---\n${text}\n--- END ---`);
+  const text = [isWhole ? promptHeads.whole : promptHeads.partial, ...partBlocks].join("\n\n");
+  const foldName = `fold ${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+  const keptFold = ledger.kept(foldName) as Answered | undefined;
+  if (keptFold) return keptFold;
+  for (let failedTries = 0; ; failedTries++) {
     if (isSpent(running)) running.ended ??= fault("Stopped: the budget is spent.", { exit: 3 });
     if (running.ended) return undefined;
     const outcome = await askModel(running, { text, tools: false });
     showProgress(running, "folding");
     if ("answer" in outcome) {
       if (outcome.finish === "length") ctx.note("A fold was cut off at the model's limit.");
-      await ledger.keep(name, outcome);
+      await ledger.keep(foldName, outcome);
       return outcome;
     }
     if (running.ended) return undefined;
-    if (!outcome.mayPass || tries + 1 === TRIES)
+    if (!outcome.mayPass || failedTries + 1 === TRIES)
       throw fault(`Cannot reduce: ${outcome.error}`, { exit: outcome.exit });
-    await running.zz.io.clock.sleep(pauseAfter(tries), ctx.signal);
+    await running.zz.io.clock.sleep(pauseAfter(failedTries), ctx.signal);
   }
 }

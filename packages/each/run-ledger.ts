@@ -64,19 +64,19 @@ export interface RunLedger {
    * Keeps an answer. When it returns, a killed process does not lose it. False: the input had one
    * already.
    */
-  answer(n: number, answered: Answered): Promise<boolean>;
-  /** Gives an input back: to be taken again after so many ms, or (no `after`) as failed. */
-  giveBack(n: number, failed: Failed, after?: number): Promise<void>;
+  answer(inputNumber: number, answered: Answered): Promise<boolean>;
+  /** Gives an input back: to be taken again after so many ms, or (no `retryAfterMs`) as failed. */
+  giveBack(inputNumber: number, failedOutcome: Failed, retryAfterMs?: number): Promise<void>;
   /** What came of an input; undefined: nothing yet. */
-  outcome(n: number): Promise<Outcome | undefined>;
-  input(n: number): Promise<Input>;
+  outcome(inputNumber: number): Promise<Outcome | undefined>;
+  input(inputNumber: number): Promise<Input>;
   /** Resolves when something has come of one more input than at the last call. */
   settled(): Promise<void>;
   /**
    * What was made of several answers, by a name of the caller's: a fold of --reduce, a batch that
    * was submitted.
    */
-  kept(name: string): unknown;
-  keep(name: string, value: unknown): Promise<void>;
+  kept(entryName: string): unknown;
+  keep(entryName: string, entryValue: unknown): Promise<void>;
   close(): Promise<void>;
 }

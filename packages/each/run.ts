@@ -13,7 +13,7 @@ import type { Answered, Input, Plan, RunLedger, Taken } from "./run-ledger.ts";
 import type { Running } from "./running.ts";
 import { batchPrice, estimate, isSpent, showProgress } from "./spending.ts";
 
-const JOBS = 4;
+const DEFAULT_JOBS = 4;
 const QUEUED_JOBS = 64; // with --queue: as many as may wait for its workers
 const MAX_JOBS = 256;
 const DAY_MS = 86_400_000;
@@ -23,20 +23,21 @@ export async function obey(
   ctx: Ctx,
   kind: Input["kind"],
   words: string[],
-  line: Typed,
+  typedLine: Typed,
 ): Promise<Result> {
   const { home } = ctx.about;
-  const given = (name: string) => line.values.get(name)?.at(-1);
-  const resumed = given("session") ?? given("continue");
-  if (given("status")) return ctx.service("queue")?.status(words[0]) ?? status(ctx, words[0]);
+  const flagValue = (flagName: string) => typedLine.values.get(flagName)?.at(-1);
+  const resumed = flagValue("session") ?? flagValue("continue");
+  if (flagValue("status"))
+    return ctx.service("queue")?.status(words[0]) ?? describeRun(ctx, words[0]);
   keepMemorySmall();
-  const limits = limitsOf(line);
+  const limits = limitsOf(typedLine);
   const refused: string[] = [];
   let ledger: RunLedger;
   if (resumed) {
     ledger = await openRun(home, findRun(home, resumed === true ? words[0] : resumed), ctx.note);
     const { schema } = ledger.plan;
-    if (schema !== given("schema")) {
+    if (schema !== flagValue("schema")) {
       await ledger.close();
       throw usage(
         `Cannot resume '${ledger.id}': its answers ${schema ? `have the schema '${schema}'` : "have no schema"}. Say the same.`,
@@ -49,26 +50,27 @@ export async function obey(
       throw usage(`Cannot ask: no file is named. Write ${EXAMPLES[kind]}.`);
     if (kind !== "file" && words.length)
       throw usage(`Cannot ask '${words[0]}': the prompt is one value. Quote it.`);
-    const plan = await planOf(ctx, kind, prompt, given);
-    const found = kind === "file" ? filesOf(words, ctx) : undefined;
-    refused.push(...(found?.refused ?? []));
-    if (found?.others.length) sayLeftOut(found, ctx);
-    const inputs = found?.files ?? linesOf(ctx, kind === "row" ? "row" : "line");
-    if (found && !found.files.length && refused.length) throw fault(refusal(refused), { exit: 4 });
-    if (line.values.has("dry-run")) return estimate(ctx, plan, inputs);
+    const plan = await makePlan(ctx, kind, prompt, flagValue);
+    const foundFiles = kind === "file" ? filesOf(words, ctx) : undefined;
+    refused.push(...(foundFiles?.refused ?? []));
+    if (foundFiles?.others.length) sayLeftOut(foundFiles, ctx);
+    const inputs = foundFiles?.files ?? linesOf(ctx, kind === "row" ? "row" : "line");
+    if (foundFiles && !foundFiles.files.length && refused.length)
+      throw fault(refusal(refused), { exit: 4 });
+    if (typedLine.values.has("dry-run")) return estimate(ctx, plan, inputs);
     ledger = await createRun(home, plan, inputs);
   }
   if (refused.length) ctx.note(refusal(refused));
   try {
-    const said = given("reduce");
-    const reduction = typeof said === "string" ? said : undefined;
-    const how = {
+    const reducePrompt = flagValue("reduce");
+    const reduction = typeof reducePrompt === "string" ? reducePrompt : undefined;
+    const runOptions = {
       worst: refused.length ? 4 : 0,
       reduction,
-      isBatch: ledger.plan.batch ?? line.values.has("batch"),
-      isWaiting: line.values.has("wait"),
+      isBatch: ledger.plan.batch ?? typedLine.values.has("batch"),
+      isWaiting: typedLine.values.has("wait"),
     };
-    return await run(zz, ctx, ledger, limits, how);
+    return await askAndPrint(zz, ctx, ledger, limits, runOptions);
   } finally {
     await ledger.close();
   }
@@ -80,59 +82,64 @@ const EXAMPLES: Record<Input["kind"], string> = {
   row: 'cat rows.jsonl | zz --each-json "Greet {name}."',
 };
 
-const refusal = (names: string[]): string =>
-  `${plural(names.length, "file")} may not be read without a question and were left out: ` +
-  `${names.slice(0, 5).map(visible).join(", ")}${names.length > 5 ? " …" : ""}. --allow-read=NAME reads one.`;
+const refusal = (refusedNames: string[]): string =>
+  `${plural(refusedNames.length, "file")} may not be read without a question and were left out: ` +
+  `${refusedNames.slice(0, 5).map(visible).join(", ")}${refusedNames.length > 5 ? " …" : ""}. --allow-read=NAME reads one.`;
 
 function sayLeftOut({ files, refused, others }: Found, ctx: Ctx): void {
-  const names = others.map(visible).join("', '");
+  const leftOutNames = others.map(visible).join("', '");
   if (!files.length && !refused.length)
-    throw usage(`Cannot ask about '${names}': it is not a file. Name files, as in 'folder/**'.`);
-  ctx.note(`Left out, since they are no files: '${names}'.`);
+    throw usage(
+      `Cannot ask about '${leftOutNames}': it is not a file. Name files, as in 'folder/**'.`,
+    );
+  ctx.note(`Left out, since they are no files: '${leftOutNames}'.`);
 }
 
-async function planOf(
+async function makePlan(
   ctx: Ctx,
   kind: Input["kind"],
   prompt: string,
-  given: (name: string) => string | true | undefined,
+  flagValue: (optionName: string) => string | true | undefined,
 ): Promise<Plan> {
-  const text = (name: string) => {
-    const value = given(name);
-    return typeof value === "string" ? { [name]: value } : {};
+  const textOption = (flagName: string) => {
+    const typedValue = flagValue(flagName);
+    return typeof typedValue === "string" ? { [flagName]: typedValue } : {};
   };
-  const unordered = given("unordered") ? { unordered: true } : {};
-  const batch = given("batch") ? { batch: true } : {};
-  const tools = given("no-tools") || given("batch") ? { tools: false as const } : {};
+  const unordered = flagValue("unordered") ? { unordered: true } : {};
+  const batchOption = flagValue("batch") ? { batch: true } : {};
+  const toolsOption = flagValue("no-tools") || flagValue("batch") ? { tools: false as const } : {};
   return {
     prompt,
     kind,
     root: ctx.root,
     model: (await ctx.about.defaultModel()) ?? "",
-    ...text("schema"),
-    ...text("out"),
-    ...text("reduce"),
+    ...textOption("schema"),
+    ...textOption("out"),
+    ...textOption("reduce"),
     ...unordered,
-    ...batch,
-    ...tools,
+    ...batchOption,
+    ...toolsOption,
   };
 }
 
-function limitsOf(line: Typed): Running["limits"] {
-  if (line.values.has("queue") && line.values.has("batch"))
+function limitsOf(typedLine: Typed): Running["limits"] {
+  if (typedLine.values.has("queue") && typedLine.values.has("batch"))
     throw usage("Cannot use --batch with --queue: a batch is not for workers. Leave one out.");
-  const usual = line.values.has("queue") ? QUEUED_JOBS : JOBS;
-  const jobs = Number(line.values.get("jobs")?.at(-1) ?? usual);
+  const defaultJobs = typedLine.values.has("queue") ? QUEUED_JOBS : DEFAULT_JOBS;
+  const jobs = Number(typedLine.values.get("jobs")?.at(-1) ?? defaultJobs);
   if (!(Number.isInteger(jobs) && jobs > 0 && jobs <= MAX_JOBS))
     throw usage(
-      `Cannot use --jobs '${line.values.get("jobs")?.at(-1)}': it takes a whole number from 1 to ${MAX_JOBS}.`,
+      `Cannot use --jobs '${typedLine.values.get("jobs")?.at(-1)}': it takes a whole number from 1 to ${MAX_JOBS}.`,
     );
-  const budget = line.values.get("budget")?.at(-1);
+  const budget = typedLine.values.get("budget")?.at(-1);
   if (budget === undefined) return { jobs };
-  const [, count, isTokens] = /^\$?([\d.]+)(t?)$/.exec(String(budget)) ?? [];
-  if (!(Number(count) > 0))
+  const [, budgetNumber, isTokens] = /^\$?([\d.]+)(t?)$/.exec(String(budget)) ?? [];
+  if (!(Number(budgetNumber) > 0))
     throw usage(`Cannot use --budget '${budget}': write dollars, as 2.50, or tokens, as 500000t.`);
-  return { jobs, ...(isTokens ? { tokens: Number(count) } : { dollars: Number(count) }) };
+  return {
+    jobs,
+    ...(isTokens ? { tokens: Number(budgetNumber) } : { dollars: Number(budgetNumber) }),
+  };
 }
 
 /** What the command line says beside the plan. */
@@ -143,7 +150,7 @@ interface How {
   isWaiting: boolean;
 }
 
-async function run(
+async function askAndPrint(
   zz: Zz,
   ctx: Ctx,
   ledger: RunLedger,
@@ -174,9 +181,9 @@ async function run(
     started: zz.io.clock.now(),
   };
   zz.wrap("fetch", paceOf(zz.io.clock), { limit: DAY_MS });
-  const left = plural(counts.inputs - counts.answered, "input");
+  const openInputs = plural(counts.inputs - counts.answered, "input");
   if (counts.inputs > counts.answered)
-    ctx.note(`${left} to ask. If it stops: ${resuming(ledger, ctx)}`);
+    ctx.note(`${openInputs} to ask. If it stops: ${resuming(ledger, ctx)}`);
   await ctx.service("queue")?.report({ run: ledger.id, ...counts, prompt: plan.prompt });
   const { isShown } = running;
   const isOrdered = isBatch || !plan.unordered;
@@ -192,7 +199,7 @@ async function run(
   if (reduction !== undefined && !running.ended)
     await reduce(running, reduction).catch((error) => (running.ended ??= error as Error));
   ctx.progress("");
-  return finish(running);
+  return finishRun(running);
 }
 
 async function askByBatches(running: Running, isWaiting: boolean): Promise<void> {
@@ -203,8 +210,8 @@ async function askByBatches(running: Running, isWaiting: boolean): Promise<void>
 }
 
 async function askByJobs(running: Running): Promise<void> {
-  await ask(running); // alone first, so that the provider's cache holds what all of them share
-  await Promise.all(Array.from({ length: running.limits.jobs }, () => askAll(running)));
+  await askNext(running); // alone first, so that the provider's cache holds what all of them share
+  await Promise.all(Array.from({ length: running.limits.jobs }, () => askUntilDone(running)));
 }
 
 /**
@@ -216,33 +223,33 @@ function keepMemorySmall(): void {
   v8.setFlagsFromString("--heap-growing-percent=30");
 }
 
-async function askAll(running: Running): Promise<void> {
-  while (await ask(running));
+async function askUntilDone(running: Running): Promise<void> {
+  while (await askNext(running));
 }
 
 /** Asks about one input. False: there is none left, or the run has to end. */
-async function ask(running: Running): Promise<boolean> {
+async function askNext(running: Running): Promise<boolean> {
   const { ledger, stop } = running;
   const queue = running.ctx.service("queue");
   const { inputs, answered, failed } = ledger.counts;
   if (answered + failed < inputs && isSpent(running))
     running.ended ??= fault("Stopped: the budget is spent.", { exit: 3 });
   if (running.ended) return false;
-  const taken = await ledger.take(stop.signal).catch(() => undefined);
-  if (!taken) return false;
+  const takenInput = await ledger.take(stop.signal).catch(() => undefined);
+  if (!takenInput) return false;
   if (running.ended) {
     // else the others would wait for what becomes of it
-    await ledger.giveBack(taken.n, { error: "It was not asked.", exit: 1 }, 0);
+    await ledger.giveBack(takenInput.n, { error: "It was not asked.", exit: 1 }, 0);
     return false;
   }
-  const outcome = await answerTo(running, taken);
-  if ("error" in outcome) await giveBack(running, taken, outcome);
-  else await ledger.answer(taken.n, outcome);
-  if (queue && !("error" in outcome)) await queue.forget(ledger.id, taken.n);
+  const outcome = await answerTo(running, takenInput);
+  if ("error" in outcome) await giveBack(running, takenInput, outcome);
+  else await ledger.answer(takenInput.n, outcome);
+  if (queue && !("error" in outcome)) await queue.forget(ledger.id, takenInput.n);
   await queue?.report({ run: ledger.id, ...ledger.counts, prompt: ledger.plan.prompt });
   const isPrinted = ledger.plan.unordered && running.isShown;
-  const final = isPrinted ? await ledger.outcome(taken.n) : undefined;
-  if (final) await show(running, taken.n, final);
+  const finalOutcome = isPrinted ? await ledger.outcome(takenInput.n) : undefined;
+  if (finalOutcome) await show(running, takenInput.n, finalOutcome);
   showProgress(running);
   return running.ended === undefined;
 }
@@ -253,17 +260,17 @@ async function answerTo(running: Running, { n, input }: Taken): Promise<Answered
   let message: { text: string; images?: Image[] };
   try {
     message = await messageOf(plan.prompt, input, ctx);
-    const tokens = Math.ceil(message.text.length / CHARS_PER_TOKEN);
-    if (window && tokens > window)
-      throw fault(`It is too long: about ${tokens} tokens, and the model takes ${window}.`, {
+    const messageTokens = Math.ceil(message.text.length / CHARS_PER_TOKEN);
+    if (window && messageTokens > window)
+      throw fault(`It is too long: about ${messageTokens} tokens, and the model takes ${window}.`, {
         exit: 3,
       });
   } catch (error) {
     const { message, exit = 1 } = error as Fault;
     return { error: message, exit };
   }
-  const how = { ...message, ...(plan.tools === false && { tools: false as const }) };
-  const question = () => askModel(running, how);
+  const askedQuestion = { ...message, ...(plan.tools === false && { tools: false as const }) };
+  const question = () => askModel(running, askedQuestion);
   return ctx.service("queue")?.ask(ledger.id, n, question) ?? question();
 }
 
@@ -281,28 +288,29 @@ function resuming({ id, plan }: RunLedger, ctx: Ctx): string {
   return `zz --each --resume ${id}${schema ? ` --schema '${schema}'` : ""}${queue ? ` --queue ${queue.where}` : ""}`;
 }
 
-function finish({ ledger, ended, worst, ctx }: Running): Result {
+function finishRun({ ledger, ended, worst, ctx }: Running): Result {
   const { inputs, answered } = ledger.counts;
-  const again = resuming(ledger, ctx);
+  const resumeCommand = resuming(ledger, ctx);
   if (ended)
-    throw fault(`${ended.message} ${answered} of ${inputs} are answered. Go on with: ${again}`, {
-      exit: (ended as Fault).exit ?? 1,
-    });
+    throw fault(
+      `${ended.message} ${answered} of ${inputs} are answered. Go on with: ${resumeCommand}`,
+      { exit: (ended as Fault).exit ?? 1 },
+    );
   if (answered < inputs)
     throw fault(
-      `${plural(inputs - answered, "input")} of ${inputs} could not be answered. Ask them again: ${again}`,
+      `${plural(inputs - answered, "input")} of ${inputs} could not be answered. Ask them again: ${resumeCommand}`,
     );
   ctx.note(`${plural(answered, "answer")}.`);
   if (worst) throw fault("", { exit: worst, told: true });
   return { text: "" };
 }
 
-function status(ctx: Ctx, given?: string): Result {
+function describeRun(ctx: Ctx, runWords?: string): Result {
   const { home } = ctx.about;
-  const ledger = readRun(home, findRun(home, given));
+  const ledger = readRun(home, findRun(home, runWords));
   const { inputs, answered } = ledger.counts;
   const left = inputs - answered;
-  const next = left ? ` Go on with: ${resuming(ledger, ctx)}` : "";
+  const resumeHint = left ? ` Go on with: ${resuming(ledger, ctx)}` : "";
   const data = { run: ledger.id, inputs, answered, left, prompt: ledger.plan.prompt };
-  return { text: `${ledger.id}: ${answered} of ${inputs} answered.${next}`, data };
+  return { text: `${ledger.id}: ${answered} of ${inputs} answered.${resumeHint}`, data };
 }

@@ -10,26 +10,29 @@ export const ASSUMED_OUTPUT_TOKENS = 300; // for an estimate
 
 export function isSpent({ spent, limits, price, asked }: Running): boolean {
   const { tokens, dollars } = limits;
-  const next = asked ? (spent.input + spent.output) / asked : 0; // what one more is likely to take
-  if (tokens !== undefined && spent.input + spent.output + next > tokens) return true;
-  const cost = dollarsOf(spent, price);
-  return dollars !== undefined && cost + (asked ? cost / asked : 0) > dollars;
+  const nextTokens = asked ? (spent.input + spent.output) / asked : 0; // what one more is likely to take
+  if (tokens !== undefined && spent.input + spent.output + nextTokens > tokens) return true;
+  const spentDollars = dollarsOf(spent, price);
+  return dollars !== undefined && spentDollars + (asked ? spentDollars / asked : 0) > dollars;
 }
 
-export const dollarsOf = ({ input, output, cached = 0 }: Usage, price?: Model["price"]): number => {
-  if (!price) return 0;
+export const dollarsOf = (
+  { input, output, cached = 0 }: Usage,
+  modelPrice?: Model["price"],
+): number => {
+  if (!modelPrice) return 0;
   return (
-    ((input - cached) * price.input +
-      cached * (price.cached ?? price.input) +
-      output * price.output) /
+    ((input - cached) * modelPrice.input +
+      cached * (modelPrice.cached ?? modelPrice.input) +
+      output * modelPrice.output) /
     1e6
   );
 };
 
 /** What batches cost: half. */
 export const batchPrice = ({ input, output, cached }: Price): Price => {
-  const half = { input: input / 2, output: output / 2 };
-  return cached === undefined ? half : { ...half, cached: cached / 2 };
+  const halfPrice = { input: input / 2, output: output / 2 };
+  return cached === undefined ? halfPrice : { ...halfPrice, cached: cached / 2 };
 };
 
 export function showProgress(
@@ -38,15 +41,22 @@ export function showProgress(
 ): void {
   const { inputs, answered, failed } = ledger.counts;
   const seconds = Math.max(0.001, (zz.io.clock.now() - started) / 1000);
-  const rate = asked / seconds;
-  const left = inputs - answered - failed;
-  const cost = price
+  const askedPerSecond = asked / seconds;
+  const remaining = inputs - answered - failed;
+  const costWords = price
     ? `$${dollarsOf(spent, price).toFixed(2)}`
     : `${spent.input + spent.output} tokens`;
-  const time = rate ? `${Math.ceil(left / rate)} s left` : "";
-  const bad = failed ? `${failed} failed` : "";
+  const timeWords = askedPerSecond ? `${Math.ceil(remaining / askedPerSecond)} s left` : "";
+  const failedWords = failed ? `${failed} failed` : "";
   ctx.progress(
-    [`${answered}/${inputs}`, activity, bad, `${rate.toFixed(1)}/s`, cost, time]
+    [
+      `${answered}/${inputs}`,
+      activity,
+      failedWords,
+      `${askedPerSecond.toFixed(1)}/s`,
+      costWords,
+      timeWords,
+    ]
       .filter(Boolean)
       .join(" · "),
   );
@@ -59,42 +69,48 @@ export async function estimate(
   inputs: Iterable<Input> | AsyncIterable<Input>,
 ): Promise<Result> {
   const layers = await ctx.about.prompt();
-  const shared = Math.ceil(
-    layers.reduce((sum, { text }) => sum + text.length, 0) / CHARS_PER_TOKEN,
+  const promptTokens = Math.ceil(
+    layers.reduce((charsSoFar, { text }) => charsSoFar + text.length, 0) / CHARS_PER_TOKEN,
   );
-  const tools =
+  const toolTokens =
     plan.tools === false
       ? 0
       : Math.ceil(JSON.stringify(await ctx.about.offered()).length / CHARS_PER_TOKEN);
-  let [count, tokens] = [0, 0];
-  for await (const input of inputs) {
-    const message = await messageOf(plan.prompt, input, ctx).catch(() => undefined);
-    if (message) tokens += shared + tools + Math.ceil(message.text.length / CHARS_PER_TOKEN);
-    count++;
+  let [inputCount, tokens] = [0, 0];
+  for await (const runInput of inputs) {
+    const message = await messageOf(plan.prompt, runInput, ctx).catch(() => undefined);
+    if (message)
+      tokens += promptTokens + toolTokens + Math.ceil(message.text.length / CHARS_PER_TOKEN);
+    inputCount++;
   }
-  if (!count)
+  if (!inputCount)
     throw usage("Cannot ask about nothing: no input came. Check the glob, or what is piped in.");
   const described = plan.model
     ? await ctx.about.model(plan.model, true).catch(() => undefined)
     : undefined;
-  let requests = count;
+  let requests = inputCount;
   if (plan.reduce !== undefined) {
-    const room = foldRoom(described?.window, await promptLayers(ctx), plan.reduce);
-    const folds = foldsFor(count, ASSUMED_OUTPUT_TOKENS, room);
-    requests += folds.requests;
-    tokens += folds.tokens + folds.requests * (shared + tokensIn(plan.reduce));
+    const roomTokens = foldRoom(described?.window, await promptLayers(ctx), plan.reduce);
+    const foldEstimate = foldsFor(inputCount, ASSUMED_OUTPUT_TOKENS, roomTokens);
+    requests += foldEstimate.requests;
+    tokens += foldEstimate.tokens + foldEstimate.requests * (promptTokens + tokensIn(plan.reduce));
   }
-  const cost = dollarsOf(
+  const totalDollars = dollarsOf(
     { input: tokens, output: requests * ASSUMED_OUTPUT_TOKENS },
     described?.price && (plan.batch ? batchPrice(described.price) : described.price),
   );
-  const price = described?.price
-    ? `, about $${cost.toFixed(2)}`
+  const costWords = described?.price
+    ? `, about $${totalDollars.toFixed(2)}`
     : "; what the model costs is not known";
-  const folded = requests > count ? { folds: requests - count } : {};
-  const data = { inputs: count, ...folded, tokens, ...(described?.price && { dollars: cost }) };
+  const foldCount = requests > inputCount ? { folds: requests - inputCount } : {};
+  const data = {
+    inputs: inputCount,
+    ...foldCount,
+    tokens,
+    ...(described?.price && { dollars: totalDollars }),
+  };
   return {
-    text: `${plural(requests, "request")} of about ${tokens} tokens together${price}. Nothing was sent.`,
+    text: `${plural(requests, "request")} of about ${tokens} tokens together${costWords}. Nothing was sent.`,
     data,
   };
 }

@@ -21,7 +21,7 @@ import {
 type Variables = ReadonlyMap<string, string>;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const NAMES = "a name is made of letters, digits and _, and begins with no digit";
+const NAME_RULE = "a name is made of letters, digits and _, and begins with no digit";
 const MAX_VALUE_CHARS = 100_000; // a system's limit is 128 KB
 const MAX_SHOWN_CHARS = 2_000; // of a value that the model sets: the question shows all of it
 const MIN_SECRET_LINE_CHARS = 16; // the same for one line of a multi-line value
@@ -46,9 +46,9 @@ const steers = (name: string): boolean =>
  * Words, and addresses without a password or a query: files are full of them, and they are not
  * secret.
  */
-const PLAIN = /^[A-Za-z]+$|^https?:\/\/[^@?#\s]+$/;
+const PLAIN_VALUE = /^[A-Za-z]+$|^https?:\/\/[^@?#\s]+$/;
 
-const VERBS = {
+const VERB_HELP = {
   set: "keep a variable for commands; without a value it is asked for, unseen",
   unset: "forget one",
   list: "their names, and where they come from",
@@ -78,8 +78,8 @@ export default (zz: Zz) => {
     },
     group: "settings",
     complete,
-    async run(typed, ctx) {
-      await runCommand(typed, ctx);
+    async run(typedWords, ctx) {
+      await runCommand(typedWords, ctx);
       tryTo(() => kept(ctx)); // the new value is a secret from now on
     },
   });
@@ -140,16 +140,16 @@ function addTools(zz: Zz): void {
 function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
   zz.wrap(
     "call",
-    async (call, next, ctx) => {
-      const { name, args } = call;
+    async (toolCall, next, ctx) => {
+      const { name, args } = toolCall;
       const before = tryTo(() => kept(ctx));
       const hiddenVariable = before && placeholderIn(args, before.all);
       if (hiddenVariable) return { text: cannotUse(name, hiddenVariable), failed: true };
-      const result = await next(call);
+      const result = await next(toolCall);
       // the call may have set one
       const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING;
       if (isPrinted(args, ctx))
-        return changed(result, (text) => withoutValues(text, Object.fromEntries(all)));
+        return changed(result, (resultText) => withoutValues(resultText, Object.fromEntries(all)));
       return pattern ? changed(result, hide) : result;
     },
     "first", // so that nothing that handles the result later sees a value
@@ -159,8 +159,10 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
   zz.wrap("request", async (request, next, ctx) => {
     const { pattern, hide } = tryTo(() => kept(ctx)) ?? NOTHING;
     if (!pattern) return next(request);
-    const hideNews = (news: Record<string, string>) =>
-      Object.fromEntries(Object.entries(news).map(([layer, text]) => [layer, hide(text)]));
+    const hideNews = (layerNews: Record<string, string>) =>
+      Object.fromEntries(
+        Object.entries(layerNews).map(([layerName, layerText]) => [layerName, hide(layerText)]),
+      );
     const messages = request.messages.map((message): Message => {
       if (message.role === "assistant") return message;
       const text = hide(message.text);
@@ -176,15 +178,15 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
 
 const fileOf = ({ about }: Ctx): string => path.join(about.home, "env.json");
 
-const read = (file: string): Map<string, string> =>
-  new Map(Object.entries(keptVariables(path.dirname(file))));
+const read = (envFile: string): Map<string, string> =>
+  new Map(Object.entries(keptVariables(path.dirname(envFile))));
 
 interface Kept {
   all: Variables;
   pattern: RegExp | undefined; // any of the values
-  hide(text: string): string;
+  hide(plainText: string): string;
 }
-const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (text) => text };
+const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (plainText) => plainText };
 
 /**
  * Reads the file again only when it has changed, since every turn and every call needs the
@@ -192,24 +194,24 @@ const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (text) => text
  */
 function variablesReader(zz: Zz): (ctx: Ctx) => Kept {
   let home: string | undefined;
-  let [lastStamp, kept] = ["", NOTHING];
+  let [lastStamp, lastKept] = ["", NOTHING];
   return (ctx) => {
     home ??= ctx.about.home;
-    const file = path.join(home, "env.json");
-    const stamp = stampOf(file);
-    if (stamp !== lastStamp) kept = stamp ? hiding(read(file), zz) : NOTHING;
-    lastStamp = stamp;
-    return kept;
+    const envFile = path.join(home, "env.json");
+    const newStamp = stampOf(envFile);
+    if (newStamp !== lastStamp) lastKept = newStamp ? buildKept(read(envFile), zz) : NOTHING;
+    lastStamp = newStamp;
+    return lastKept;
   };
 }
 
-function hiding(variables: Variables, zz: Zz): Kept {
+function buildKept(variables: Variables, zz: Zz): Kept {
   // for everything that is printed and saved
   for (const [name, value] of variables) zz.secret(value, placeholder(name));
   const names = new Map<string, string>();
   for (const [name, value] of variables)
-    for (const text of secretsIn(value).flatMap(partsOf)) names.set(text, name);
-  const longest = [...names.keys()].sort((a, b) => b.length - a.length);
+    for (const secretPart of secretsIn(value).flatMap(partsOf)) names.set(secretPart, name);
+  const longest = [...names.keys()].sort((first, second) => second.length - first.length);
   const pattern = longest.length ? new RegExp(longest.map(literal).join("|"), "g") : undefined;
   return {
     all: variables,
@@ -219,7 +221,7 @@ function hiding(variables: Variables, zz: Zz): Kept {
   };
 }
 const placeholder = (name: string): string => `[value of ${name}]`;
-const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+const literal = (rawText: string): string => rawText.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 
 /** Whether a call reads the kept output of a command, in which even a plain word may be a value. */
 function isPrinted(args: unknown, { about: { home } }: Ctx): boolean {
@@ -236,19 +238,19 @@ function isPrinted(args: unknown, { about: { home } }: Ctx): boolean {
 function secretsIn(value: string): string[] {
   if (
     value.length < MIN_VALUE_CHARS ||
-    PLAIN.test(value) ||
+    PLAIN_VALUE.test(value) ||
     (path.isAbsolute(value) && fs.existsSync(value))
   )
     return [];
   return [
     value,
     ...(value.includes("\n")
-      ? value.split(/\r?\n/).filter((line) => line.length >= MIN_SECRET_LINE_CHARS)
+      ? value.split(/\r?\n/).filter((valueLine) => valueLine.length >= MIN_SECRET_LINE_CHARS)
       : []),
   ];
 }
 
-function changed(result: Result, hide: (text: string) => string): Result {
+function changed(result: Result, hide: (plainText: string) => string): Result {
   return {
     ...result,
     text: hide(result.text),
@@ -260,7 +262,9 @@ function changed(result: Result, hide: (text: string) => string): Result {
     if (Array.isArray(data)) return data.map(within);
     if (!data || typeof data !== "object" || Object.getPrototypeOf(data) !== Object.prototype)
       return data;
-    return Object.fromEntries(Object.entries(data).map(([key, child]) => [key, within(child)]));
+    return Object.fromEntries(
+      Object.entries(data).map(([childKey, child]) => [childKey, within(child)]),
+    );
   }
 }
 
@@ -270,29 +274,29 @@ function changed(result: Result, hide: (text: string) => string): Result {
  */
 function placeholderIn(args: unknown, variables: Variables): string | undefined {
   if (!variables.size) return undefined;
-  const text = JSON.stringify(args) ?? "";
-  return text.includes("[value of ")
-    ? [...variables.keys()].find((name) => text.includes(placeholder(name)))
+  const callText = JSON.stringify(args) ?? "";
+  return callText.includes("[value of ")
+    ? [...variables.keys()].find((name) => callText.includes(placeholder(name)))
     : undefined;
 }
-const cannotUse = (tool: string, name: string): string =>
-  `Cannot call '${tool}': '${placeholder(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
+const cannotUse = (toolName: string, name: string): string =>
+  `Cannot call '${toolName}': '${placeholder(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
 
 /** Writes all or nothing; variables that another zz sets meanwhile stay. */
-function keep(name: string, value: string | undefined, ctx: Ctx): void {
-  const file = fileOf(ctx);
+function keep(name: string, newValue: string | undefined, ctx: Ctx): void {
+  const envFile = fileOf(ctx);
   try {
     ctx.keep("env.json", () => {
-      const variables = read(file);
-      if (value === undefined && !variables.delete(name)) throw refuse("delete", name, NOT_KEPT);
-      if (value !== undefined) variables.set(name, value);
-      const sorted = [...variables].sort(([name], [two]) => compare(name, two));
+      const variables = read(envFile);
+      if (newValue === undefined && !variables.delete(name)) throw refuse("delete", name, NOT_KEPT);
+      if (newValue !== undefined) variables.set(name, newValue);
+      const sorted = [...variables].sort(([firstName], [two]) => compare(firstName, two));
       return JSON.stringify(Object.fromEntries(sorted), null, 2);
     });
   } catch (error) {
     const code = codeOf(error);
     const reason = NEXT_STEPS[code] || errnoSentence(error) || `${(error as Error).message}.`;
-    throw code ? new Error(`Cannot write '${file}': ${reason}`) : error;
+    throw code ? new Error(`Cannot write '${envFile}': ${reason}`) : error;
   }
 }
 
@@ -313,31 +317,39 @@ const refuse = (verb: string, name: string, reason: string): Error =>
  * The need to set or delete a variable. A rule that lets commands see a variable must not let the
  * model set it, so the need has more than the variable's name.
  */
-const asks = (name: string): Needs => ({
+const asks = (actionName: string): Needs => ({
   env: [
-    { name: name, verdict: "ask", why: "it holds for every command from now on, in every project" },
+    {
+      name: actionName,
+      verdict: "ask",
+      why: "it holds for every command from now on, in every project",
+    },
   ],
 });
 
-function checkSet(name: string, value: string): void {
-  if (!NAME.test(name)) throw refuse("set", name, NAMES);
+function checkSet(name: string, newValue: string): void {
+  if (!NAME.test(name)) throw refuse("set", name, NAME_RULE);
   if (steers(name)) throw refuse("set", name, ONLY_PERSON);
-  if (value.length > MAX_SHOWN_CHARS)
+  if (newValue.length > MAX_SHOWN_CHARS)
     throw refuse(
       "set",
       name,
-      `${value.length} characters are too many to be shown (${MAX_SHOWN_CHARS}). Shorten it`,
+      `${newValue.length} characters are too many to be shown (${MAX_SHOWN_CHARS}). Shorten it`,
     );
-  const [invisible] = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u.exec(value) ?? [];
+  const [invisible] = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u.exec(newValue) ?? [];
   if (invisible === undefined) return;
-  const code = invisible.codePointAt(0)!.toString(16).padStart(4, "0");
-  throw refuse("set", name, `its value holds U+${code}, which nobody can be shown. Leave it out`);
+  const codePoint = invisible.codePointAt(0)!.toString(16).padStart(4, "0");
+  throw refuse(
+    "set",
+    name,
+    `its value holds U+${codePoint}, which nobody can be shown. Leave it out`,
+  );
 }
 
 // ── commands ──
 
-async function runCommand(typed: string, ctx: Ctx): Promise<void> {
-  const [, verb = "", argument = ""] = /^(\S*)\s*(.*)$/s.exec(typed) ?? [];
+async function runCommand(typedWords: string, ctx: Ctx): Promise<void> {
+  const [, verb = "", argument = ""] = /^(\S*)\s*(.*)$/s.exec(typedWords) ?? [];
   if (verb === "set") return set(argument, ctx);
   if (verb === "unset" && argument) return unset(argument.trim(), ctx);
   if (!verb || verb === "list") return ctx.note(list(ctx));
@@ -349,7 +361,7 @@ async function runCommand(typed: string, ctx: Ctx): Promise<void> {
 /** Sets a variable. The value is the rest of the line, verbatim. */
 async function set(assignment: string, ctx: Ctx): Promise<void> {
   const [, name = "", typed = ""] = /^([^\s=]*)[\s=]?(.*)$/s.exec(assignment) ?? [];
-  if (!NAME.test(name)) throw usage(`Cannot set '${name}': ${NAMES}.`);
+  if (!NAME.test(name)) throw usage(`Cannot set '${name}': ${NAME_RULE}.`);
   if (/\[paste \d+: \d+ (lines|characters)\]/.test(typed))
     throw usage(
       `Cannot set '${name}': of a paste that long only its size stands in the line. /env set ${name} asks for it.`,
@@ -361,8 +373,8 @@ async function set(assignment: string, ctx: Ctx): Promise<void> {
       `Cannot set '${name}': a value holds no NUL, and at most ${MAX_VALUE_CHARS} characters.`,
     );
   keep(name, value, ctx);
-  const file = fileOf(ctx);
-  ctx.note(`${name} is kept in ${file}, ${whoReads(file)}; commands have it from now on.`);
+  const envFile = fileOf(ctx);
+  ctx.note(`${name} is kept in ${envFile}, ${whoReads(envFile)}; commands have it from now on.`);
   if (steers(name))
     ctx.note(
       `It changes how programs run, all that commands start. What bash reads a line by, such as IFS and BASH_ENV, is left out where the model's commands run.`,
@@ -379,16 +391,16 @@ function unset(name: string, ctx: Ctx): void {
 
 /** Lists the names of variables, never their values. */
 function list(ctx: Ctx): string {
-  const file = fileOf(ctx);
-  const rows = [...read(file).keys()].map((name): [string, string] => {
-    const denied = ctx.permissions.judge("env", name).verdict === "deny";
+  const envFile = fileOf(ctx);
+  const rows = [...read(envFile).keys()].map((name): [string, string] => {
+    const isDenied = ctx.permissions.judge("env", name).verdict === "deny";
     const over = process.env[name] === undefined ? "" : ", instead of what zz was started with";
     return [
       name,
-      `kept in ${file}${over}${denied ? "; denied, so the model's commands go without" : ""}`,
+      `kept in ${envFile}${over}${isDenied ? "; denied, so the model's commands go without" : ""}`,
     ];
   });
-  const named = ctx.permissions.rules.flatMap(({ kind, verdict, name = "" }) =>
+  const allowedNames = ctx.permissions.rules.flatMap(({ kind, verdict, name = "" }) =>
     kind === "env" &&
     verdict === "allow" &&
     name in process.env &&
@@ -397,27 +409,27 @@ function list(ctx: Ctx): string {
       : [],
   );
   rows.push(
-    ...named.map((name): [string, string] => [
+    ...allowedNames.map((name): [string, string] => [
       name,
       "zz was started with it, and commands may see it",
     ]),
   );
   if (!rows.length) return `No variables are kept for commands. /env set NAME enters one.`;
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return rows.map(([name, from]) => `${name.padEnd(width)}  ${from}`).join("\n");
+  const nameWidth = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, origin]) => `${name.padEnd(nameWidth)}  ${origin}`).join("\n");
 }
 
-function complete(typed: string, ctx: Ctx): Choice[] {
-  const [, verb = "", name] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+function complete(typedWords: string, ctx: Ctx): Choice[] {
+  const [, verb = "", name] = /^(\S*)(?:\s+(.*))?$/s.exec(typedWords) ?? [];
   if (name === undefined)
-    return Object.entries(VERBS).flatMap(([word, description]) =>
+    return Object.entries(VERB_HELP).flatMap(([word, description]) =>
       word.startsWith(verb) ? [{ name: word === "list" ? word : `${word} `, description }] : [],
     );
-  const names =
+  const keptNames =
     verb === "set" || verb === "unset"
       ? [...(tryTo(() => read(fileOf(ctx))) ?? new Map()).keys()]
       : [];
-  return names
+  return keptNames
     .filter((candidate) => candidate.startsWith(name))
     .map((candidate) => ({ name: `${verb} ${candidate}` }));
 }

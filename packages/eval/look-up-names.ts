@@ -18,7 +18,7 @@ interface Place {
 type Definition = Place & { name: string };
 
 const AT_ONCE = 8;
-const ENDS = ["", ".ts", ".tsx", ".js", ".mjs", ".py", "/index.ts", "/index.js"];
+const PATH_ENDINGS = ["", ".ts", ".tsx", ".js", ".mjs", ".py", "/index.ts", "/index.js"];
 const MODULES = [
   "fs",
   "fs/promises",
@@ -33,24 +33,28 @@ const MODULES = [
   "crypto",
 ];
 
-export async function check(names: Named[], ownCode: string, ctx: Ctx): Promise<Finding[]> {
-  const files = await ctx.files.list();
+export async function check(mentions: Named[], ownCode: string, ctx: Ctx): Promise<Finding[]> {
+  const projectFiles = await ctx.files.list();
   const findings: (Finding | undefined)[] = [];
-  for (let start = 0; start < names.length; start += AT_ONCE) {
+  for (let batchStart = 0; batchStart < mentions.length; batchStart += AT_ONCE) {
     ctx.signal.throwIfAborted();
-    findings.push(...(await Promise.all(names.slice(start, start + AT_ONCE).map(checkOne))));
+    findings.push(
+      ...(await Promise.all(mentions.slice(batchStart, batchStart + AT_ONCE).map(checkOne))),
+    );
   }
   return findings.filter((finding) => finding !== undefined);
 
-  async function checkOne(named: Named): Promise<Finding | undefined> {
-    const { kind, name, line, end, weak } = named;
+  async function checkOne(mention: Named): Promise<Finding | undefined> {
+    const { kind, name, line, end, weak } = mention;
     const verdict =
-      kind === "path" ? await checkPath(named, files, ctx) : await checkSymbol(name, ownCode, ctx);
+      kind === "path"
+        ? await checkPath(mention, projectFiles, ctx)
+        : await checkSymbol(name, ownCode, ctx);
     if (weak && verdict[0] !== "good") return undefined;
-    const spot = line ? `:${line}${end ? `–${end}` : ""}` : "";
+    const lineSpan = line ? `:${line}${end ? `–${end}` : ""}` : "";
     return {
       sign: verdict[0],
-      name: kind === "path" ? `${name}${spot}` : `\`${name}\``,
+      name: kind === "path" ? `${name}${lineSpan}` : `\`${name}\``,
       message: verdict[1],
     };
   }
@@ -58,7 +62,7 @@ export async function check(names: Named[], ownCode: string, ctx: Ctx): Promise<
 
 async function checkPath(
   { name, line, end = line }: Named,
-  files: string[],
+  projectFiles: string[],
   ctx: Ctx,
 ): Promise<Verdict> {
   const absolutePath = name.startsWith("~")
@@ -71,83 +75,90 @@ async function checkPath(
     return ["open", `reading it ${verdict === "ask" ? "must be asked for" : "is denied"}`];
   if (fs.statSync(absolutePath, { throwIfNoEntry: false })?.isDirectory())
     return ["good", "a folder"];
-  const candidates = relativePath ? ENDS.map((ending) => `${relativePath}${ending}`) : [];
-  const matches = files.filter((file) =>
-    candidates.some((candidate) => file === candidate || file.endsWith(`/${candidate}`)),
+  const candidates = relativePath ? PATH_ENDINGS.map((ending) => `${relativePath}${ending}`) : [];
+  const matches = projectFiles.filter((projectFile) =>
+    candidates.some(
+      (candidate) => projectFile === candidate || projectFile.endsWith(`/${candidate}`),
+    ),
   );
-  const file = matches[0] ?? (fs.existsSync(absolutePath) ? relativePath : undefined);
-  if (!file) {
-    const near = nearest(relativePath, files);
-    return ["bad", `it is not there${near ? `; nearest: ${near}` : ""}`];
+  const matchedFile = matches[0] ?? (fs.existsSync(absolutePath) ? relativePath : undefined);
+  if (!matchedFile) {
+    const nearestPath = nearest(relativePath, projectFiles);
+    return ["bad", `it is not there${nearestPath ? `; nearest: ${nearestPath}` : ""}`];
   }
-  const where = file === path.posix.normalize(name) ? "" : file;
+  const otherPath = matchedFile === path.posix.normalize(name) ? "" : matchedFile;
   if (!line)
     return [
       "good",
-      [where || "it is there", matches.length > 1 ? `and ${matches.length - 1} more` : ""]
+      [otherPath || "it is there", matches.length > 1 ? `and ${matches.length - 1} more` : ""]
         .join(" ")
         .trim(),
     ];
-  const lines = (await ctx.files.read(file)).text.replace(/\n$/, "").split("\n");
-  const start = where && `${where}: `;
-  if (end! > lines.length) return ["bad", `${start}it has ${plural(lines.length, "line")}`];
-  return ["good", `${start}\`${lines[line - 1]!.trim().slice(0, 100)}\``];
+  const fileLines = (await ctx.files.read(matchedFile)).text.replace(/\n$/, "").split("\n");
+  const pathPrefix = otherPath && `${otherPath}: `;
+  if (end! > fileLines.length)
+    return ["bad", `${pathPrefix}it has ${plural(fileLines.length, "line")}`];
+  return ["good", `${pathPrefix}\`${fileLines[line - 1]!.trim().slice(0, 100)}\``];
 }
 
-async function checkSymbol(name: string, ownCode: string, ctx: Ctx): Promise<Verdict> {
-  const { data } = await ctx.call("find_definition", { symbol: name });
+async function checkSymbol(symbolName: string, ownCode: string, ctx: Ctx): Promise<Verdict> {
+  const { data } = await ctx.call("find_definition", { symbol: symbolName });
   const similar = (data as Definition[] | undefined) ?? [];
   const definitions = similar.filter(
-    (definition) => definition.name === name || definition.name.endsWith(`.${name}`),
+    (definition) => definition.name === symbolName || definition.name.endsWith(`.${symbolName}`),
   );
   if (definitions.length) return ["good", placesOf(definitions)];
-  const places = await placesOfWord(name, ctx);
-  if (places.length) return ["good", `no definition of it, but ${placesOf(places)} names it`];
-  const last = name.slice(name.lastIndexOf(".") + 1);
-  if (isOfNode(last)) return ["good", "JavaScript's own, or Node's"];
-  if (hasWord(ownCode, last))
+  const wordPlaces = await placesOfWord(symbolName, ctx);
+  if (wordPlaces.length)
+    return ["good", `no definition of it, but ${placesOf(wordPlaces)} names it`];
+  const lastPart = symbolName.slice(symbolName.lastIndexOf(".") + 1);
+  if (isOfNode(lastPart)) return ["good", "JavaScript's own, or Node's"];
+  if (hasWord(ownCode, lastPart))
     return ["open", "nowhere in the project; the answer's own code has it"];
-  const [near] = similar;
+  const [nearestMatch] = similar;
   return [
     "bad",
-    `nowhere in the project${near ? `; nearest: ${near.name}, ${placesOf([near])}` : ""}`,
+    `nowhere in the project${nearestMatch ? `; nearest: ${nearestMatch.name}, ${placesOf([nearestMatch])}` : ""}`,
   ];
 }
 
 /** Where it is written: also in what is no code, or of no language that the index knows. */
-async function placesOfWord(name: string, ctx: Ctx): Promise<Place[]> {
-  const dotted = name.replaceAll("$", "\\$").replaceAll(".", "(?:\\??\\.|::|#|->)");
+async function placesOfWord(symbolName: string, ctx: Ctx): Promise<Place[]> {
+  const namePattern = symbolName.replaceAll("$", "\\$").replaceAll(".", "(?:\\??\\.|::|#|->)");
   const { failed, data } = await ctx.call("grep", {
-    query: `(?<![\\w$])${dotted}(?![\\w$])`,
+    query: `(?<![\\w$])${namePattern}(?![\\w$])`,
     regex: true,
   });
   return failed ? [] : ((data as Place[] | undefined) ?? []);
 }
 
-const placesOf = ([first, ...others]: Place[]): string =>
-  `${first!.path}:${first!.line}${others.length ? ` and ${others.length} more` : ""}`;
+const placesOf = ([firstPlace, ...otherPlaces]: Place[]): string =>
+  `${firstPlace!.path}:${firstPlace!.line}${otherPlaces.length ? ` and ${otherPlaces.length} more` : ""}`;
 
-const hasWord = (text: string, word: string): boolean =>
-  text.split(/[^\p{L}\p{N}_$]+/u).includes(word);
+const hasWord = (codeText: string, soughtWord: string): boolean =>
+  codeText.split(/[^\p{L}\p{N}_$]+/u).includes(soughtWord);
 
 let nodesOwn: Set<string> | undefined;
-function isOfNode(name: string): boolean {
+function isOfNode(symbolName: string): boolean {
   nodesOwn ??= new Set(
     [globalThis, ...MODULES.map((module) => process.getBuiltinModule(module)!)].flatMap(membersOf),
   );
-  return nodesOwn.has(name);
+  return nodesOwn.has(symbolName);
 }
 
 /** By their descriptors, so that no getter is called. */
-function membersOf(from: object): string[] {
-  const members = Object.entries(Object.getOwnPropertyDescriptors(from));
-  return members.flatMap(([name, { value }]) =>
-    typeof value === "function" || name === "JSON" || name === "Math" || name === "console"
+function membersOf(owner: object): string[] {
+  const members = Object.entries(Object.getOwnPropertyDescriptors(owner));
+  return members.flatMap(([memberName, { value }]) =>
+    typeof value === "function" ||
+    memberName === "JSON" ||
+    memberName === "Math" ||
+    memberName === "console"
       ? [
-          name,
+          memberName,
           ...Object.getOwnPropertyNames(value),
           ...Object.getOwnPropertyNames(value.prototype ?? {}),
         ]
-      : [name],
+      : [memberName],
   );
 }

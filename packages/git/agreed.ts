@@ -12,31 +12,35 @@ import { DIFF, type Repository } from "./run-git.ts";
  */
 export type Shown = Map<string, string>;
 
-const RAW = ["-r", "--raw", "--no-abbrev", "--no-renames", "-z"];
-const [HEAD, TEXT] = ["the commit before it", "what the question says"];
+const RAW_OPTIONS = ["-r", "--raw", "--no-abbrev", "--no-renames", "-z"];
+const [HEAD_KEY, TEXT_KEY] = ["the commit before it", "what the question says"];
 
 export async function shownNow(
-  text: string,
-  plan: Plan,
-  repo: Repository,
+  questionText: string,
+  commitPlan: Plan,
+  repository: Repository,
   ctx: Ctx,
 ): Promise<Shown> {
-  const before = await repo.git(["rev-parse", "--verify", "--quiet", "HEAD"], {
+  const headAnswer = await repository.git(["rev-parse", "--verify", "--quiet", "HEAD"], {
     codes: [0, 1, 128],
   });
-  const shown: Shown = new Map([[HEAD, before.stdout.trim()]]);
-  for (const [file, content] of await contentsOf(plan, repo, ctx)) shown.set(`'${file}'`, content);
-  return shown.set(TEXT, text);
+  const shownContents: Shown = new Map([[HEAD_KEY, headAnswer.stdout.trim()]]);
+  for (const [filePath, content] of await contentsOf(commitPlan, repository, ctx))
+    shownContents.set(`'${filePath}'`, content);
+  return shownContents.set(TEXT_KEY, questionText);
 }
 
 /** What differs from what was shown, in words; "" if nothing does. */
-export function differences(shown: Shown, current: Shown): string {
-  const names = [...new Set([...shown.keys(), ...current.keys()])].filter(
-    (name) => shown.get(name) !== current.get(name),
+export function differences(shownBefore: Shown, current: Shown): string {
+  const changedNames = [...new Set([...shownBefore.keys(), ...current.keys()])].filter(
+    (shownName) => shownBefore.get(shownName) !== current.get(shownName),
   );
   // they say more than the text does
-  const parts = names.length > 1 ? names.filter((name) => name !== TEXT) : names;
-  return listFew(parts);
+  const reported =
+    changedNames.length > 1
+      ? changedNames.filter((shownName) => shownName !== TEXT_KEY)
+      : changedNames;
+  return listFew(reported);
 }
 
 /**
@@ -44,32 +48,38 @@ export function differences(shown: Shown, current: Shown): string {
  * program, has changed them since.
  */
 export async function changedIn(
-  shown: Shown,
-  plan: Plan,
-  repo: Repository,
+  shownBefore: Shown,
+  commitPlan: Plan,
+  repository: Repository,
   ctx: Ctx,
 ): Promise<string> {
-  const before = shown.get(HEAD);
-  const since = before ? [before, "HEAD"] : ["--root", "--no-commit-id", "HEAD"];
-  const current = plan.only.length
-    ? await contentsOf(plan, repo, ctx)
+  const headBefore = shownBefore.get(HEAD_KEY);
+  const revisionArgs = headBefore ? [headBefore, "HEAD"] : ["--root", "--no-commit-id", "HEAD"];
+  const current = commitPlan.only.length
+    ? await contentsOf(commitPlan, repository, ctx)
     : blobsIn(
         (
-          await repo.git(["diff-tree", ...RAW, "--ignore-submodules=dirty", ...since], {
-            cut: true,
-          })
+          await repository.git(
+            ["diff-tree", ...RAW_OPTIONS, "--ignore-submodules=dirty", ...revisionArgs],
+            { cut: true },
+          )
         ).stdout,
       );
-  const files = [...new Set([...shown.keys()].filter((name) => name.startsWith("'")))];
-  const changedFiles = files.filter((name) => shown.get(name) !== current.get(name.slice(1, -1)));
+  const shownFiles = [
+    ...new Set([...shownBefore.keys()].filter((shownName) => shownName.startsWith("'"))),
+  ];
+  const changedFiles = shownFiles.filter(
+    (shownName) => shownBefore.get(shownName) !== current.get(shownName.slice(1, -1)),
+  );
   const addedFiles = [...current.keys()]
-    .map((name) => `'${name}'`)
-    .filter((name) => !shown.has(name));
+    .map((filePath) => `'${filePath}'`)
+    .filter((quotedName) => !shownBefore.has(quotedName));
   return listFew([...changedFiles, ...addedFiles]);
 }
 
-const listFew = (names: string[]): string =>
-  names.slice(0, 5).join(", ") + (names.length > 5 ? ` and ${names.length - 5} more` : "");
+const listFew = (fileNames: string[]): string =>
+  fileNames.slice(0, 5).join(", ") +
+  (fileNames.length > 5 ? ` and ${fileNames.length - 5} more` : "");
 
 /**
  * Of requested files the content on the disk, of staged ones the content that git keeps; each with
@@ -77,38 +87,41 @@ const listFew = (names: string[]): string =>
  */
 async function contentsOf(
   { only, files, against }: Plan,
-  repo: Repository,
+  repository: Repository,
   { root }: Ctx,
 ): Promise<Map<string, string>> {
   if (!only.length)
     return blobsIn(
-      (await repo.git([...DIFF, "--cached", "--no-relative", ...RAW.slice(1)])).stdout,
+      (await repository.git([...DIFF, "--cached", "--no-relative", ...RAW_OPTIONS.slice(1)]))
+        .stdout,
     );
   const contents = new Map<string, string>();
-  for (const { path: file } of files)
-    contents.set(file, await contentOf(path.resolve(root, file), submodule(file)));
+  for (const { path: filePath } of files)
+    contents.set(filePath, await contentOf(path.resolve(root, filePath), submodule(filePath)));
   return contents;
 
-  function submodule(file: string): () => Promise<string> {
+  function submodule(filePath: string): () => Promise<string> {
     return async () =>
-      (await repo.git([...DIFF, ...(against ?? []), "--", `:(literal)${file}`])).stdout;
+      (await repository.git([...DIFF, ...(against ?? []), "--", `:(literal)${filePath}`])).stdout;
   }
 }
 
-const blobsIn = (raw: string): Map<string, string> => {
-  const fields = raw.split("\0");
+const blobsIn = (rawDiff: string): Map<string, string> => {
+  const rawFields = rawDiff.split("\0");
   return new Map(
-    fields.flatMap((field, i) => (field.startsWith(":") ? [[fields[i + 1] ?? "", field]] : [])),
+    rawFields.flatMap((rawField, i) =>
+      rawField.startsWith(":") ? [[rawFields[i + 1] ?? "", rawField]] : [],
+    ),
   );
 };
 
-async function contentOf(file: string, ofFolder: () => Promise<string>): Promise<string> {
-  const stat = lstatSync(file, { throwIfNoEntry: false });
-  if (!stat) return "gone";
-  if (stat.isSymbolicLink()) return `link to ${readlinkSync(file)}`;
-  if (stat.isDirectory()) return ofFolder();
-  if (!stat.isFile()) return "no file";
-  const hash = createHash("sha256");
-  for await (const bytes of createReadStream(file)) hash.update(bytes);
-  return `${hash.digest("hex")} ${stat.mode & 0o100}`;
+async function contentOf(filePath: string, ofFolder: () => Promise<string>): Promise<string> {
+  const fileStats = lstatSync(filePath, { throwIfNoEntry: false });
+  if (!fileStats) return "gone";
+  if (fileStats.isSymbolicLink()) return `link to ${readlinkSync(filePath)}`;
+  if (fileStats.isDirectory()) return ofFolder();
+  if (!fileStats.isFile()) return "no file";
+  const contentHash = createHash("sha256");
+  for await (const fileBytes of createReadStream(filePath)) contentHash.update(fileBytes);
+  return `${contentHash.digest("hex")} ${fileStats.mode & 0o100}`;
 }

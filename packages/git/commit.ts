@@ -19,46 +19,48 @@ export interface Plan {
   against: string[] | undefined; // the arguments of git diff; undefined: there is no commit yet
 }
 
-const HOOKS = [
+const COMMIT_HOOKS = [
   "pre-commit",
   "prepare-commit-msg",
   "commit-msg",
   "post-index-change",
   "reference-transaction",
 ];
-const literal = (name: string): string => `:(literal)${name}`;
+const literal = (fileName: string): string => `:(literal)${fileName}`;
 const refuse = (reason: string): Error => new Error(`Cannot commit: ${reason}`);
 
 export async function plan(
   { message, files: asked = [] }: Args,
-  repo: Repository,
+  repository: Repository,
   ctx: Ctx,
 ): Promise<Plan> {
   if (!message.trim()) throw refuse("the message is empty. Say what was changed, and why.");
-  const { branch, files } = await branchAndFiles(repo, [], ["--no-renames"]);
+  const { branch, files } = await branchAndFiles(repository, [], ["--no-renames"]);
   const conflict = files.find(({ state }) => /^(DD|AA|.U|U.)$/.test(state));
   if (conflict) throw refuse(`'${conflict.path}' has a conflict. Resolve it and stage it first.`);
-  const names = asked.map((name) => ownPath(name, ctx));
-  const chosen = asked.length ? await toCommit(repo, files, names) : staged(files);
-  if (!chosen.files.length && !(await merges(repo, ctx)))
+  const askedPaths = asked.map((askedName) => ownPath(askedName, ctx));
+  const chosenFiles = asked.length
+    ? await toCommit(repository, files, askedPaths)
+    : stagedFiles(files);
+  if (!chosenFiles.files.length && !(await isMerging(repository, ctx)))
     throw refuse(
       `nothing is staged${offer(files)}. Name the files to commit in 'files', or stage them.`,
     );
-  const only = names.map(literal);
-  const unborn = /^No commits yet on (.*)$/.exec(branch);
-  const head = unborn ? undefined : ["HEAD"];
+  const only = askedPaths.map(literal);
+  const unbornBranch = /^No commits yet on (.*)$/.exec(branch);
+  const headArgs = unbornBranch ? undefined : ["HEAD"];
   return {
     branch:
-      unborn?.[1] ??
+      unbornBranch?.[1] ??
       (branch === "HEAD (no branch)" ? "no branch (a detached HEAD)" : branch.split("...")[0]!),
-    ...chosen,
+    ...chosenFiles,
     only,
-    against: asked.length ? head : ["--cached"],
+    against: asked.length ? headArgs : ["--cached"],
   };
 }
 
-const staged = (files: File[]) => ({
-  files: files
+const stagedFiles = (changedFiles: File[]) => ({
+  files: changedFiles
     .filter(({ state }) => !/^[ ?!]/.test(state))
     .map(({ state, ...file }) => ({ ...file, state: state[0]! })),
   fresh: [],
@@ -68,30 +70,31 @@ const staged = (files: File[]) => ({
 async function toCommit(
   { git }: Repository,
   allFiles: File[],
-  names: string[],
+  askedPaths: string[],
 ): Promise<Pick<Plan, "files" | "fresh">> {
-  const others = await git([
+  const untrackedAnswer = await git([
     "ls-files",
     "--others",
     "--exclude-standard",
     "-z",
     "--",
-    ...names.map(literal),
+    ...askedPaths.map(literal),
   ]);
-  const fresh = others.stdout.split("\0").filter(Boolean);
-  const isIn = (name: string, file: string) =>
-    name === "." || file === name || file.startsWith(`${name}/`);
+  const fresh = untrackedAnswer.stdout.split("\0").filter(Boolean);
+  const isWithin = (askedPath: string, filePath: string) =>
+    askedPath === "." || filePath === askedPath || filePath.startsWith(`${askedPath}/`);
   const trackedFiles = allFiles.filter(
-    ({ state, path: file }) => state !== "??" && names.some((name) => isIn(name, file)),
+    ({ state, path: filePath }) =>
+      state !== "??" && askedPaths.some((askedPath) => isWithin(askedPath, filePath)),
   );
   const files = [
-    ...trackedFiles.map(({ state, path: file }) => ({ path: file, state: letter(state) })),
-    ...fresh.map((file) => ({ path: file, state: "A" })),
+    ...trackedFiles.map(({ state, path: filePath }) => ({ path: filePath, state: letter(state) })),
+    ...fresh.map((freshPath) => ({ path: freshPath, state: "A" })),
   ];
-  for (const name of names)
-    if (!files.some((file) => isIn(name, file.path)))
+  for (const askedPath of askedPaths)
+    if (!files.some((plannedFile) => isWithin(askedPath, plannedFile.path)))
       throw refuse(
-        `there is nothing new in '${name}', or git ignores it. git_status lists what there is.`,
+        `there is nothing new in '${askedPath}', or git ignores it. git_status lists what there is.`,
       );
   return { files, fresh };
 }
@@ -99,13 +102,13 @@ async function toCommit(
 const letter = ([inIndex, outside]: string): string =>
   inIndex === "A" || outside === " " || outside === undefined ? inIndex! : outside;
 
-function offer(files: File[]): string {
-  return files.length
-    ? ` (${plural(files.length, "path")} changed: ${files.slice(0, 10).map(row).join(", ")})`
+function offer(changedFiles: File[]): string {
+  return changedFiles.length
+    ? ` (${plural(changedFiles.length, "path")} changed: ${changedFiles.slice(0, 10).map(row).join(", ")})`
     : "";
 }
 
-async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
+async function isMerging({ git }: Repository, { root }: Ctx): Promise<boolean> {
   const { stdout } = await git(["rev-parse", "--git-path", "MERGE_HEAD"]);
   return fs.existsSync(path.resolve(root, stdout.trimEnd()));
 }
@@ -115,29 +118,29 @@ async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
  * commit's own options.
  */
 async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
-  const { stdout: folder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
-  const names = [...HOOKS, "post-commit"].filter((name) =>
-    isProgram(path.resolve(root, folder.trimEnd(), name)),
+  const { stdout: hooksFolder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
+  const hookNames = [...COMMIT_HOOKS, "post-commit"].filter((hookName) =>
+    isProgram(path.resolve(root, hooksFolder.trimEnd(), hookName)),
   );
-  const keys = "^(filter\\..*\\.(clean|process)|hook\\..*\\.command|commit\\.gpgsign)$";
-  const { stdout } = await git(["config", "-z", "--get-regexp", keys], { own: true });
+  const programKeys = "^(filter\\..*\\.(clean|process)|hook\\..*\\.command|commit\\.gpgsign)$";
+  const { stdout } = await git(["config", "-z", "--get-regexp", programKeys], { own: true });
   const configured = stdout.split("\0").filter(Boolean);
   const signing =
     configured.findLast((setting) => setting.startsWith("commit.gpgsign"))?.split("\n")[1] ??
     "false";
   return [
-    ...names.map((name) => `the hook ${name}`),
+    ...hookNames.map((hookName) => `the hook ${hookName}`),
     ...configured.flatMap((setting) => {
-      const [, programKind, name] = /^(filter|hook)\.(.*)\.[^.]*\n./s.exec(setting) ?? [];
-      return programKind === undefined ? [] : [`the ${programKind} '${name}'`];
+      const [, programKind, programName] = /^(filter|hook)\.(.*)\.[^.]*\n./s.exec(setting) ?? [];
+      return programKind === undefined ? [] : [`the ${programKind} '${programName}'`];
     }),
     ...(/^(false|no|off|0|)$/i.test(signing) ? [] : ["the program that signs"]),
   ];
 }
 
-function isProgram(file: string): boolean {
+function isProgram(programFile: string): boolean {
   try {
-    fs.accessSync(file, fs.constants.X_OK);
+    fs.accessSync(programFile, fs.constants.X_OK);
     return true;
   } catch {
     return false;
@@ -147,40 +150,40 @@ function isProgram(file: string): boolean {
 /** What the person sees with the question. */
 async function describe(
   { message }: Args,
-  plan: Plan,
-  repo: Repository,
+  commitPlan: Plan,
+  repository: Repository,
   ctx: Ctx,
 ): Promise<string> {
-  const { branch, files, only, against } = plan;
+  const { branch, files, only, against } = commitPlan;
   const compare = [...DIFF, "--no-relative", "--stat=100"];
-  const stat =
-    against && (await repo.git([...compare, ...against, "--", ...only])).stdout.trimEnd();
-  const runs = await programs(repo, ctx);
+  const diffStat =
+    against && (await repository.git([...compare, ...against, "--", ...only])).stdout.trimEnd();
+  const runPrograms = await programs(repository, ctx);
   return [
     `On ${branch}, ${plural(files.length, "file")}:`,
-    ...files.map((file) => `  ${row(file)}`),
+    ...files.map((plannedFile) => `  ${row(plannedFile)}`),
     "With the message:",
     ...message
       .trim()
       .split("\n")
-      .map((line) => `  ${line}`),
-    ...(stat ? stat.split("\n") : []),
-    ...(runs.length ? [`It will run ${[...new Set(runs)].join(", ")}.`] : []),
+      .map((messageLine) => `  ${messageLine}`),
+    ...(diffStat ? diffStat.split("\n") : []),
+    ...(runPrograms.length ? [`It will run ${[...new Set(runPrograms)].join(", ")}.`] : []),
   ].join("\n");
 }
 
 /** Looks again after the yes: what differs from what was shown is refused. */
 export async function look(
-  args: Args,
-  plan: Plan,
-  repo: Repository,
+  commitArgs: Args,
+  commitPlan: Plan,
+  repository: Repository,
   ctx: Ctx,
 ): Promise<{ text: string; shown: Shown }> {
-  const text = await describe(args, plan, repo, ctx);
-  return { text, shown: await shownNow(text, plan, repo, ctx) };
+  const text = await describe(commitArgs, commitPlan, repository, ctx);
+  return { text, shown: await shownNow(text, commitPlan, repository, ctx) };
 }
-export function assertAsShown(shown: Shown, current: Shown): void {
-  const changed = differences(shown, current);
+export function assertAsShown(shownBefore: Shown, current: Shown): void {
+  const changed = differences(shownBefore, current);
   if (changed)
     throw refuse(
       `${changed} changed while the question stood, so nothing was committed. Call it again: what is asked for then is shown.`,
@@ -191,14 +194,14 @@ export function assertAsShown(shown: Shown, current: Shown): void {
 export async function carryOut(
   { message }: Args,
   { branch, fresh, only }: Plan,
-  repo: Repository,
-  again: () => Promise<Repository>,
+  repository: Repository,
+  reopenRepository: () => Promise<Repository>,
 ): Promise<Result> {
-  await checkIdentity(repo);
+  await checkIdentity(repository);
   const added = fresh.map(literal); // otherwise `commit --only` does not know the file
   const unstage = async () => {
     if (added.length)
-      await (await again()).git([
+      await (await reopenRepository()).git([
         "rm",
         "-q",
         "--cached",
@@ -209,8 +212,8 @@ export async function carryOut(
       ]);
   };
   try {
-    if (added.length) await repo.git(["add", "--intent-to-add", "--", ...added]);
-    const quiet = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"].flatMap(
+    if (added.length) await repository.git(["add", "--intent-to-add", "--", ...added]);
+    const quietSettings = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"].flatMap(
       (setting) => ["-c", setting],
     );
     const commitArgs = [
@@ -220,25 +223,25 @@ export async function carryOut(
       "--file=-",
       ...(only.length ? ["--only", "--", ...only] : []),
     ];
-    const answer = await repo.git([...quiet, ...commitArgs], {
+    const commitAnswer = await repository.git([...quietSettings, ...commitArgs], {
       own: true,
       input: message,
       cut: true,
     });
     const output = capped(
-      repo.hideValues(`${answer.stdout}${answer.err}`.trim()),
-      answer.lost,
+      repository.hideValues(`${commitAnswer.stdout}${commitAnswer.err}`.trim()),
+      commitAnswer.lost,
     ).text;
-    if (answer.code) {
+    if (commitAnswer.code) {
       await unstage();
-      const reason = `git or a hook refused (exit code ${answer.code}). Nothing was committed; what is staged is as it was.`;
+      const reason = `git or a hook refused (exit code ${commitAnswer.code}). Nothing was committed; what is staged is as it was.`;
       return {
         text: `Cannot commit: ${reason}\n${output}`.trim(),
         failed: true,
-        data: { exit: answer.code, output },
+        data: { exit: commitAnswer.code, output },
       };
     }
-    return { ...(await describeCommit(repo, branch, output)) };
+    return { ...(await describeCommit(repository, branch, output)) };
   } catch (error) {
     await unstage();
     throw error;
@@ -247,10 +250,10 @@ export async function carryOut(
 
 async function checkIdentity({ git }: Repository): Promise<void> {
   for (const identity of ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"]) {
-    const answer = await git(["var", identity], { codes: [0, 128] });
-    if (answer.code)
+    const identityAnswer = await git(["var", identity], { codes: [0, 128] });
+    if (identityAnswer.code)
       throw refuse(
-        `git does not know who you are: ${wordsOf(answer)}. ` +
+        `git does not know who you are: ${wordsOf(identityAnswer)}. ` +
           'Tell it: git config --global user.name "Your Name"; git config --global user.email you@example.com',
       );
   }
@@ -261,7 +264,7 @@ async function describeCommit(
   branch: string,
   output: string,
 ): Promise<Result> {
-  const plain = [
+  const plainLogArgs = [
     "--no-color",
     "--no-show-signature",
     "--no-notes",
@@ -271,21 +274,22 @@ async function describeCommit(
   const { stdout } = await git([
     "log",
     "--max-count=1",
-    ...plain,
+    ...plainLogArgs,
     "--format=%h%x1f%s%x1f",
     "--shortstat",
   ]);
-  const [hash = "", subject = "", counts = ""] = stdout.split("\x1f");
-  const changed = counts.trim();
-  const number = (word: string) => Number(new RegExp(`(\\d+) ${word}`).exec(changed)?.[1] ?? 0);
-  const text = `Committed ${hash} on ${branch}: ${subject}${changed && ` (${changed})`}`;
+  const [hash = "", subject = "", countsText = ""] = stdout.split("\x1f");
+  const changed = countsText.trim();
+  const countOf = (countedWord: string) =>
+    Number(new RegExp(`(\\d+) ${countedWord}`).exec(changed)?.[1] ?? 0);
+  const summaryLine = `Committed ${hash} on ${branch}: ${subject}${changed && ` (${changed})`}`;
   const data = {
     hash,
     subject,
     branch,
-    files: number("file"),
-    insertions: number("insertion"),
-    deletions: number("del"),
+    files: countOf("file"),
+    insertions: countOf("insertion"),
+    deletions: countOf("del"),
   };
-  return { text: output ? `${text}\n${output}` : text, data };
+  return { text: output ? `${summaryLine}\n${output}` : summaryLine, data };
 }

@@ -34,7 +34,7 @@ export const settings = {
 
 // zz waits this much longer than this plugin, so that the plugin's own error is reported
 const SPARE_MS = 10_000;
-const PATH = ["file", "file_path", "filepath"]; // what models call it
+const PATH_ALIASES = ["file", "file_path", "filepath"]; // what models call it
 
 type GitZz = Zz<typeof defaults>;
 
@@ -53,20 +53,24 @@ function addStatus(zz: GitZz): void {
     description: "Show the git branch and the files that were changed, added or are not tracked.",
     aliases: ["status"],
     params: { path: "string? only under this file or folder" },
-    also: { path: PATH },
+    also: { path: PATH_ALIASES },
     needs: ({ path = "." }, ctx) => needsToLook("git status", path, ctx, seconds),
     timeout: seconds * 1_000 + SPARE_MS,
     async run({ path = "." }, ctx) {
-      const repo = await repository(ctx, seconds);
-      const { branch, files } = await branchAndFiles(repo, [pathspec(path, ctx)]);
-      const rows = [`## ${branch}`, ...files.map(row), ...(files.length ? [] : ["No changes."])];
-      rows.push(
+      const gitRepository = await repository(ctx, seconds);
+      const { branch, files } = await branchAndFiles(gitRepository, [pathspec(path, ctx)]);
+      const statusRows = [
+        `## ${branch}`,
+        ...files.map(row),
+        ...(files.length ? [] : ["No changes."]),
+      ];
+      statusRows.push(
         ...(await unfiltered(
-          repo,
-          files.map((file) => file.path),
+          gitRepository,
+          files.map((changedFile) => changedFile.path),
         )),
       );
-      return { text: capped(rows.join("\n")).text, data: { branch, files } };
+      return { text: capped(statusRows.join("\n")).text, data: { branch, files } };
     },
   });
 }
@@ -84,7 +88,7 @@ function addDiff(zz: GitZz): void {
       staged: "boolean? what is staged for the next commit",
       ref: "string? a commit, branch, tag, or two of them as a..b",
     },
-    also: { path: PATH, staged: ["cached"], ref: ["commit", "revision"] },
+    also: { path: PATH_ALIASES, staged: ["cached"], ref: ["commit", "revision"] },
     needs: ({ path = "." }, ctx) => needsToLook("git diff", path, ctx, seconds),
     timeout: seconds * 1_000 + SPARE_MS,
     run: async ({ path = ".", staged = false, ref }, ctx) => {
@@ -94,7 +98,7 @@ function addDiff(zz: GitZz): void {
         ...(ref === undefined ? [] : [await commits(repo, ref)]),
       ];
       const where = pathspec(path, ctx);
-      const named = await repo.git([
+      const namesAnswer = await repo.git([
         ...DIFF,
         "--name-only",
         "--no-renames",
@@ -103,15 +107,15 @@ function addDiff(zz: GitZz): void {
         "--",
         where,
       ]);
-      const names = named.stdout.split("\0").filter(Boolean);
+      const names = namesAnswer.stdout.split("\0").filter(Boolean);
       const hidden = names.filter((name) => name !== ownPath(path, ctx) && !isShown(name, ctx));
-      const shown = names.filter((name) => !hidden.includes(name));
+      const shown = names.filter((changedName) => !hidden.includes(changedName));
       if (!names.length)
         return {
           text: await whyEmpty(repo, where, { path, staged, ctx, ref }),
           data: { files: [], hidden, cut: 0 },
         };
-      const without = hidden.map((name) => `:(exclude,literal)${name}`);
+      const without = hidden.map((hiddenName) => `:(exclude,literal)${hiddenName}`);
       const { stdout, lost } = shown.length
         ? await repo.git([...DIFF, ...compared, "--", where, ...without], { cut: true })
         : { stdout: "", lost: 0 };
@@ -120,12 +124,12 @@ function addDiff(zz: GitZz): void {
         lost,
         `; ask for one path at a time: ${listSome(shown)}`,
       );
-      const notes = hidden.length
+      const endNotes = hidden.length
         ? [`[Left out, since they may not be read: ${listSome(hidden)}]`]
         : [];
-      notes.push(...(await unfiltered(repo, shown)));
+      endNotes.push(...(await unfiltered(repo, shown)));
       return {
-        text: [text.trimEnd(), ...notes].filter(Boolean).join("\n"),
+        text: [text.trimEnd(), ...endNotes].filter(Boolean).join("\n"),
         data: { files: shown, hidden, cut },
       };
     },
@@ -144,15 +148,15 @@ function addLog(zz: GitZz): void {
       count: "integer? how many; 20 if left out",
       since: "string? only later ones: a date, or such as '2 weeks ago'",
     },
-    also: { path: PATH, count: ["limit", "n", "max_count"] },
+    also: { path: PATH_ALIASES, count: ["limit", "n", "max_count"] },
     needs: ({ path = "." }, ctx) => needsToLook("git log", path, ctx, seconds),
     timeout: seconds * 1_000 + SPARE_MS,
     async run({ path = ".", count: maxCommits = 20, since }, ctx) {
       if (maxCommits < 1)
         throw new Error(`Cannot show ${maxCommits} commits: that is none. Ask for 1 or more.`);
-      const repo = await repository(ctx, seconds, false);
-      const format = "--format=%h%x1f%as%x1f%an%x1f%D%x1f%s";
-      const plain = [
+      const gitRepository = await repository(ctx, seconds, false);
+      const logFormat = "--format=%h%x1f%as%x1f%an%x1f%D%x1f%s";
+      const plainLogArgs = [
         "log",
         "-z",
         "--no-color",
@@ -161,37 +165,37 @@ function addLog(zz: GitZz): void {
         "--no-show-signature",
         "--ignore-submodules",
       ];
-      const limits = [
+      const limitArgs = [
         `--max-count=${maxCommits}`,
         ...(since === undefined ? [] : [`--since=${since}`]),
       ];
-      const where = path === "." ? [] : [pathspec(path, ctx)];
-      const asked = await repo
-        .git([...plain, format, ...limits, "HEAD", "--", ...where])
+      const logPathspecs = path === "." ? [] : [pathspec(path, ctx)];
+      const logAnswer = await gitRepository
+        .git([...plainLogArgs, logFormat, ...limitArgs, "HEAD", "--", ...logPathspecs])
         .catch(async (error) => {
-          if (await hasCommits(repo)) throw error;
+          if (await hasCommits(gitRepository)) throw error;
         });
-      if (!asked) return { text: "No commits yet.", data: [] };
-      const data = asked.stdout
+      if (!logAnswer) return { text: "No commits yet.", data: [] };
+      const data = logAnswer.stdout
         .split("\0")
         .filter(Boolean)
-        .map((line) => {
-          const [hash, date, author, refs, subject] = line.split("\x1f");
+        .map((commitLine) => {
+          const [hash, date, author, refs, subject] = commitLine.split("\x1f");
           return { hash, date, author, refs, subject };
         });
-      const rows = data.map(
+      const commitRows = data.map(
         ({ hash, date, author, refs, subject }) =>
           `${hash} ${date} ${author}: ${subject}${refs && ` (${refs})`}`,
       );
-      const none = `No commits${path === "." ? "" : ` that changed '${path}'`}${since ? ` since '${since}'` : ""}.`;
-      return { text: capped(rows.join("\n")).text || none, data };
+      const noCommitsText = `No commits${path === "." ? "" : ` that changed '${path}'`}${since ? ` since '${since}'` : ""}.`;
+      return { text: capped(commitRows.join("\n")).text || noCommitsText, data };
     },
   });
 }
 
 function addCommit(zz: GitZz): void {
   const { seconds, commitSeconds } = zz.config;
-  const asked = new WeakMap<object, Shown>(); // by the arguments of the call
+  const shownByArgs = new WeakMap<object, Shown>(); // by the arguments of the call
   zz.tool({
     name: "git_commit",
     description:
@@ -211,20 +215,31 @@ function addCommit(zz: GitZz): void {
       const { why } = await check(ctx, seconds);
       if (why)
         return `zz cannot show what it would commit: ${why}.\nWith the message:\n${args.message}`;
-      const repo = await repository(ctx, seconds);
-      const { text, shown } = await look(args, await plan(args, repo, ctx), repo, ctx);
-      asked.set(args, shown);
+      const gitRepository = await repository(ctx, seconds);
+      const { text, shown } = await look(
+        args,
+        await plan(args, gitRepository, ctx),
+        gitRepository,
+        ctx,
+      );
+      shownByArgs.set(args, shown);
       return text;
     },
     async run(args, ctx) {
-      const repo = await repository(ctx, commitSeconds);
-      const planned = await plan(args, repo, ctx);
-      const shown = asked.get(args);
-      if (shown) assertAsShown(shown, (await look(args, planned, repo, ctx)).shown);
-      const result = await carryOut(args, planned, repo, () => repository(unstopped(ctx), seconds));
-      const otherwise = shown && !result.failed ? await changedIn(shown, planned, repo, ctx) : "";
-      const note = `\n[Not as it was shown: ${otherwise}. A hook, or another program, changed it at the last moment. Look at the commit.]`;
-      return otherwise ? { ...result, text: result.text + note } : result;
+      const gitRepository = await repository(ctx, commitSeconds);
+      const planned = await plan(args, gitRepository, ctx);
+      const shownBefore = shownByArgs.get(args);
+      if (shownBefore)
+        assertAsShown(shownBefore, (await look(args, planned, gitRepository, ctx)).shown);
+      const commitResult = await carryOut(args, planned, gitRepository, () =>
+        repository(unstopped(ctx), seconds),
+      );
+      const otherwise =
+        shownBefore && !commitResult.failed
+          ? await changedIn(shownBefore, planned, gitRepository, ctx)
+          : "";
+      const changedNote = `\n[Not as it was shown: ${otherwise}. A hook, or another program, changed it at the last moment. Look at the commit.]`;
+      return otherwise ? { ...commitResult, text: commitResult.text + changedNote } : commitResult;
     },
   });
 }
@@ -239,19 +254,19 @@ const unstopped = (ctx: Ctx) => {
 
 async function needsToLook(
   question: string,
-  path: string,
+  shownPath: string,
   ctx: Ctx,
   seconds: number,
 ): Promise<Needs> {
   const { read = [], ...others } = await needsOf(question, ctx, seconds);
-  return { read: [path, ...read], ...others };
+  return { read: [shownPath, ...read], ...others };
 }
 
 /**
  * Whether a diff may show the file: only if the gate would let the model read it without asking.
  */
-function isShown(name: string, { permissions }: Ctx): boolean {
-  return permissions.judge("read", name).verdict === "allow";
+function isShown(fileName: string, { permissions }: Ctx): boolean {
+  return permissions.judge("read", fileName).verdict === "allow";
 }
 
 /**
@@ -261,18 +276,19 @@ function isShown(name: string, { permissions }: Ctx): boolean {
 async function commits({ git }: Repository, ref: string): Promise<string> {
   const refuse = (reason: string) => new Error(`Cannot compare with '${ref}': ${reason}.`);
   if (ref.startsWith("-")) throw refuse("it begins with a dash. Name a commit, a branch or a tag");
-  const [, from = "", dots = "", to = ""] = /^(.*?)(?:(\.{2,3})(.*))?$/s.exec(ref) ?? [];
-  const hashes: string[] = [];
-  for (const side of dots ? [from || "HEAD", to || "HEAD"] : [from]) {
+  const [, fromRef = "", rangeDots = "", untilRef = ""] =
+    /^(.*?)(?:(\.{2,3})(.*))?$/s.exec(ref) ?? [];
+  const commitHashes: string[] = [];
+  for (const rangeSide of rangeDots ? [fromRef || "HEAD", untilRef || "HEAD"] : [fromRef]) {
     const codes = [0, 1, 128];
-    const answer = side.startsWith("-")
+    const hashAnswer = rangeSide.startsWith("-")
       ? undefined
-      : await git(["rev-parse", "--verify", "--quiet", `${side}^{commit}`], { codes });
-    if (!answer || answer.code)
-      throw refuse(`there is no commit '${side}'. git_log shows what there is`);
-    hashes.push(answer.stdout.trim());
+      : await git(["rev-parse", "--verify", "--quiet", `${rangeSide}^{commit}`], { codes });
+    if (!hashAnswer || hashAnswer.code)
+      throw refuse(`there is no commit '${rangeSide}'. git_log shows what there is`);
+    commitHashes.push(hashAnswer.stdout.trim());
   }
-  return hashes.join(dots);
+  return commitHashes.join(rangeDots);
 }
 
 async function hasCommits({ git }: Repository): Promise<boolean> {
@@ -283,58 +299,63 @@ async function hasCommits({ git }: Repository): Promise<boolean> {
 
 /** Explains why a diff is empty, and says where the changes are that the model may have meant. */
 async function whyEmpty(
-  repo: Repository,
-  where: string,
+  gitRepository: Repository,
+  diffPathspec: string,
   { path, staged, ref, ctx }: { path: string; staged: boolean; ref?: string; ctx: Ctx },
 ): Promise<string> {
-  const { files } = await branchAndFiles(repo, [where]);
-  if (!files.length && !(await isKnown(repo, where, ctx.files.path(path))))
+  const { files } = await branchAndFiles(gitRepository, [diffPathspec]);
+  if (!files.length && !(await isKnown(gitRepository, diffPathspec, ctx.files.path(path))))
     throw new Error(
       `Cannot show what changed in '${path}': there is no such file or folder, nor does git track one. git_status lists what changed.`,
     );
   if (ref !== undefined) return "No changes.";
-  const has = (fits: (state: string) => boolean) => files.filter(({ state }) => fits(state)).length;
-  const [inIndex, outside, fresh] = [
-    has((state) => !/^[ ?!]/.test(state)),
-    has((state) => /^[^?!][^ ]/.test(state)),
-    has((state) => state === "??"),
+  const countFiles = (matchesState: (state: string) => boolean) =>
+    files.filter(({ state }) => matchesState(state)).length;
+  const [inIndex, outside, untracked] = [
+    countFiles((state) => !/^[ ?!]/.test(state)),
+    countFiles((state) => /^[^?!][^ ]/.test(state)),
+    countFiles((state) => state === "??"),
   ];
   const others: string[] = [];
   if (!staged && inIndex) others.push(`${plural(inIndex, "file")} staged: ask with staged`);
   if (staged && outside)
     others.push(`${plural(outside, "file")} changed and not staged: ask without staged`);
-  if (fresh) others.push(`${plural(fresh, "path")} not tracked: git_status lists them`);
+  if (untracked) others.push(`${plural(untracked, "path")} not tracked: git_status lists them`);
   const unstaged = inIndex ? "No unstaged changes" : "No changes";
-  const which = staged ? "No staged changes" : unstaged;
-  return others.length ? `${which} (${others.join("; ")}).` : "No changes.";
+  const emptySentence = staged ? "No staged changes" : unstaged;
+  return others.length ? `${emptySentence} (${others.join("; ")}).` : "No changes.";
 }
 
 /** Whether a path is there, or git tracks something at it, now or in the last commit. */
-async function isKnown({ git }: Repository, where: string, file: string): Promise<boolean> {
-  if (fs.existsSync(file)) return true;
-  const tracked = await git(["ls-files", "-z", "--", where]);
+async function isKnown(
+  { git }: Repository,
+  filePathspec: string,
+  absolutePath: string,
+): Promise<boolean> {
+  if (fs.existsSync(absolutePath)) return true;
+  const tracked = await git(["ls-files", "-z", "--", filePathspec]);
   return tracked.stdout !== "";
 }
 
 /** A note on files that may only look changed, because their content filter did not run. */
-async function unfiltered({ git, filters }: Repository, names: string[]): Promise<string[]> {
-  if (!filters.length || !names.length) return [];
-  const input = names.map((name) => `${name}\0`).join("");
+async function unfiltered({ git, filters }: Repository, fileNames: string[]): Promise<string[]> {
+  if (!filters.length || !fileNames.length) return [];
+  const input = fileNames.map((fileName) => `${fileName}\0`).join("");
   const { stdout } = await git(["check-attr", "-z", "--stdin", "filter"], {
     input,
     cut: true,
     codes: [0, 128],
   });
   const fields = stdout.split("\0");
-  const under = names.filter((_, i) => filters.includes(fields[i * 3 + 2] ?? ""));
-  return under.length
+  const filteredNames = fileNames.filter((_, i) => filters.includes(fields[i * 3 + 2] ?? ""));
+  return filteredNames.length
     ? [
-        `[Compared without their content filter, so these may only look changed: ${listSome(under)}]`,
+        `[Compared without their content filter, so these may only look changed: ${listSome(filteredNames)}]`,
       ]
     : [];
 }
 
-function listSome(names: string[]): string {
-  const unlisted = names.length - 20;
-  return names.slice(0, 20).join(", ") + (unlisted > 0 ? ` and ${unlisted} more` : "");
+function listSome(fileNames: string[]): string {
+  const unlisted = fileNames.length - 20;
+  return fileNames.slice(0, 20).join(", ") + (unlisted > 0 ? ` and ${unlisted} more` : "");
 }

@@ -37,10 +37,10 @@ interface AskOptions {
   own?: boolean; // with the person's own hooks, filters and signing: for a commit
 }
 export interface Repository {
-  git(args: string[], options?: AskOptions): Promise<Answer>;
-  fromProject(name: string): string; // for a path relative to the top of the repository
+  git(gitArgs: string[], options?: AskOptions): Promise<Answer>;
+  fromProject(repositoryPath: string): string; // for a path relative to the top of the repository
   // hides the values that /env keeps: a hook may have printed them
-  hideValues(text: string): string;
+  hideValues(outputText: string): string;
   // the names of content filters that were switched off; none if the question reads no files
   filters: string[];
 }
@@ -61,51 +61,52 @@ export async function repository(
     root,
     git: { quiet },
   } = ctx;
-  const late = ctx.io.clock.limit(Math.ceil(seconds * 1_000));
-  const ask = async (
+  const timeLimit = ctx.io.clock.limit(Math.ceil(seconds * 1_000));
+  const askGit = async (
     settings: string[],
-    args: string[],
+    gitArgs: string[],
     { codes = [0], ...options }: AskOptions = {},
   ): Promise<Answer> => {
     const env = options.own ? environment(keptVariables(ctx.about.home)) : ctx.git.env();
-    const stops = [ctx.signal, late];
+    const stops = [ctx.signal, timeLimit];
     if (!ctx.programs.find("git")) throw cannot("there is no git here. Install it");
-    const answer = await runGit([...settings, "--no-pager", ...args], {
+    const gitAnswer = await runGit([...settings, "--no-pager", ...gitArgs], {
       ...options,
       ctx,
       env,
       stops,
     }).catch((error) => {
-      if (error === late.reason) throw tooLate(seconds);
+      if (error === timeLimit.reason) throw tooLate(seconds);
       throw error;
     });
-    if (answer.code < 0 || (!codes.includes(answer.code) && !options.own))
-      throw cannot(wordsOf(answer));
-    return answer;
+    if (gitAnswer.code < 0 || (!codes.includes(gitAnswer.code) && !options.own))
+      throw cannot(wordsOf(gitAnswer));
+    return gitAnswer;
   };
-  const location = await ask([...quiet], ["rev-parse", "--show-toplevel", "--show-prefix"], {
+  const location = await askGit([...quiet], ["rev-parse", "--show-toplevel", "--show-prefix"], {
     codes: [0, 128],
   });
   if (location.code)
     throw new Error(`Cannot ask git: ${wordsOf(location)}. Is '${root}' a repository?`);
-  const [top = "", prefix = ""] = location.stdout.split("\n");
-  if (path.resolve(top, prefix) !== root)
+  const [topFolder = "", prefix = ""] = location.stdout.split("\n");
+  if (path.resolve(topFolder, prefix) !== root)
     throw cannot(
-      `the repository's files are in '${top}', outside the project. Look at core.worktree`,
+      `the repository's files are in '${topFolder}', outside the project. Look at core.worktree`,
     );
   const filters = readsFiles
-    ? await filterNames((args, options) => ask([...quiet], args, options))
+    ? await filterNames((gitArgs, options) => askGit([...quiet], gitArgs, options))
     : [];
-  const off = filters.flatMap((name) =>
+  const filtersOff = filters.flatMap((filterName) =>
     ["clean=", "smudge=", "process=", "required=false"].flatMap((setting) => [
       "-c",
-      `filter.${name}.${setting}`,
+      `filter.${filterName}.${setting}`,
     ]),
   );
   return {
-    git: (args, options = {}) => ask(options.own ? [] : [...quiet, ...off], args, options),
-    hideValues: (text) => withoutValues(text, keptVariables(ctx.about.home)),
-    fromProject: (name) => (prefix ? relativeTo(prefix, name) : name),
+    git: (gitArgs, options = {}) =>
+      askGit(options.own ? [] : [...quiet, ...filtersOff], gitArgs, options),
+    hideValues: (outputText) => withoutValues(outputText, keptVariables(ctx.about.home)),
+    fromProject: (repositoryPath) => (prefix ? relativeTo(prefix, repositoryPath) : repositoryPath),
     filters,
   };
 }
@@ -116,18 +117,20 @@ export async function repository(
  * on the disk.
  */
 async function filterNames(
-  ask: (args: string[], options: AskOptions) => Promise<Answer>,
+  askGit: (gitArgs: string[], options: AskOptions) => Promise<Answer>,
 ): Promise<string[]> {
-  const configured = await ask(["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
+  const configured = await askGit(["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
     codes: [0, 1],
   });
-  const names = new Set(
-    configured.stdout.split("\0").flatMap((key) => /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1] ?? []),
+  const configuredNames = new Set(
+    configured.stdout
+      .split("\0")
+      .flatMap((configKey) => /^filter\.(.*)\.[^.]*$/s.exec(configKey)?.[1] ?? []),
   );
-  for (const name of names)
-    if (/[=\n]/.test(name))
-      throw cannot(`nothing can switch off its content filter '${name}'. Rename the filter`);
-  return [...names];
+  for (const filterName of configuredNames)
+    if (/[=\n]/.test(filterName))
+      throw cannot(`nothing can switch off its content filter '${filterName}'. Rename the filter`);
+  return [...configuredNames];
 }
 
 const cannot = (reason: string): Error => new Error(`Cannot ask git: ${reason}.`);
@@ -137,17 +140,17 @@ const tooLate = (seconds: number): Error =>
 
 /** Git's own error, without its hints and its full stop. */
 export function wordsOf({ err, code }: Answer): string {
-  const lines = err.split("\n").filter(Boolean);
-  const line =
-    lines.find((line) => /^(fatal|error): /.test(line)) ??
-    lines[0] ??
+  const errorLines = err.split("\n").filter(Boolean);
+  const errorLine =
+    errorLines.find((candidate) => /^(fatal|error): /.test(candidate)) ??
+    errorLines[0] ??
     `it ended with exit code ${code}`;
-  return line.replace(/^(fatal|error): /, "").replace(/\.$/, "");
+  return errorLine.replace(/^(fatal|error): /, "").replace(/\.$/, "");
 }
 
-function relativeTo(prefix: string, name: string): string {
-  const slash = name.endsWith("/") ? "/" : "";
-  return (path.posix.relative(prefix, name) || ".") + slash;
+function relativeTo(prefix: string, repositoryPath: string): string {
+  const endingSlash = repositoryPath.endsWith("/") ? "/" : "";
+  return (path.posix.relative(prefix, repositoryPath) || ".") + endingSlash;
 }
 
 /**
@@ -172,24 +175,24 @@ export async function check(
   { root, git, signal, io }: Pick<Ctx, "root" | "git" | "signal" | "io">,
   seconds: number,
 ) {
-  const late = io.clock.limit(seconds * 1_000);
-  return git.check(root, { stop: AbortSignal.any([signal, late]) }).catch((error) => {
-    throw error === late.reason ? tooLate(seconds) : error;
+  const timeLimit = io.clock.limit(seconds * 1_000);
+  return git.check(root, { stop: AbortSignal.any([signal, timeLimit]) }).catch((error) => {
+    throw error === timeLimit.reason ? tooLate(seconds) : error;
   });
 }
 
 /** A path for git: literal, relative to the project, and the link itself rather than its target. */
-export function pathspec(name: string, { root, files }: Pick<Ctx, "root" | "files">): string {
-  return `:(literal)${ownPath(name, { root, files })}`;
+export function pathspec(givenPath: string, { root, files }: Pick<Ctx, "root" | "files">): string {
+  return `:(literal)${ownPath(givenPath, { root, files })}`;
 }
 
-export function ownPath(name: string, { root, files }: Pick<Ctx, "root" | "files">): string {
-  const absolutePath = path.resolve(root, name);
-  const real =
+export function ownPath(givenPath: string, { root, files }: Pick<Ctx, "root" | "files">): string {
+  const absolutePath = path.resolve(root, givenPath);
+  const realPath =
     absolutePath === root
       ? root
       : path.join(files.path(path.dirname(absolutePath)), path.basename(absolutePath));
-  return path.relative(root, real).replaceAll(path.sep, "/") || ".";
+  return path.relative(root, realPath).replaceAll(path.sep, "/") || ".";
 }
 
 /**
@@ -197,7 +200,7 @@ export function ownPath(name: string, { root, files }: Pick<Ctx, "root" | "files
  * that it started.
  */
 function runGit(
-  args: string[],
+  gitArgs: string[],
   {
     ctx,
     env,
@@ -210,40 +213,46 @@ function runGit(
   const stop = AbortSignal.any(stops);
   const { clock } = ctx.io;
   if (stop.aborted) return Promise.reject(stop.reason);
-  const child = ctx.programs.start("git", args, {
+  const child = ctx.programs.start("git", gitArgs, {
     cwd: ctx.root,
     detached: process.platform !== "win32",
     env,
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     windowsHide: true,
   });
-  const [stdout, err] = [bothEnds(), bothEnds()];
-  child.stdout!.on("data", stdout.add);
-  child.stderr!.on("data", err.add);
+  const [stdoutEnds, stderrEnds] = [bothEnds(), bothEnds()];
+  child.stdout!.on("data", stdoutEnds.add);
+  child.stderr!.on("data", stderrEnds.add);
   child.stdin?.on("error", () => {}); // it ended without reading
   child.stdin?.end(input);
   let cancelGrace = () => {};
-  const abort = () => {
-    kill("SIGTERM"); // lets git remove its lock files
-    clock.timer(KILL_GRACE_MS, () => kill("SIGKILL"), { background: true });
+  const abortProcess = () => {
+    killGroup("SIGTERM"); // lets git remove its lock files
+    clock.timer(KILL_GRACE_MS, () => killGroup("SIGKILL"), { background: true });
   };
-  stop.addEventListener("abort", abort, { once: true });
+  stop.addEventListener("abort", abortProcess, { once: true });
   child.on("error", reject);
   child.on("exit", () => {
-    const close = () => [child.stdout, child.stderr].forEach((pipe) => void pipe?.destroy());
-    cancelGrace = clock.timer(EXIT_GRACE_MS, close, { background: true });
+    const closePipes = () => [child.stdout, child.stderr].forEach((pipe) => void pipe?.destroy());
+    cancelGrace = clock.timer(EXIT_GRACE_MS, closePipes, { background: true });
   });
-  child.on("close", (code) => {
+  child.on("close", (exitCode) => {
     cancelGrace();
-    stop.removeEventListener("abort", abort);
+    stop.removeEventListener("abort", abortProcess);
     if (stop.aborted) reject(stop.reason);
-    else if (stdout.lost() && !cut)
+    else if (stdoutEnds.lost() && !cut)
       reject(cannot("the answer is too long to judge. Name a path, a smaller part"));
-    else resolve({ code: code ?? -1, stdout: stdout.text(), err: err.text(), lost: stdout.lost() });
+    else
+      resolve({
+        code: exitCode ?? -1,
+        stdout: stdoutEnds.text(),
+        err: stderrEnds.text(),
+        lost: stdoutEnds.lost(),
+      });
   });
   return promise;
 
-  function kill(signal: NodeJS.Signals): void {
+  function killGroup(signal: NodeJS.Signals): void {
     try {
       if (process.platform === "win32" || !child.pid) child.kill(signal);
       else process.kill(-child.pid, signal);
@@ -256,52 +265,68 @@ function runGit(
  * they were shown.
  */
 function environment(keptValues: Record<string, string>): NodeJS.ProcessEnv {
-  const env: NodeJS.ProcessEnv = { ...process.env, GIT_TERMINAL_PROMPT: "0", ...keptValues };
-  for (const name of ["LITERAL", "GLOB", "NOGLOB", "ICASE"]) delete env[`GIT_${name}_PATHSPECS`];
-  for (const name of ["DIR", "WORK_TREE", "COMMON_DIR", "INDEX_FILE", "PREFIX", "NAMESPACE"])
-    delete env[`GIT_${name}`];
-  delete env.GPG_TTY; // it names a terminal to ask for a passphrase on
-  return env;
+  const variables: NodeJS.ProcessEnv = { ...process.env, GIT_TERMINAL_PROMPT: "0", ...keptValues };
+  for (const mode of ["LITERAL", "GLOB", "NOGLOB", "ICASE"])
+    delete variables[`GIT_${mode}_PATHSPECS`];
+  for (const variableName of [
+    "DIR",
+    "WORK_TREE",
+    "COMMON_DIR",
+    "INDEX_FILE",
+    "PREFIX",
+    "NAMESPACE",
+  ])
+    delete variables[`GIT_${variableName}`];
+  delete variables.GPG_TTY; // it names a terminal to ask for a passphrase on
+  return variables;
 }
 
 /** Keeps both ends of an output of any length. */
 function bothEnds() {
-  const [head, tail]: [Buffer[], Buffer[]] = [[], []];
-  let [first, last, lost] = [0, 0, 0];
+  const [headPieces, tailPieces]: [Buffer[], Buffer[]] = [[], []];
+  let [headSize, tailSize, lostLines] = [0, 0, 0];
   return {
-    add(bytes: Buffer): void {
-      if (first < MAX_KEPT_BYTES) {
-        first += head.push(bytes) && bytes.length;
+    add(outputPiece: Buffer): void {
+      if (headSize < MAX_KEPT_BYTES) {
+        headSize += headPieces.push(outputPiece) && outputPiece.length;
         return;
       }
-      last += tail.push(bytes) && bytes.length;
-      while (last - tail[0]!.length > MAX_KEPT_BYTES) {
-        const gone = tail.shift()!;
-        last -= gone.length;
-        lost += Math.max(1, breaksIn(gone));
+      tailSize += tailPieces.push(outputPiece) && outputPiece.length;
+      while (tailSize - tailPieces[0]!.length > MAX_KEPT_BYTES) {
+        const droppedPiece = tailPieces.shift()!;
+        tailSize -= droppedPiece.length;
+        lostLines += Math.max(1, breaksIn(droppedPiece));
       }
     },
-    text: () => Buffer.concat([...head, ...tail]).toString("utf8"),
-    lost: () => lost,
+    text: () => Buffer.concat([...headPieces, ...tailPieces]).toString("utf8"),
+    lost: () => lostLines,
   };
 }
 
-function breaksIn(bytes: Buffer): number {
+function breaksIn(outputBytes: Buffer): number {
   let count = 0;
-  for (let index = bytes.indexOf(10); index >= 0; index = bytes.indexOf(10, index + 1)) count++;
+  for (let index = outputBytes.indexOf(10); index >= 0; index = outputBytes.indexOf(10, index + 1))
+    count++;
   return count;
 }
 
 /** Head and tail, cut at line ends, with how much is missing in between. */
-export function capped(text: string, lost = 0, advice = ""): { text: string; cut: number } {
-  if (text.length <= MAX_SHOWN_CHARS.head + MAX_SHOWN_CHARS.tail && !lost) return { text, cut: 0 };
-  const head = text.slice(
+export function capped(text: string, lostLines = 0, cutAdvice = ""): { text: string; cut: number } {
+  if (text.length <= MAX_SHOWN_CHARS.head + MAX_SHOWN_CHARS.tail && !lostLines)
+    return { text, cut: 0 };
+  const headText = text.slice(
     0,
     text.lastIndexOf("\n", MAX_SHOWN_CHARS.head) + 1 || MAX_SHOWN_CHARS.head,
   );
-  const from = text.length - MAX_SHOWN_CHARS.tail;
-  const tail = text.slice(text.indexOf("\n", from) + 1 || from);
-  const lines = (part: string) => part.split("\n").length - 1;
-  const cut = Math.max(1, lines(text) - lines(head) - lines(tail) + lost);
-  return { text: `${head}\n[${plural(cut, "line")} left out here${advice}]\n\n${tail}`, cut };
+  const tailStart = text.length - MAX_SHOWN_CHARS.tail;
+  const tailText = text.slice(text.indexOf("\n", tailStart) + 1 || tailStart);
+  const countBreaks = (partText: string) => partText.split("\n").length - 1;
+  const cut = Math.max(
+    1,
+    countBreaks(text) - countBreaks(headText) - countBreaks(tailText) + lostLines,
+  );
+  return {
+    text: `${headText}\n[${plural(cut, "line")} left out here${cutAdvice}]\n\n${tailText}`,
+    cut,
+  };
 }

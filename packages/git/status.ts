@@ -9,10 +9,10 @@ export interface File {
 
 export async function branchAndFiles(
   { git, fromProject }: Repository,
-  where: string[],
+  pathspecs: string[],
   extraArgs: string[] = [],
 ): Promise<{ branch: string; files: File[] }> {
-  const shape = [
+  const statusOptions = [
     "--short",
     "--branch",
     "-z",
@@ -20,23 +20,24 @@ export async function branchAndFiles(
     "--ignore-submodules=dirty",
     "--no-column",
   ];
-  const { stdout } = await git(["status", ...shape, ...extraArgs, "--", ...where]);
-  const [branch = "", ...entries] = stdout.split("\0");
+  const { stdout } = await git(["status", ...statusOptions, ...extraArgs, "--", ...pathspecs]);
+  const [branchLine = "", ...entries] = stdout.split("\0");
   const files: File[] = [];
-  for (const fields = entries.values(), next = () => fields.next().value; ; ) {
-    const field = next();
-    if (!field) return { branch: branch.replace(/^## /, ""), files };
-    const [state, name] = [field.slice(0, 2), fromProject(field.slice(3))];
+  for (const fields = entries.values(), nextField = () => fields.next().value; ; ) {
+    const entryField = nextField();
+    if (!entryField) return { branch: branchLine.replace(/^## /, ""), files };
+    const [state, projectPath] = [entryField.slice(0, 2), fromProject(entryField.slice(3))];
     files.push({
       state,
-      path: name,
-      ...(/[RC]/.test(state) && { from: fromProject(next() ?? "") }),
+      path: projectPath,
+      ...(/[RC]/.test(state) && { from: fromProject(nextField() ?? "") }),
     });
   }
 }
 
 /** A file's row: one line, even if a name contains line breaks. */
 export function row({ state, path, from }: File): string {
-  const plain = (name: string) => (/[\x00-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name);
-  return `${state} ${from === undefined ? "" : `${plain(from)} -> `}${plain(path)}`;
+  const showName = (fileName: string) =>
+    /[\x00-\x1f\x7f]/.test(fileName) ? JSON.stringify(fileName) : fileName;
+  return `${state} ${from === undefined ? "" : `${showName(from)} -> `}${showName(path)}`;
 }

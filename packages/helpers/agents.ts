@@ -18,47 +18,54 @@ const MAX_SYSTEM_CHARS = 20_000;
 /** On a name clash the project's agent wins. */
 function findAgents({ root, about, plugins }: Ctx): Agent[] {
   const { brought } = plugins;
-  const trusted = (name: string) => brought?.given === true && brought.files.includes(name);
-  const inHome = entriesOf(path.join(about.home, "agents")).map((name) =>
-    path.join(about.home, "agents", name),
+  const trusted = (relativeFile: string) =>
+    brought?.given === true && brought.files.includes(relativeFile);
+  const homeFiles = entriesOf(path.join(about.home, "agents")).map((fileName) =>
+    path.join(about.home, "agents", fileName),
   );
-  const inProject = IN_PROJECT.flatMap((folder) =>
-    entriesOf(path.join(root, folder)).map((name) => `${folder}/${name}`),
+  const inProject = IN_PROJECT.flatMap((agentsFolder) =>
+    entriesOf(path.join(root, agentsFolder)).map((fileName) => `${agentsFolder}/${fileName}`),
   );
-  const files = [
-    ...inHome,
-    ...inProject.filter(trusted).map((name) => path.join(root, name)),
-  ].filter((file) => file.endsWith(".md"));
-  const agents = files.flatMap((file) => agentOf(file, textOf(file)) ?? []);
+  const agentFiles = [
+    ...homeFiles,
+    ...inProject.filter(trusted).map((relativeFile) => path.join(root, relativeFile)),
+  ].filter((filePath) => filePath.endsWith(".md"));
+  const agents = agentFiles.flatMap((agentFile) => agentOf(agentFile, textOf(agentFile)) ?? []);
   return [...new Map(agents.map((agent) => [agent.name, agent])).values()];
 }
 
 /** A Markdown file with a description in its front matter; the text is who the helper is. */
-function agentOf(file: string, text: string): Agent | undefined {
-  const [, head = "", body = ""] = /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(text) ?? [];
-  const value = (key: string) => new RegExp(`^${key}:[^\\S\\n]*(.+)$`, "m").exec(head)?.[1]?.trim();
-  const description = value("description");
-  if (!description || !body.trim()) return undefined;
-  const name = value("name") ?? path.basename(file, ".md");
-  return { name, description, system: body.trim().slice(0, MAX_SYSTEM_CHARS) };
+function agentOf(agentFile: string, fileText: string): Agent | undefined {
+  const [, frontMatter = "", systemText = ""] =
+    /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(fileText) ?? [];
+  const readField = (fieldName: string) =>
+    new RegExp(`^${fieldName}:[^\\S\\n]*(.+)$`, "m").exec(frontMatter)?.[1]?.trim();
+  const description = readField("description");
+  if (!description || !systemText.trim()) return undefined;
+  const name = readField("name") ?? path.basename(agentFile, ".md");
+  return { name, description, system: systemText.trim().slice(0, MAX_SYSTEM_CHARS) };
 }
 
-export function agentNamed(name: string, ctx: Ctx): Agent {
+export function agentNamed(agentName: string, ctx: Ctx): Agent {
   const agents = findAgents(ctx);
-  const agent = agents.find((candidate) => candidate.name === name);
-  if (agent) return agent;
-  const names = agents.map((candidate) => candidate.name);
-  const hint = names.length ? `There are: ${names.join(", ")}.` : "Leave it out: there are none.";
-  throw usage(`Cannot send '${name}': ${unknown("agent", name, names, hint)}`);
+  const namedAgent = agents.find((candidate) => candidate.name === agentName);
+  if (namedAgent) return namedAgent;
+  const agentNames = agents.map((candidate) => candidate.name);
+  const nextStep = agentNames.length
+    ? `There are: ${agentNames.join(", ")}.`
+    : "Leave it out: there are none.";
+  throw usage(`Cannot send '${agentName}': ${unknown("agent", agentName, agentNames, nextStep)}`);
 }
 
 /** What the model is told of them. */
 export function agentList(ctx: Ctx): string | undefined {
-  const rows = findAgents(ctx)
+  const listedAgents = findAgents(ctx)
     .slice(0, MAX_AGENTS)
     .map(
       ({ name, description }) =>
         `- ${name}: ${clip(oneLine(description), MAX_DESCRIPTION_COLUMNS)}`,
     );
-  return rows.length ? ["Agents, for the tool task:", ...rows].join("\n") : undefined;
+  return listedAgents.length
+    ? ["Agents, for the tool task:", ...listedAgents].join("\n")
+    : undefined;
 }

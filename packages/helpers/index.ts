@@ -43,13 +43,13 @@ export const settings = {
 };
 type Config = typeof defaults;
 
-const TASK = "task";
-const KIND = "helper"; // the task of its requests
+const TASK_TOOL = "task";
+const HELPER_TASK = "helper"; // the task of its requests
 const READERS =
   "read_file list_dir glob grep find_definition find_references get_structure repo_map git_log git_diff web_fetch web_search".split(
     " ",
   );
-const SYSTEM = `You look into something for a colleague, who sees of it only your last message. Find out what is asked with your tools, and stay
+const HELPER_PROMPT = `You look into something for a colleague, who sees of it only your last message. Find out what is asked with your tools, and stay
 with that. Then report in at most fifteen sentences: what you found, with paths and line numbers or addresses, and what you could not find.`;
 
 /** A helper at work. */
@@ -71,7 +71,7 @@ interface State {
 export default (zz: Zz<Config>) => {
   const state: State = { working: new Set(), sent: 0, inTurn: 0 };
   zz.tool({
-    name: TASK,
+    name: TASK_TOOL,
     description:
       "Send a helper to find something out; it reads as much as it needs and reports. Several at once work side by side.",
     params: {
@@ -89,33 +89,34 @@ export default (zz: Zz<Config>) => {
       const { calls } = (data ?? {}) as { calls?: number };
       return calls === undefined ? oneLine(text) : `${plural(calls, "call")} · ${oneLine(text)}`;
     },
-    run: ({ question, agent = "" }, ctx) => send(state, zz.config, { question, agent }, ctx),
+    run: ({ question, agent = "" }, ctx) => sendHelper(state, zz.config, { question, agent }, ctx),
   });
   zz.layer({ name: "agents", slot: "memory", budget: 1_500, text: agentList });
   zz.on("phase", ({ to }) => {
     if (to === "idle") state.inTurn = 0;
   });
   zz.on("replied", ({ task, calls }, ctx) => {
-    const helper = task === KIND ? state.current?.getStore() : undefined;
-    if (!helper) return;
-    helper.doing =
-      calls.map((call) => `${call.name} ${ctx.about.line(call) ?? ""}`.trim()).join(", ") ||
-      "reporting";
-    show(state, ctx);
+    const activeHelper = task === HELPER_TASK ? state.current?.getStore() : undefined;
+    if (!activeHelper) return;
+    activeHelper.doing =
+      calls
+        .map((toolCall) => `${toolCall.name} ${ctx.about.line(toolCall) ?? ""}`.trim())
+        .join(", ") || "reporting";
+    showProgress(state, ctx);
   });
   zz.on("called", ({ call, inner }, ctx) => {
     // what plugins lend one another is none
     const isTool = ctx.about.tools.some(({ name }) => name === call.name);
-    const helper = inner && isTool ? state.current?.getStore() : undefined;
-    if (!helper) return;
-    helper.calls++;
-    show(state, ctx);
+    const activeHelper = inner && isTool ? state.current?.getStore() : undefined;
+    if (!activeHelper) return;
+    activeHelper.calls++;
+    showProgress(state, ctx);
   });
 };
 
 type Errand = { question: string; agent: string };
 
-async function send(state: State, config: Config, errand: Errand, ctx: Ctx): Promise<Result> {
+async function sendHelper(state: State, config: Config, errand: Errand, ctx: Ctx): Promise<Result> {
   const { question } = errand;
   const { working } = state;
   const { AsyncLocalStorage } = await import("node:async_hooks");
@@ -131,63 +132,75 @@ async function send(state: State, config: Config, errand: Errand, ctx: Ctx): Pro
       `Cannot send a helper: ${plural(config.most, "helper")} were sent in this turn ("helpers.most"). Answer with what they found.`,
     );
   if (!working.size) state.sent = 0;
-  const helper: Helper = {
+  const newHelper: Helper = {
     number: ++state.sent,
     level,
     question: oneLine(question),
     doing: "thinking",
     calls: 0,
   };
-  working.add(helper);
-  show(state, ctx);
+  working.add(newHelper);
+  showProgress(state, ctx);
   try {
-    return await current.run(helper, () => report(config, helper, errand, ctx));
+    return await current.run(newHelper, () => runHelper(config, newHelper, errand, ctx));
   } finally {
-    working.delete(helper);
-    show(state, ctx);
+    working.delete(newHelper);
+    showProgress(state, ctx);
   }
 }
 
 /** Shows a line for each helper, under the line of the call. */
-function show({ working }: State, ctx: Ctx): void {
-  const rows = [...working].map(({ number, question, doing, calls }) => {
-    const short = question.length > 30 ? `${question.slice(0, 29)}…` : question;
-    return `${number} ${short} · ${calls ? `${plural(calls, "call")} · ` : ""}${doing}`;
+function showProgress({ working }: State, ctx: Ctx): void {
+  const helperLines = [...working].map(({ number, question, doing, calls }) => {
+    const shortQuestion = question.length > 30 ? `${question.slice(0, 29)}…` : question;
+    return `${number} ${shortQuestion} · ${calls ? `${plural(calls, "call")} · ` : ""}${doing}`;
   });
-  ctx.progress(rows.join("\n"));
+  ctx.progress(helperLines.join("\n"));
 }
 
 async function toolsOf(config: Config, { about, service }: Ctx, level: number): Promise<string[]> {
   const allNames = about.tools.map(({ name }) => name);
   const { depth } = config;
-  const tools: string[] = [];
-  for (const name of config.tools) {
-    const meant = allNames.includes(name) ? name : await service("toolNames")?.own(name);
-    if (!meant || !allNames.includes(meant))
-      throw fault(`Cannot give helpers '${name}': ${unknown("tool", name, allNames)}`);
-    tools.push(meant);
+  const configuredTools: string[] = [];
+  for (const toolName of config.tools) {
+    const ownName = allNames.includes(toolName)
+      ? toolName
+      : await service("toolNames")?.own(toolName);
+    if (!ownName || !allNames.includes(ownName))
+      throw fault(`Cannot give helpers '${toolName}': ${unknown("tool", toolName, allNames)}`);
+    configuredTools.push(ownName);
   }
-  const reads = about.tools.flatMap(({ name, kind }) =>
+  const readingTools = about.tools.flatMap(({ name, kind }) =>
     READERS.includes(name) && kind === "read" ? name : [],
   );
-  const extraTools = tools.filter((name) => name !== TASK);
-  return [...new Set([...reads, ...extraTools, ...(level < depth ? [TASK] : [])])];
+  const extraTools = configuredTools.filter((toolName) => toolName !== TASK_TOOL);
+  return [...new Set([...readingTools, ...extraTools, ...(level < depth ? [TASK_TOOL] : [])])];
 }
 
 const mayChange = ({ tools }: Config, { about }: Ctx): boolean =>
-  tools.some((given) => about.tools.find(({ name }) => name === given)?.kind !== "read");
+  tools.some((toolName) => about.tools.find(({ name }) => name === toolName)?.kind !== "read");
 
-async function report(config: Config, helper: Helper, { question, agent }: Errand, ctx: Ctx) {
+async function runHelper(config: Config, helper: Helper, { question, agent }: Errand, ctx: Ctx) {
   const { rounds, model } = config;
   const tools = await toolsOf(config, ctx, helper.level);
   const messages = [{ role: "user" as const, text: question }];
   // most agents of other programs say general-purpose where they mean none
-  const named = agent && agent !== "general-purpose" ? agentNamed(agent, ctx) : undefined;
-  const system = named ? `${named.system}\n\n${SYSTEM}` : SYSTEM;
-  const asked = { task: KIND, system, messages, tools, rounds, ...(model && { model }) };
-  const reply = await ctx.request(asked);
+  const chosenAgent = agent && agent !== "general-purpose" ? agentNamed(agent, ctx) : undefined;
+  const system = chosenAgent ? `${chosenAgent.system}\n\n${HELPER_PROMPT}` : HELPER_PROMPT;
+  const helperRequest = {
+    task: HELPER_TASK,
+    system,
+    messages,
+    tools,
+    rounds,
+    ...(model && { model }),
+  };
+  const reply = await ctx.request(helperRequest);
   if (!reply.text.trim())
     throw fault("The helper answered with nothing. Ask more precisely, or look for it yourself.");
-  const cut = reply.finish === "length" ? "\n[The output limit cut this report off.]" : "";
-  return { text: reply.text + cut, data: { model: reply.model, calls: helper.calls, rounds } };
+  const cutOffNote = reply.finish === "length" ? "\n[The output limit cut this report off.]" : "";
+  return {
+    text: reply.text + cutOffNote,
+    data: { model: reply.model, calls: helper.calls, rounds },
+  };
 }

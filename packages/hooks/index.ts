@@ -24,30 +24,31 @@ const THEIR_NAMES: Record<string, string> = {
   task: "Task",
 };
 const MAX_GOING_ON = 3; // answers in a row that hooks of Stop do not let end
-const LIMIT = { limit: 2 ** 31 - 1 }; // ms; each hook has a limit of its own
+const LONGEST_LIMIT = { limit: 2 ** 31 - 1 }; // ms; each hook has a limit of its own
 
 export default (zz: Zz) => {
   const runner = hookRunner();
   wrapConversation(zz, runner);
   zz.wrap(
     "call",
-    (call, next, ctx) => (runner.isInHook() ? next(call) : callWithHooks(runner, call, next, ctx)),
-    LIMIT,
+    (toolCall, runNext, ctx) =>
+      runner.isInHook() ? runNext(toolCall) : callWithHooks(runner, toolCall, runNext, ctx),
+    LONGEST_LIMIT,
   );
   zz.on(
     "asked",
     ({ question }, ctx) => {
       if (runner.isInHook() || !question) return;
-      const facts = { message: clean(question) };
-      void runner.fire("Notification", [], facts, ctx).catch(() => {}); // the question does not wait
+      const eventFacts = { message: clean(question) };
+      void runner.fire("Notification", [], eventFacts, ctx).catch(() => {}); // the question does not wait
     },
-    LIMIT,
+    LONGEST_LIMIT,
   );
   zz.command({
     name: "hooks",
     description: "list the hooks: what runs around calls, messages and answers",
     group: "settings",
-    run: async (_, ctx) => ctx.note(clean(list(runner.load(ctx)))),
+    run: async (_, ctx) => ctx.note(clean(describeHooks(runner.load(ctx)))),
   });
 };
 
@@ -67,30 +68,32 @@ function hookRunner() {
   }
 
   /** Runs the hooks of an event one after the other, until one blocks. */
-  async function fire(event: EventName, subject: string[], facts: object, ctx: Ctx) {
-    const all: HookOutcome = { context: "" };
-    const hooks = current.hooks.filter((hook) => hook.event === event && fits(hook, subject));
-    for (const hook of hooks) {
+  async function fire(eventName: EventName, subject: string[], eventFacts: object, ctx: Ctx) {
+    const jointOutcome: HookOutcome = { context: "" };
+    const matchingHooks = current.hooks.filter(
+      (candidate) => candidate.event === eventName && matchesSubject(candidate, subject),
+    );
+    for (const hook of matchingHooks) {
       const outcome: HookOutcome = hook.unusable
         ? {
             context: "",
             asks: `it cannot be used, and may be meant for this call (${hook.unusable})`,
           }
-        : await runOne(hook, { ...inputOf(event, ctx), ...facts }, ctx);
+        : await runHookOnce(hook, { ...inputOf(eventName, ctx), ...eventFacts }, ctx);
       if (outcome.wrong) ctx.note(clean(outcome.wrong));
-      const context = [all.context, outcome.context].filter(Boolean).join("\n");
-      Object.assign(all, outcome, { context });
+      const context = [jointOutcome.context, outcome.context].filter(Boolean).join("\n");
+      Object.assign(jointOutcome, outcome, { context });
       if (outcome.blocked) {
-        all.blocked = `hook '${oneLine(hook.command)}' of ${hook.from}: ${outcome.blocked}`;
+        jointOutcome.blocked = `hook '${oneLine(hook.command)}' of ${hook.from}: ${outcome.blocked}`;
         break;
       }
     }
-    return all;
+    return jointOutcome;
   }
 
-  async function runOne(hook: Hook, input: object, ctx: Ctx): Promise<HookOutcome> {
+  async function runHookOnce(hook: Hook, hookInput: object, ctx: Ctx): Promise<HookOutcome> {
     const { runHook } = await import("./run-hook.ts");
-    return running.run(true, () => runHook(hook, input, ctx));
+    return running.run(true, () => runHook(hook, hookInput, ctx));
   }
 }
 
@@ -103,107 +106,117 @@ function wrapConversation(zz: Zz, { load, fire }: Runner): void {
       load(ctx);
       const source = session && ctx.chat.messages.length ? "resume" : "startup";
       const { context } = await fire("SessionStart", [source], { source }, ctx);
-      if (context) ctx.chat.attach(block("SessionStart", context));
+      if (context) ctx.chat.attach(blockOf("SessionStart", context));
     },
-    LIMIT,
+    LONGEST_LIMIT,
   );
   zz.wrap(
     "line",
-    async (line, next, ctx) => {
+    async (typedLine, runNext, ctx) => {
       load(ctx);
-      const prompt = await next(line);
+      const prompt = await runNext(typedLine);
       if (!prompt || /^\/[A-Za-z]/.test(prompt)) return prompt;
       goingOn = 0;
       const { blocked, context } = await fire("UserPromptSubmit", [], { prompt }, ctx);
       if (blocked) ctx.note(clean(`Not sent: ${blocked}`));
-      else if (context) ctx.chat.attach(block("UserPromptSubmit", context));
+      else if (context) ctx.chat.attach(blockOf("UserPromptSubmit", context));
       return blocked ? "" : prompt;
     },
-    { order: "first", ...LIMIT },
+    { order: "first", ...LONGEST_LIMIT },
   );
   zz.on(
     "answered",
     async ({ text }, ctx) => {
-      const facts = { stop_hook_active: goingOn > 0, last_assistant_message: text };
-      const { blocked } = await fire("Stop", [], facts, ctx);
+      const eventFacts = { stop_hook_active: goingOn > 0, last_assistant_message: text };
+      const { blocked } = await fire("Stop", [], eventFacts, ctx);
       if (!blocked) return;
       if (goingOn++ < MAX_GOING_ON) return ctx.chat.send(`[${blocked}]`);
       ctx.note(`The hooks of Stop wanted more ${plural(MAX_GOING_ON, "time")} in a row: it ends.`);
     },
-    LIMIT,
+    LONGEST_LIMIT,
   );
 }
 
 async function callWithHooks(
   { fire }: Runner,
-  call: Call,
-  next: (call: Call) => Promise<Result>,
+  toolCall: Call,
+  runNext: (changedCall: Call) => Promise<Result>,
   ctx: Ctx,
 ): Promise<Result> {
-  const names = namesOf(call.name);
-  const facts = factsOf(call, ctx);
-  const before = await fire("PreToolUse", names, facts, ctx);
+  const toolNames = namesOf(toolCall.name);
+  const callFacts = factsOf(toolCall, ctx);
+  const before = await fire("PreToolUse", toolNames, callFacts, ctx);
   if (before.blocked) return refusal(before.blocked);
-  if (before.asks && !(await isAgreed(call.name, before.asks, ctx)))
+  if (before.asks && !(await isAgreed(toolCall.name, before.asks, ctx)))
     return refusal(`a hook asks for a yes, and there was none: ${before.asks}`);
-  const result = await next(before.args ? { ...call, args: before.args } : call);
+  const result = await runNext(before.args ? { ...toolCall, args: before.args } : toolCall);
   const response = { text: result.text, failed: result.failed === true };
-  const after = await fire("PostToolUse", names, { ...facts, tool_response: response }, ctx);
-  const notes = [before.context, after.context, after.blocked && `Look at this: ${after.blocked}`];
-  const said = notes.filter(Boolean).join("\n");
-  return said ? { ...result, text: `${result.text}\n${block("hook", said)}` } : result;
+  const after = await fire(
+    "PostToolUse",
+    toolNames,
+    { ...callFacts, tool_response: response },
+    ctx,
+  );
+  const hookNotes = [
+    before.context,
+    after.context,
+    after.blocked && `Look at this: ${after.blocked}`,
+  ];
+  const notesText = hookNotes.filter(Boolean).join("\n");
+  return notesText ? { ...result, text: `${result.text}\n${blockOf("hook", notesText)}` } : result;
 }
 
-const fits = ({ matcher }: Hook, subject: string[]): boolean =>
-  !matcher || !subject.length || subject.some((name) => matcher.test(name));
+const matchesSubject = ({ matcher }: Hook, subject: string[]): boolean =>
+  !matcher || !subject.length || subject.some((subjectName) => matcher.test(subjectName));
 
-const namesOf = (tool: string): string[] => [
-  tool,
-  `mcp__${tool}`,
-  ...(Object.hasOwn(THEIR_NAMES, tool) ? [THEIR_NAMES[tool]!] : []),
+const namesOf = (toolName: string): string[] => [
+  toolName,
+  `mcp__${toolName}`,
+  ...(Object.hasOwn(THEIR_NAMES, toolName) ? [THEIR_NAMES[toolName]!] : []),
 ];
 
-const inputOf = (event: EventName, { chat, root }: Ctx): object => ({
+const inputOf = (eventName: EventName, { chat, root }: Ctx): object => ({
   session_id: chat.id ?? "",
   cwd: root,
-  hook_event_name: event,
+  hook_event_name: eventName,
 });
 
 /** A call in the words of Claude Code, and in zz's own. */
 function factsOf({ id, name, args }: Call, { root }: Ctx): object {
-  const file = typeof args.path === "string" ? { file_path: path.resolve(root, args.path) } : {};
+  const absoluteFile =
+    typeof args.path === "string" ? { file_path: path.resolve(root, args.path) } : {};
   return {
     tool_name: namesOf(name)[2] ?? name,
-    tool_input: { ...args, ...file },
+    tool_input: { ...args, ...absoluteFile },
     tool_use_id: id,
     zz_tool: name,
   };
 }
 
-const refusal = (why: string): Result => ({
-  text: `Refused by ${why}`,
+const refusal = (refusalReason: string): Result => ({
+  text: `Refused by ${refusalReason}`,
   failed: true,
   refused: true,
 });
-const block = (title: string, text: string): string =>
-  `--- ${title} ---\n${text}\n--- END ${title} ---`;
+const blockOf = (blockTitle: string, blockText: string): string =>
+  `--- ${blockTitle} ---\n${blockText}\n--- END ${blockTitle} ---`;
 
-const isAgreed = async (tool: string, why: string, { ask }: Ctx): Promise<boolean> =>
-  (await ask?.(`A hook asks about ${tool}: ${clean(why)}. Go on? [y/N] `, "yn")) === "y";
+const isAgreed = async (toolName: string, askReason: string, { ask }: Ctx): Promise<boolean> =>
+  (await ask?.(`A hook asks about ${toolName}: ${clean(askReason)}. Go on? [y/N] `, "yn")) === "y";
 
 const UNTIL_FIXED =
   "Until that is fixed, zz asks before each call that such a hook may be meant for.";
 
-function list({ hooks, leftOut }: Hooks): string {
-  const usable = hooks.filter(({ unusable }) => !unusable);
-  const rows = usable.map(
+function describeHooks({ hooks, leftOut }: Hooks): string {
+  const usableHooks = hooks.filter(({ unusable }) => !unusable);
+  const hookRows = usableHooks.map(
     ({ event, matcher, command, from }) =>
       `${event}${matcher ? ` ${matcher.source.slice(4, -2)}` : ""}: ${oneLine(command)} (${from})`,
   );
-  const none = [
+  const emptyListRows = [
     "No hooks. They stand in hooks.json of your home, or of a project that you trust:",
-    ...Object.entries(EVENTS).map(([event, does]) => `  ${event}: ${does}`),
+    ...Object.entries(EVENTS).map(([eventName, eventPurpose]) => `  ${eventName}: ${eventPurpose}`),
   ];
-  const asks = usable.length < hooks.length ? [UNTIL_FIXED] : [];
-  return [...(rows.length ? rows : none), ...leftOut, ...asks].join("\n");
+  const asksNote = usableHooks.length < hooks.length ? [UNTIL_FIXED] : [];
+  return [...(hookRows.length ? hookRows : emptyListRows), ...leftOut, ...asksNote].join("\n");
 }

@@ -41,71 +41,74 @@ const DEFAULT_SECONDS = 60;
 const [MAX_SECONDS, MAX_HOOKS, MAX_MATCHER_CHARS] = [600, 100, 500];
 
 export function readHooks({ root, about, plugins }: Ctx): Hooks {
-  const read: Hooks = { hooks: [], leftOut: [] };
+  const foundHooks: Hooks = { hooks: [], leftOut: [] };
   const { brought } = plugins;
-  const home = path.join(about.home, "hooks.json");
-  const files: [name: string, file: string][] = [["hooks.json of your home", home]];
-  for (const name of IN_PROJECT) {
-    const isTrusted = brought?.given && brought.files.includes(name);
-    if (isTrusted) files.push([name, path.join(root, name)]);
-    else if (brought?.files.includes(name))
-      read.leftOut.push(`${name} is left out: you have not trusted it. /trust shows it.`);
+  const homeFile = path.join(about.home, "hooks.json");
+  const hookFiles: [name: string, file: string][] = [["hooks.json of your home", homeFile]];
+  for (const projectFile of IN_PROJECT) {
+    const isTrusted = brought?.given && brought.files.includes(projectFile);
+    if (isTrusted) hookFiles.push([projectFile, path.join(root, projectFile)]);
+    else if (brought?.files.includes(projectFile))
+      foundHooks.leftOut.push(
+        `${projectFile} is left out: you have not trusted it. /trust shows it.`,
+      );
   }
-  for (const [name, file] of files)
+  for (const [shownName, hookFile] of hookFiles)
     try {
-      if (fs.existsSync(file)) addHooks(read, name, jsonOrText(textOf(file)));
+      if (fs.existsSync(hookFile)) addHooks(foundHooks, shownName, jsonOrText(textOf(hookFile)));
     } catch (error) {
       leaveOut(
-        read,
-        name,
+        foundHooks,
+        shownName,
         "PreToolUse",
         `it cannot be read: ${sentenceOf(error).replace(/\.$/, "")}`,
       );
     }
-  return read;
+  return foundHooks;
 }
 
 /** Guards nothing passes over: what may stand before a call has the person asked about it. */
 function leaveOut(
-  read: Hooks,
+  foundHooks: Hooks,
   from: string,
   event: string,
   reason: string,
   matcher?: RegExp,
 ): void {
-  read.leftOut.push(`${from}: ${reason}.`);
+  foundHooks.leftOut.push(`${from}: ${reason}.`);
   if (!MEANS_BEFORE_A_CALL.test(event)) return;
-  const rest = { command: "", ms: 0, from, unusable: `${from}: ${reason}` };
-  read.hooks.push({ event: "PreToolUse", matcher, ...rest });
+  const guardFields = { command: "", ms: 0, from, unusable: `${from}: ${reason}` };
+  foundHooks.hooks.push({ event: "PreToolUse", matcher, ...guardFields });
 }
 const MEANS_BEFORE_A_CALL = /^(pre|before)\W*_?tool/i; // misspelt, or in another agent's words
 
-function addHooks(read: Hooks, from: string, content: unknown): void {
+function addHooks(foundHooks: Hooks, sourceName: string, content: unknown): void {
   const { hooks: byEvent } = Object(content) as { hooks?: unknown };
   if (typeof content === "string" && content.trim())
-    leaveOut(read, from, "PreToolUse", "it is not JSON");
-  for (const [event, groups] of Object.entries(Object(byEvent))) {
+    leaveOut(foundHooks, sourceName, "PreToolUse", "it is not JSON");
+  for (const [event, hookGroups] of Object.entries(Object(byEvent))) {
     if (Object.hasOwn(EVENTS, event))
-      for (const group of [groups].flat()) addGroup(read, from, event as EventName, group);
+      for (const hookGroup of [hookGroups].flat())
+        addGroup(foundHooks, sourceName, event as EventName, hookGroup);
     else {
-      const names = Object.keys(EVENTS).join(", ");
-      leaveOut(read, from, event, `zz has no event '${event}'. It has ${names}`);
+      const eventNames = Object.keys(EVENTS).join(", ");
+      leaveOut(foundHooks, sourceName, event, `zz has no event '${event}'. It has ${eventNames}`);
     }
   }
 }
 
-function addGroup(read: Hooks, from: string, event: EventName, group: unknown): void {
-  const { matcher: written = "", hooks = [] } = Object(group) as Record<string, unknown>;
+function addGroup(foundHooks: Hooks, from: string, event: EventName, hookGroup: unknown): void {
+  const { matcher: written = "", hooks = [] } = Object(hookGroup) as Record<string, unknown>;
   const { matcher, wrong } = matcherOf(written);
-  if (wrong) return void leaveOut(read, from, event, wrong, matcher);
-  for (const hook of [hooks].flat()) {
-    const { type = "command", command, timeout } = Object(hook) as Record<string, unknown>;
+  if (wrong) return void leaveOut(foundHooks, from, event, wrong, matcher);
+  for (const writtenHook of [hooks].flat()) {
+    const { type = "command", command, timeout } = Object(writtenHook) as Record<string, unknown>;
     if (type !== "command" || typeof command !== "string" || !command.trim()) {
       const reason = `a hook of ${event} has no command, which is all that zz runs`;
-      leaveOut(read, from, event, reason, matcher);
-    } else if (read.hooks.length >= MAX_HOOKS)
-      return void leaveOut(read, from, event, `more than ${MAX_HOOKS} hooks`, matcher);
-    else read.hooks.push({ event, matcher, command, ms: msOf(timeout), from });
+      leaveOut(foundHooks, from, event, reason, matcher);
+    } else if (foundHooks.hooks.length >= MAX_HOOKS)
+      return void leaveOut(foundHooks, from, event, `more than ${MAX_HOOKS} hooks`, matcher);
+    else foundHooks.hooks.push({ event, matcher, command, ms: limitMsOf(timeout), from });
   }
 }
 
@@ -115,20 +118,20 @@ function addGroup(read: Hooks, from: string, event: EventName, group: unknown): 
  */
 function matcherOf(written: unknown): { matcher: RegExp | undefined; wrong?: string } {
   if (written === "" || written === "*") return { matcher: undefined };
-  const shown = JSON.stringify(written).slice(0, 80);
+  const shownMatcher = JSON.stringify(written).slice(0, 80);
   if (typeof written !== "string" || written.length > MAX_MATCHER_CHARS)
-    return { matcher: undefined, wrong: `the matcher ${shown} is no short text` };
+    return { matcher: undefined, wrong: `the matcher ${shownMatcher} is no short text` };
   try {
     return { matcher: new RegExp(`^(?:${written})$`) };
   } catch {
     const isNames = /^[\w|() ]+$/.test(written) && /\w/.test(written);
-    const names = isNames ? written.match(/\w+/g)!.join("|") : "";
-    const wrong = `the matcher ${shown} is no regular expression`;
-    return { matcher: names ? new RegExp(names) : undefined, wrong };
+    const matcherNames = isNames ? written.match(/\w+/g)!.join("|") : "";
+    const wrong = `the matcher ${shownMatcher} is no regular expression`;
+    return { matcher: matcherNames ? new RegExp(matcherNames) : undefined, wrong };
   }
 }
 
-const msOf = (timeout: unknown): number => {
+const limitMsOf = (timeout: unknown): number => {
   const isUsable = typeof timeout === "number" && timeout > 0;
   return Math.min(isUsable ? timeout : DEFAULT_SECONDS, MAX_SECONDS) * 1_000;
 };

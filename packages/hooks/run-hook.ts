@@ -16,18 +16,19 @@ export interface HookOutcome {
 
 const MAX_INPUT_CHARS = 100_000; // one argument of a program holds 128 KB
 const MAX_OUTPUT_CHARS = 10_000;
-const BLOCKS = 2; // the exit code
+const BLOCKING_EXIT = 2; // the exit code
 
 type Ran = { exit?: number | null; timedOut?: boolean; stdout?: string; stderr?: string };
 
-export async function runHook(hook: Hook, input: object, ctx: Ctx): Promise<HookOutcome> {
-  const command = lineFor(hook.command, inputText(input), ctx.root);
+export async function runHook(hook: Hook, hookInput: object, ctx: Ctx): Promise<HookOutcome> {
+  const command = lineFor(hook.command, inputText(hookInput), ctx.root);
   const { text, data, refused } = await ctx.call("run_command", { command, timeout_ms: hook.ms });
   const { exit, timedOut, stdout, stderr } = (data ?? {}) as Ran;
   const fails = (reason: string) => ({ context: "", wrong: `Hook '${hook.command}' ${reason}` });
   if (refused || exit === undefined) return fails(`did not run: ${shorten(text, 500)}`);
   if (timedOut) return fails(`took more than ${hook.ms / 1_000} s and was stopped.`);
-  if (exit === BLOCKS) return { context: "", blocked: saidIn(stderr) || "no reason was given" };
+  if (exit === BLOCKING_EXIT)
+    return { context: "", blocked: saidIn(stderr) || "no reason was given" };
   if (exit !== 0) return fails(`failed with exit code ${exit}: ${saidIn(stderr).slice(0, 500)}`);
   return outcomeOf(hook, stdout ?? "");
 }
@@ -35,50 +36,52 @@ export async function runHook(hook: Hook, input: object, ctx: Ctx): Promise<Hook
 const saidIn = (output = ""): string => shorten(output.trim(), MAX_OUTPUT_CHARS);
 
 /** The forms that an output may have: a decision, or the newer one by event, or text. */
-function outcomeOf(hook: Hook, stdout: string): HookOutcome {
-  const json = jsonOrText(stdout.trim());
-  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+function outcomeOf(hook: Hook, hookOutput: string): HookOutcome {
+  const parsedOutput = jsonOrText(hookOutput.trim());
+  if (typeof parsedOutput !== "object" || parsedOutput === null || Array.isArray(parsedOutput)) {
     const isContext = hook.event === "UserPromptSubmit" || hook.event === "SessionStart";
-    return { context: isContext ? saidIn(stdout) : "" };
+    return { context: isContext ? saidIn(hookOutput) : "" };
   }
-  const { decision, reason, stopReason, ...general } = json as Record<string, unknown>;
-  const own = Object(general.hookSpecificOutput) as Record<string, unknown>;
-  const why = [own.permissionDecisionReason, reason, stopReason].find(isText) ?? "";
-  const shownReason = saidIn(why) || "no reason was given";
-  const isDenied = decision === "block" || decision === "deny" || own.permissionDecision === "deny";
+  const { decision, reason, stopReason, ...general } = parsedOutput as Record<string, unknown>;
+  const specific = Object(general.hookSpecificOutput) as Record<string, unknown>;
+  const statedReason = [specific.permissionDecisionReason, reason, stopReason].find(isText) ?? "";
+  const shownReason = saidIn(statedReason) || "no reason was given";
+  const isDenied =
+    decision === "block" || decision === "deny" || specific.permissionDecision === "deny";
   return {
-    context: isText(own.additionalContext) ? saidIn(own.additionalContext) : "",
+    context: isText(specific.additionalContext) ? saidIn(specific.additionalContext) : "",
     ...((isDenied || general.continue === false) && { blocked: shownReason }),
-    ...(own.permissionDecision === "ask" && { asks: shownReason }),
-    ...(isRecord(own.updatedInput) && { args: own.updatedInput }),
+    ...(specific.permissionDecision === "ask" && { asks: shownReason }),
+    ...(isRecord(specific.updatedInput) && { args: specific.updatedInput }),
   };
 }
 
-const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+const isText = (fieldValue: unknown): fieldValue is string =>
+  typeof fieldValue === "string" && fieldValue !== "";
+const isRecord = (fieldValue: unknown): fieldValue is Record<string, unknown> =>
+  typeof fieldValue === "object" && fieldValue !== null && !Array.isArray(fieldValue);
 
 /** The JSON in one line; long texts in it are cut if it is too long. */
-function inputText(input: object): string {
-  const whole = JSON.stringify(input);
-  if (whole.length <= MAX_INPUT_CHARS) return whole;
-  for (let most = MAX_INPUT_CHARS / 4; ; most /= 2) {
-    const cut = JSON.stringify({ ...input, zz_cut: true }, (_, value) =>
-      typeof value === "string" ? shorten(value, most) : value,
+function inputText(hookInput: object): string {
+  const wholeText = JSON.stringify(hookInput);
+  if (wholeText.length <= MAX_INPUT_CHARS) return wholeText;
+  for (let maxTextChars = MAX_INPUT_CHARS / 4; ; maxTextChars /= 2) {
+    const shortenedText = JSON.stringify({ ...hookInput, zz_cut: true }, (_, fieldValue) =>
+      typeof fieldValue === "string" ? shorten(fieldValue, maxTextChars) : fieldValue,
     );
-    if (cut.length <= MAX_INPUT_CHARS || most < 10) return cut;
+    if (shortenedText.length <= MAX_INPUT_CHARS || maxTextChars < 10) return shortenedText;
   }
 }
 
 /** The hook with its input as a here-document: no line of it is the mark, which is new each time. */
-function lineFor(command: string, input: string, root: string): string {
-  const mark = `ZZ_${randomUUID().replaceAll("-", "")}`;
-  const project = `'${root.replaceAll("'", "'\\''")}'`;
+function lineFor(command: string, hookInputText: string, projectRoot: string): string {
+  const endMark = `ZZ_${randomUUID().replaceAll("-", "")}`;
+  const project = `'${projectRoot.replaceAll("'", "'\\''")}'`;
   return [
     `export CLAUDE_PROJECT_DIR=${project} ZZ_PROJECT_DIR=${project}`,
     `{ ${command}`,
-    `} <<'${mark}'`,
-    input,
-    mark,
+    `} <<'${endMark}'`,
+    hookInputText,
+    endMark,
   ].join("\n");
 }

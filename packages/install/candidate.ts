@@ -52,13 +52,13 @@ export async function fetchCandidate(
   const replaced = builtIn(name, ctx);
   if (!old) checkName(name, ctx, spec.kind === "example" ? undefined : replaced);
   const { version, license, description, typeless } = about;
-  const isFile = fs.statSync(fetched.pluginPath).isFile();
-  const top = isFile ? `${name}${path.extname(fetched.pluginPath)}` : name;
+  const isSingleFile = fs.statSync(fetched.pluginPath).isFile();
+  const top = isSingleFile ? `${name}${path.extname(fetched.pluginPath)}` : name;
   fs.renameSync(fetched.pluginPath, path.join(stage.plugins, top));
   const packages = packagesIn(fetched.lock);
-  const placed = { top, ...(packages.size && fetched.lock && { packages: fetched.lock }) };
-  const bytes = bytesOf(stage.plugins, top, [...packages.keys()]);
-  const files = sumsIn(stage.plugins, placed);
+  const placedFields = { top, ...(packages.size && fetched.lock && { packages: fetched.lock }) };
+  const byteCount = bytesOf(stage.plugins, top, [...packages.keys()]);
+  const files = sumsIn(stage.plugins, placedFields);
   const integrity = fetched.integrity ?? sumOf(JSON.stringify(files), "sha512");
   const { source, commit } = fetched;
   const lockEntry = {
@@ -67,12 +67,12 @@ export async function fetchCandidate(
     ...(version && { version }),
     ...(commit && { commit }),
     integrity,
-    ...placed,
+    ...placedFields,
     files,
   };
   if (locked) assertSame(locked, lockEntry, name);
-  const look = lookAt(Object.keys(files), (file) =>
-    fs.readFileSync(path.join(stage.plugins, file), "utf8"),
+  const look = lookAt(Object.keys(files), (fileName) =>
+    fs.readFileSync(path.join(stage.plugins, fileName), "utf8"),
   );
   const rows = [
     [
@@ -81,8 +81,8 @@ export async function fetchCandidate(
     ],
     ["from", plain(source) + (commit ? `, commit ${commit}` : "")],
     ["integrity", integrity],
-    ["license", isFile ? "" : (license ?? "not named")],
-    ...contentRows(name, lockEntry, bytes),
+    ["license", isSingleFile ? "" : (license ?? "not named")],
+    ...contentRows(name, lockEntry, byteCount),
     ["adds", listed(look.adds, 20) || "nothing that its text names"],
     ["reaches", look.reaches.join("; ") || "nothing past zz that its text names"],
     ["replaces", replaced ? `zz's own '${name}', until it is uninstalled` : ""],
@@ -92,47 +92,51 @@ export async function fetchCandidate(
   return { called, name, rows, look, entry: locked ?? lockEntry, old, stage };
 }
 
-const builtIn = (name: string, { about }: Ctx) =>
+const builtIn = (pluginName: string, { about }: Ctx) =>
   about.plugins.find(
-    (plugin) => plugin.from === "zz" && plugin.name.toLowerCase() === name.toLowerCase(),
+    (plugin) => plugin.from === "zz" && plugin.name.toLowerCase() === pluginName.toLowerCase(),
   );
 
-function bytesOf(folder: string, top: string, packages: string[]): number {
-  const count = counter();
-  let bytes = 0;
-  filesIn(folder, top, new Set(packages), (size) => {
-    bytes = count(size);
+function bytesOf(pluginsFolder: string, topPath: string, packages: string[]): number {
+  const countBytes = counter();
+  let byteTotal = 0;
+  filesIn(pluginsFolder, topPath, new Set(packages), (fileSize) => {
+    byteTotal = countBytes(fileSize);
   });
-  return bytes;
+  return byteTotal;
 }
 
-function assertSame(locked: LockEntry, { source, integrity }: LockEntry, name: string): void {
+function assertSame(locked: LockEntry, { source, integrity }: LockEntry, pluginName: string): void {
   if (locked.integrity !== integrity)
     throw fault(
-      `what ${plain(source)} gives is not what was installed (${integrity} instead of ${locked.integrity}). --update ${name} takes what there is now`,
+      `what ${plain(source)} gives is not what was installed (${integrity} instead of ${locked.integrity}). --update ${pluginName} takes what there is now`,
     );
 }
 
-function contentRows(name: string, { files, packages }: LockEntry, bytes: number) {
-  const names = Object.keys(files);
-  const needed = namesOf(packagesIn(packages));
+function contentRows(pluginName: string, { files, packages }: LockEntry, byteCount: number) {
+  const fileNames = Object.keys(files);
+  const neededNames = namesOf(packagesIn(packages));
   return [
     [
       "files",
-      `${names.length}, ${inUnits(bytes)}: ${listed(names.map((file) => shortName(name, file)))}`,
+      `${fileNames.length}, ${inUnits(byteCount)}: ${listed(fileNames.map((fileName) => shortName(pluginName, fileName)))}`,
     ],
     [
       "needs",
-      needed.length
-        ? `${plural(needed.length, "package")}: ${listed(needed)}; none of their install scripts runs`
+      neededNames.length
+        ? `${plural(neededNames.length, "package")}: ${listed(neededNames)}; none of their install scripts runs`
         : "",
     ],
   ];
 }
 
-function checkName(name: string, { about: { home } }: Ctx, zzs: object | undefined): void {
-  if (zzs) throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
-  const present = existingName(home, name);
+function checkName(
+  pluginName: string,
+  { about: { home } }: Ctx,
+  builtInPlugin: object | undefined,
+): void {
+  if (builtInPlugin) throw fault(`zz has a plugin '${pluginName}' of its own. It must be renamed`);
+  const present = existingName(home, pluginName);
   if (!present) return;
   const presentFile = path.join(pluginsOf(home), present);
   throw fault(`'${presentFile}' is there already, and was not installed so. Move it away first`);
@@ -141,39 +145,52 @@ function checkName(name: string, { about: { home } }: Ctx, zzs: object | undefin
 export const namesOf = (packages: ReturnType<typeof packagesIn>): string[] =>
   [...packages].map(([name, { version = "" }]) => plain(`${name} ${version}`, 120));
 
-const shortName = (name: string, file: string): string =>
-  plain(file.startsWith(`${name}/`) ? file.slice(name.length + 1) : file, 80);
+const shortName = (pluginName: string, fileName: string): string =>
+  plain(
+    fileName.startsWith(`${pluginName}/`) ? fileName.slice(pluginName.length + 1) : fileName,
+    80,
+  );
 
 /** Describes an update: the old version and the new one, and which files differ. */
-function changes(name: string, lockEntry: LockEntry, old: LockEntry, home: string): string {
-  const differ = [...new Set([...Object.keys(lockEntry.files), ...Object.keys(old.files)])].flatMap(
-    (file) => {
-      const [before, after] = [old.files[file], lockEntry.files[file]];
-      return before === after ? [] : [`${signOf(before, after)} ${shortName(name, file)}`];
-    },
-  );
-  const [from, to] = [versionOf(old), versionOf(lockEntry)];
-  const { changed } = changesOf(home, old);
+function changes(
+  pluginName: string,
+  lockEntry: LockEntry,
+  oldEntry: LockEntry,
+  homeFolder: string,
+): string {
+  const differences = [
+    ...new Set([...Object.keys(lockEntry.files), ...Object.keys(oldEntry.files)]),
+  ].flatMap((fileName) => {
+    const [sumBefore, sumAfter] = [oldEntry.files[fileName], lockEntry.files[fileName]];
+    return sumBefore === sumAfter
+      ? []
+      : [`${signOf(sumBefore, sumAfter)} ${shortName(pluginName, fileName)}`];
+  });
+  const [oldVersion, newVersion] = [versionOf(oldEntry), versionOf(lockEntry)];
+  const { changed } = changesOf(homeFolder, oldEntry);
   return [
-    from === to ? from : `${from || "no version"} → ${to || "no version"}`,
-    ...(lockEntry.spec === old.spec ? [] : [`it was installed from ${plain(old.spec)}`]),
-    differ.length ? listed(differ, 20) : "no file differs",
+    oldVersion === newVersion
+      ? oldVersion
+      : `${oldVersion || "no version"} → ${newVersion || "no version"}`,
+    ...(lockEntry.spec === oldEntry.spec ? [] : [`it was installed from ${plain(oldEntry.spec)}`]),
+    differences.length ? listed(differences, 20) : "no file differs",
     ...(changed.length ? [`what you changed since is lost: ${listed(changed)}`] : []),
   ]
     .filter(Boolean)
     .join("; ");
 }
 
-function signOf(before: unknown, after: unknown): string {
-  if (!before) return "+";
-  return after ? "~" : "-";
+function signOf(sumBefore: unknown, sumAfter: unknown): string {
+  if (!sumBefore) return "+";
+  return sumAfter ? "~" : "-";
 }
 
 export const versionOf = ({ version, commit }: LockEntry): string =>
   plain([version, commit && `(${commit.slice(0, 10)})`].filter(Boolean).join(" "));
 
-export const titleOf = (name: string, lockEntry: LockEntry): string =>
-  `'${name}' ${versionOf(lockEntry)}`.trim();
+export const titleOf = (pluginName: string, lockEntry: LockEntry): string =>
+  `'${pluginName}' ${versionOf(lockEntry)}`.trim();
 
-export const listed = (names: string[], max = MAX_LISTED): string =>
-  names.slice(0, max).join(", ") + (names.length > max ? `, and ${names.length - max} more` : "");
+export const listed = (names: string[], maxNames = MAX_LISTED): string =>
+  names.slice(0, maxNames).join(", ") +
+  (names.length > maxNames ? `, and ${names.length - maxNames} more` : "");

@@ -32,8 +32,8 @@ import {
 import { specOf } from "./spec.ts";
 import { checkLoads } from "./try-loading.ts";
 
-const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
-const RIGHTS =
+const EFFECT_KINDS: Kind[] = ["read", "write", "run", "net", "env"];
+const RIGHTS_WARNING =
   "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
 
 export const examples = (): string[] => [...known().keys()];
@@ -53,38 +53,38 @@ export function installed(ctx: Ctx): Choice[] {
 
 export async function install(specText: string | undefined, ctx: Ctx): Promise<Result> {
   if (specText === undefined) return restore(ctx);
-  const wanted = { called: specText.trim(), spec: specOf(specText, ctx.root) };
-  return staged("install", wanted.called, ctx, (openStage) =>
-    bring("install", [wanted], openStage, ctx),
+  const wantedPlugin = { called: specText.trim(), spec: specOf(specText, ctx.root) };
+  return runStaged("install", wantedPlugin.called, ctx, (openStage) =>
+    bringPlugins("install", [wantedPlugin], openStage, ctx),
   );
 }
 
 /** Installs again what is missing or was changed, exactly as in the lock file. */
 async function restore(ctx: Ctx): Promise<Result> {
-  return staged("restore", "the plugins of the lock file", ctx, async (openStage) => {
-    const lock = [...readLock(ctx.about.home)];
-    const missing = lock.filter(([, lockEntry]) => !isWhole(ctx, lockEntry));
-    if (missing.length) return bring("restore", missing.map(wantedOf), openStage, ctx);
-    const names = lock.map(([name]) => name).join(", ");
+  return runStaged("restore", "the plugins of the lock file", ctx, async (openStage) => {
+    const lockEntries = [...readLock(ctx.about.home)];
+    const missing = lockEntries.filter(([, lockEntry]) => !isWhole(ctx, lockEntry));
+    if (missing.length) return bringPlugins("restore", missing.map(wantedOf), openStage, ctx);
+    const allNames = lockEntries.map(([pluginName]) => pluginName).join(", ");
     return {
-      text: names ? `Everything is as it was installed: ${names}.` : `${NOTHING} restore.`,
+      text: allNames ? `Everything is as it was installed: ${allNames}.` : `${NOTHING} restore.`,
       data: [],
     };
   });
 }
 
 export async function update(requestedName: string | undefined, ctx: Ctx): Promise<Result> {
-  return staged("update", requestedName ?? "the plugins", ctx, async (openStage) => {
-    const lock = readLock(ctx.about.home);
-    if (requestedName !== undefined && !lock.has(requestedName))
-      throw usage(notInstalled(lock.keys()));
-    if (!lock.size) return { text: `${NOTHING} update.`, data: [] };
-    const chosen = [...lock].filter(
-      ([name]) => requestedName === undefined || name === requestedName,
+  return runStaged("update", requestedName ?? "the plugins", ctx, async (openStage) => {
+    const pluginLock = readLock(ctx.about.home);
+    if (requestedName !== undefined && !pluginLock.has(requestedName))
+      throw usage(notInstalled(pluginLock.keys()));
+    if (!pluginLock.size) return { text: `${NOTHING} update.`, data: [] };
+    const chosenEntries = [...pluginLock].filter(
+      ([pluginName]) => requestedName === undefined || pluginName === requestedName,
     );
-    return bring(
+    return bringPlugins(
       "update",
-      chosen.map(wantedOf).map(({ locked, ...wanted }) => wanted),
+      chosenEntries.map(wantedOf).map(({ locked, ...wanted }) => wanted),
       openStage,
       ctx,
     );
@@ -102,39 +102,42 @@ const NOTHING = "No plugin was installed yet: there is nothing to";
 /**
  * Gets plugins, asks once, and puts them in place. One that fails keeps none of the others from it.
  */
-async function bring(
-  verb: string,
+async function bringPlugins(
+  actionVerb: string,
   allWanted: Wanted[],
   openStage: () => Stage,
   ctx: Ctx,
 ): Promise<Result> {
-  const [done, failures, candidates]: [Result[], (Error & { exit?: number })[], Candidate[]] = [
+  const [results, failures, candidates]: [Result[], (Error & { exit?: number })[], Candidate[]] = [
     [],
     [],
     [],
   ];
-  const each = async (called: string, act: () => Promise<unknown>) => {
-    await withSentence(verb, called, ctx, act).catch((error) => {
+  const attemptPlugin = async (calledName: string, runAttempt: () => Promise<unknown>) => {
+    await withSentence(actionVerb, calledName, ctx, runAttempt).catch((error) => {
       ctx.signal.throwIfAborted();
       failures.push(error);
     });
   };
-  for (const wanted of allWanted)
-    await each(wanted.called, async () => {
-      const candidate = await fetchCandidate(wanted, openStage(), ctx);
+  for (const wantedPlugin of allWanted)
+    await attemptPlugin(wantedPlugin.called, async () => {
+      const candidate = await fetchCandidate(wantedPlugin, openStage(), ctx);
       const { name, old, entry } = candidate;
       if (old?.integrity !== entry.integrity || !isWhole(ctx, old)) candidates.push(candidate);
       else {
-        const state = verb === "update" ? "up to date" : "installed already";
-        done.push({ text: `${titleOf(name, old)} is ${state}.`, data: dataOf(name, old) });
+        const state = actionVerb === "update" ? "up to date" : "installed already";
+        results.push({ text: `${titleOf(name, old)} is ${state}.`, data: dataOf(name, old) });
       }
     });
-  if (candidates.length) await confirmCandidates(ctx, verb, candidates);
+  if (candidates.length) await confirmCandidates(ctx, actionVerb, candidates);
   for (const candidate of candidates)
-    await each(candidate.called, async () => done.push(await placeCandidate(candidate, ctx)));
-  const text = done.map((result) => result.text).join("\n");
-  const data = done.map((result) => result.data);
-  if (!failures.length) return { text, data: verb === "install" ? data[0] : data };
+    await attemptPlugin(candidate.called, async () =>
+      results.push(await placeCandidate(candidate, ctx)),
+    );
+  const text = results.map((doneResult) => doneResult.text).join("\n");
+  const resultData = results.map((doneResult) => doneResult.data);
+  if (!failures.length)
+    return { text, data: actionVerb === "install" ? resultData[0] : resultData };
   if (text) ctx.note(text);
   const exit = Math.max(...failures.map(({ exit = 1 }) => exit));
   throw fault(failures.map(({ message }) => message).join("\n"), { exit });
@@ -162,11 +165,11 @@ async function placeCandidate(
   if (old) copyExtras(home, stage, changesOf(home, old).extras);
   putInPlace(home, stage, { name, entry, target: entry.top, expected: old });
   const packages = packagesIn(entry.packages);
-  const notRun = [...packages].flatMap(([needed, { hasInstallScript }]) =>
-    hasInstallScript ? [plain(needed)] : [],
+  const unrunScripts = [...packages].flatMap(([packageName, { hasInstallScript }]) =>
+    hasInstallScript ? [plain(packageName)] : [],
   );
-  const scriptsNote = notRun.length
-    ? `\nThese packages have install scripts, which were not run: ${notRun.join(", ")}.`
+  const scriptsNote = unrunScripts.length
+    ? `\nThese packages have install scripts, which were not run: ${unrunScripts.join(", ")}.`
     : "";
   const text = `Installed ${titleOf(name, entry)} in ${path.join(pluginsOf(home), entry.top)}.${scriptsNote}`;
   return { text, data: { ...dataOf(name, entry), needs: namesOf(packages), ...look } };
@@ -175,19 +178,19 @@ async function placeCandidate(
 /** The entry as --json prints it: without the list of all packages. */
 const dataOf = (name: string, { packages, ...lockEntry }: LockEntry) => ({ name, ...lockEntry });
 
-const notInstalled = (names: Iterable<string>): string =>
-  `it was not installed by zz. ${[...names].length ? `These were: ${[...names].join(", ")}` : "Nothing was"}`;
+const notInstalled = (installedNames: Iterable<string>): string =>
+  `it was not installed by zz. ${[...installedNames].length ? `These were: ${[...installedNames].join(", ")}` : "Nothing was"}`;
 
 // ── uninstall ──
 
 /** Removes exactly what was installed; what the person added stays. */
 export async function uninstall(name: string | undefined, ctx: Ctx): Promise<Result> {
   if (!name?.trim()) throw usage("Cannot uninstall: nothing is named. /uninstall NAME.");
-  return staged("uninstall", name, ctx, async (openStage) => {
+  return runStaged("uninstall", name, ctx, async (openStage) => {
     const { home } = ctx.about;
-    const lock = readLock(home);
-    const lockEntry = lock.get(name);
-    if (!lockEntry) throw usage(notInstalled([...lock.keys()]));
+    const pluginLock = readLock(home);
+    const lockEntry = pluginLock.get(name);
+    if (!lockEntry) throw usage(notInstalled([...pluginLock.keys()]));
     const installedPath = path.join(pluginsOf(home), lockEntry.top);
     assertAllowed(ctx, "write", installedPath);
     const assertAsAsked = asItStands(pluginsOf(home), lockEntry);
@@ -199,9 +202,9 @@ export async function uninstall(name: string | undefined, ctx: Ctx): Promise<Res
         "Remove them anyway?",
       );
     assertAsAsked();
-    const stage = openStage();
-    copyExtras(home, stage, extras);
-    putInPlace(home, stage, {
+    const pluginStage = openStage();
+    copyExtras(home, pluginStage, extras);
+    putInPlace(home, pluginStage, {
       name,
       entry: null,
       target: extras.length ? lockEntry.top : null,
@@ -217,41 +220,50 @@ export async function uninstall(name: string | undefined, ctx: Ctx): Promise<Res
 
 // ── the question ──
 
-async function confirmCandidates(ctx: Ctx, verb: string, candidates: Candidate[]): Promise<void> {
+async function confirmCandidates(
+  ctx: Ctx,
+  actionVerb: string,
+  candidates: Candidate[],
+): Promise<void> {
   const { home } = ctx.about;
-  const lines = candidates.flatMap(({ name, rows }) => [
+  const detailLines = candidates.flatMap(({ name, rows }) => [
     ...(candidates.length > 1 ? [`── ${name}`] : []),
-    ...rows.flatMap(([label, text]) => (text ? [`${label.padEnd(10)}${text}`] : [])),
+    ...rows.flatMap(([rowLabel, rowText]) => (rowText ? [`${rowLabel.padEnd(10)}${rowText}`] : [])),
   ]);
-  const head = `${verb} puts ${candidates.map(({ name }) => `'${name}'`).join(", ")} into ${pluginsOf(home)}.`;
-  const checks = candidates.flatMap(({ old, entry: { top }, stage }) => [
+  const headLine = `${actionVerb} puts ${candidates.map(({ name }) => `'${name}'`).join(", ")} into ${pluginsOf(home)}.`;
+  const stateChecks = candidates.flatMap(({ old, entry: { top }, stage }) => [
     asItStands(stage.plugins, { top }),
     ...(old ? [asItStands(pluginsOf(home), old)] : []),
   ]);
-  const question = `${verb[0]!.toUpperCase()}${verb.slice(1)} ${candidates.length > 1 ? "them" : "it"}?`;
-  await confirm(ctx, [head, ...lines].join("\n"), question, RIGHTS);
-  for (const assertAsAsked of checks) assertAsAsked();
+  const question = `${actionVerb[0]!.toUpperCase()}${actionVerb.slice(1)} ${candidates.length > 1 ? "them" : "it"}?`;
+  await confirm(ctx, [headLine, ...detailLines].join("\n"), question, RIGHTS_WARNING);
+  for (const assertAsAsked of stateChecks) assertAsAsked();
 }
 
 /** A check that what is there of a plugin is what was there when the person was asked. */
-function asItStands(folder: string, plugin: Pick<LockEntry, "top" | "packages">): () => void {
-  const look = () => JSON.stringify(sumsIn(folder, plugin));
-  const before = look();
+function asItStands(pluginFolder: string, plugin: Pick<LockEntry, "top" | "packages">): () => void {
+  const readSums = () => JSON.stringify(sumsIn(pluginFolder, plugin));
+  const before = readSums();
   return () => {
-    if (look() !== before) throw fault("its files changed while the question stood. Try again");
+    if (readSums() !== before) throw fault("its files changed while the question stood. Try again");
   };
 }
 
 /** Asks once. -A answers yes; without a terminal to ask on the answer is no. */
-async function confirm(ctx: Ctx, text: string, question: string, warning?: string): Promise<void> {
-  const [head, ...rows] = text.split("\n");
+async function confirm(
+  ctx: Ctx,
+  messageText: string,
+  question: string,
+  warning?: string,
+): Promise<void> {
+  const [headLine, ...detailLines] = messageText.split("\n");
   const message = [
-    `┏ ${head}`,
-    ...rows.map((row) => `┃ ${row}`),
+    `┏ ${headLine}`,
+    ...detailLines.map((detailLine) => `┃ ${detailLine}`),
     ...(warning ? [`┠ ${warning}`] : []),
   ].join("\n");
   const { rules } = ctx.permissions;
-  const allowsAll = KINDS.every((effect) =>
+  const allowsAll = EFFECT_KINDS.every((effect) =>
     rules.some(
       (rule) =>
         rule.verdict === "allow" &&
@@ -271,43 +283,45 @@ async function confirm(ctx: Ctx, text: string, question: string, warning?: strin
 // ── errors ──
 
 /** Cleans up after a killed run first, and after this one at the end. */
-async function staged(
-  verb: string,
+async function runStaged(
+  actionVerb: string,
   target: string,
   ctx: Ctx,
-  act: (openStage: () => Stage) => Promise<Result>,
+  runAction: (openStage: () => Stage) => Promise<Result>,
 ): Promise<Result> {
-  const stages: Stage[] = [];
-  const open = () => stages[stages.push(openStageIn(ctx.about.home)) - 1]!;
-  const run = async () => {
+  const openedStages: Stage[] = [];
+  const openNewStage = () => openedStages[openedStages.push(openStageIn(ctx.about.home)) - 1]!;
+  const sweepAndRun = async () => {
     sweep(ctx.about.home);
-    return act(open);
+    return runAction(openNewStage);
   };
-  return withSentence(verb, target, ctx, run).finally(() => stages.forEach(closeStage));
+  return withSentence(actionVerb, target, ctx, sweepAndRun).finally(() =>
+    openedStages.forEach(closeStage),
+  );
 }
 
 /** Turns an error that is only a reason into a sentence. */
 async function withSentence<T>(
-  verb: string,
+  actionVerb: string,
   target: string,
   ctx: Ctx,
-  act: () => Promise<T>,
+  runAction: () => Promise<T>,
 ): Promise<T> {
   try {
-    return await act();
+    return await runAction();
   } catch (error) {
     const {
       message,
       exit = 1,
       path: failedPath,
     } = error as Error & { exit?: number; path?: string };
-    const isOwn = (error as Error).constructor === Error;
-    if (ctx.signal.aborted || (isOwn && message.startsWith("Cannot "))) throw error;
-    const told = isOwn ? message : `${message}. This is a bug in zz`;
-    const reason = errnoSentence(error) || `${told.replace(/\.$/, "")}.`;
-    const name = target.startsWith("the plugins") ? target : `'${plain(target)}'`;
+    const isOwnError = (error as Error).constructor === Error;
+    if (ctx.signal.aborted || (isOwnError && message.startsWith("Cannot "))) throw error;
+    const errorMessage = isOwnError ? message : `${message}. This is a bug in zz`;
+    const reason = errnoSentence(error) || `${errorMessage.replace(/\.$/, "")}.`;
+    const shownTarget = target.startsWith("the plugins") ? target : `'${plain(target)}'`;
     throw fault(
-      `Cannot ${verb} ${name}: ${failedPath ? `'${failedPath}' cannot be used: ` : ""}${reason}`,
+      `Cannot ${actionVerb} ${shownTarget}: ${failedPath ? `'${failedPath}' cannot be used: ` : ""}${reason}`,
       { exit },
     );
   }

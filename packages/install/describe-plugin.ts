@@ -4,14 +4,15 @@ import { plain } from "./files.ts";
 
 export type Look = { adds: string[]; reaches: string[] };
 
-const CODE = /\.[cm]?[jt]sx?$/;
-const EVENTS =
+const CODE_FILE = /\.[cm]?[jt]sx?$/;
+const EVENT_NAMES =
   "started phase requested received replied compacted retried thought planned decided changed called progressed asked noted answered failed";
-const STEPS = "line request call preview render prompt";
+const STEP_NAMES = "line request call preview render prompt";
 const UNNAMED = "of a name that is made as it runs";
 
 /** Matches the name of a module, however it is imported. */
-const moduleName = (names: string) => new RegExp(`["'\`](?:node:)?(?:${names})(?:/[\\w/]+)?["'\`]`);
+const moduleName = (namePattern: string) =>
+  new RegExp(`["'\`](?:node:)?(?:${namePattern})(?:/[\\w/]+)?["'\`]`);
 const REACHES: [what: string, signs: RegExp][] = [
   ["files, past zz (node:fs)", moduleName("fs")],
   ["other programs (node:child_process)", moduleName("child_process")],
@@ -36,46 +37,55 @@ const REACHES: [what: string, signs: RegExp][] = [
   ["globals by a name made as it runs", /\bglobal(?:This)?\s*\[/],
 ];
 
-export function lookAt(names: string[], textOf: (name: string) => string): Look {
-  const code = names.filter((name) => CODE.test(name) && !name.endsWith(".d.ts"));
-  const texts = code.map((name) => uncommented(textOf(name)));
-  const adds = new Set(texts.flatMap(addsOf));
-  const reaches = REACHES.flatMap(([label, signs]) =>
-    texts.some((text) => signs.test(text)) ? [label] : [],
+export function lookAt(fileNames: string[], readFileText: (fileName: string) => string): Look {
+  const codeFiles = fileNames.filter(
+    (fileName) => CODE_FILE.test(fileName) && !fileName.endsWith(".d.ts"),
   );
-  const machineCode = names.filter((name) => /\.(node|wasm|so|dll|dylib|exe)$/.test(name));
+  const codeTexts = codeFiles.map((fileName) => uncommented(readFileText(fileName)));
+  const foundAdditions = new Set(codeTexts.flatMap(findAdditions));
+  const reaches = REACHES.flatMap(([reachLabel, reachSigns]) =>
+    codeTexts.some((codeText) => reachSigns.test(codeText)) ? [reachLabel] : [],
+  );
+  const machineCode = fileNames.filter((fileName) =>
+    /\.(node|wasm|so|dll|dylib|exe)$/.test(fileName),
+  );
   if (machineCode.length)
     reaches.push(
       `machine code that it brings (${machineCode
         .slice(0, 3)
-        .map((name) => plain(name))
+        .map((fileName) => plain(fileName))
         .join(", ")})`,
     );
-  return { adds: [...adds], reaches };
+  return { adds: [...foundAdditions], reaches };
 }
 
 /**
  * Removes whole comment lines only: elsewhere, what looks like a comment may be part of a string.
  */
-const uncommented = (text: string): string => text.replace(/^[^\S\n]*\/\/[^\n$`]*$/gm, "");
+const uncommented = (codeText: string): string => codeText.replace(/^[^\S\n]*\/\/[^\n$`]*$/gm, "");
 
-const SIGNS: Record<string, string> = { command: "/", flag: "--" };
+const NAME_PREFIXES: Record<string, string> = { command: "/", flag: "--" };
 
-function addsOf(text: string): string[] {
+function findAdditions(codeText: string): string[] {
   const additions: string[] = [];
-  for (const [, method, argumentText] of text.matchAll(
+  for (const [, method, argumentText] of codeText.matchAll(
     /\.\s*(tool|command|layer|provider|flag|key)\s*(?:<[^>(]*>)?\(\s*(?=(\{.{0,400}))/gs,
   )) {
-    const name = /[{,\s]name\s*:\s*(["'`])([^"'`$\n]{1,80})\1/.exec(
+    const addedName = /[{,\s]name\s*:\s*(["'`])([^"'`$\n]{1,80})\1/.exec(
       argumentText!.split(/\.\s*(?:tool|command|layer|provider|flag|key)\s*\(/)[0]!,
     )?.[2];
-    const sign = SIGNS[method!] ?? "";
-    additions.push(name ? `${method} ${sign}${plain(name)}` : `${method} ${UNNAMED}`);
+    const namePrefix = NAME_PREFIXES[method!] ?? "";
+    additions.push(
+      addedName ? `${method} ${namePrefix}${plain(addedName)}` : `${method} ${UNNAMED}`,
+    );
   }
-  for (const [, verb, , name] of text.matchAll(/\.\s*(on|wrap)\s*\(\s*(["'`])(\w+)\2/g)) {
-    if (verb === "wrap" && STEPS.split(" ").includes(name!))
-      additions.push(`changes every ${name}`);
-    if (verb === "on" && EVENTS.split(" ").includes(name!)) additions.push(`sees '${name}'`);
+  for (const [, verb, , eventOrStep] of codeText.matchAll(
+    /\.\s*(on|wrap)\s*\(\s*(["'`])(\w+)\2/g,
+  )) {
+    if (verb === "wrap" && STEP_NAMES.split(" ").includes(eventOrStep!))
+      additions.push(`changes every ${eventOrStep}`);
+    if (verb === "on" && EVENT_NAMES.split(" ").includes(eventOrStep!))
+      additions.push(`sees '${eventOrStep}'`);
   }
   return additions;
 }

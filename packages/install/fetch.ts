@@ -31,38 +31,53 @@ interface Fetching {
 const SOURCE_FILE = /\.[cm]?[jt]s$/;
 const ARCHIVE = /\.(tgz|tar\.gz|tar)$/;
 
-export async function fetchSpec(spec: Spec, by: Fetching): Promise<Fetched> {
-  const { work, ctx, locked } = by;
-  if (spec.kind === "npm") {
-    const wanted = locked?.version ? `${spec.name}@${locked.version}` : spec.text;
-    return { ...(await viaNpm(by, wanted, wanted)), source: `npm package ${spec.text}` };
+export async function fetchSpec(pluginSpec: Spec, fetching: Fetching): Promise<Fetched> {
+  const { work, ctx, locked } = fetching;
+  if (pluginSpec.kind === "npm") {
+    const wanted = locked?.version ? `${pluginSpec.name}@${locked.version}` : pluginSpec.text;
+    return {
+      ...(await viaNpm(fetching, wanted, wanted)),
+      source: `npm package ${pluginSpec.text}`,
+    };
   }
-  if (spec.kind === "git") return fromGit(by, spec);
-  if (spec.kind === "path") assertAllowed(ctx, "read", spec.text);
-  const file = spec.kind === "path" ? spec.text : exampleAt(spec.text);
-  const stat = fs.statSync(file, { throwIfNoEntry: false });
-  if (!stat) throw fault("nothing is there. Check the path");
-  const source = spec.kind === "path" ? file : `${kindOf(file)} that zz brings`;
-  const base = path.basename(file).replace(SOURCE_FILE, "").replace(ARCHIVE, "");
-  if (stat.isDirectory())
-    return { ...(await fromFolder(by, fs.realpathSync(file), { base, shown: spec.text })), source };
-  if (!stat.isFile() || !(SOURCE_FILE.test(file) || ARCHIVE.test(file)))
+  if (pluginSpec.kind === "git") return fromGit(fetching, pluginSpec);
+  if (pluginSpec.kind === "path") assertAllowed(ctx, "read", pluginSpec.text);
+  const sourcePath = pluginSpec.kind === "path" ? pluginSpec.text : exampleAt(pluginSpec.text);
+  const sourceStats = fs.statSync(sourcePath, { throwIfNoEntry: false });
+  if (!sourceStats) throw fault("nothing is there. Check the path");
+  const source = pluginSpec.kind === "path" ? sourcePath : `${kindOf(sourcePath)} that zz brings`;
+  const base = path.basename(sourcePath).replace(SOURCE_FILE, "").replace(ARCHIVE, "");
+  if (sourceStats.isDirectory())
+    return {
+      ...(await fromFolder(fetching, fs.realpathSync(sourcePath), {
+        base,
+        shown: pluginSpec.text,
+      })),
+      source,
+    };
+  if (!sourceStats.isFile() || !(SOURCE_FILE.test(sourcePath) || ARCHIVE.test(sourcePath)))
     throw fault("a plugin is a .ts or .js file, a folder or a .tgz. Name one");
-  counter()(stat.size);
-  const pluginPath = path.join(work, `source${ARCHIVE.test(file) ? ".tgz" : path.extname(file)}`);
-  fs.copyFileSync(file, pluginPath);
-  if (!ARCHIVE.test(file)) return { pluginPath, base, source };
-  const fetched = await viaNpm(by, `file:${path.basename(pluginPath)}`, spec.text);
+  counter()(sourceStats.size);
+  const pluginPath = path.join(
+    work,
+    `source${ARCHIVE.test(sourcePath) ? ".tgz" : path.extname(sourcePath)}`,
+  );
+  fs.copyFileSync(sourcePath, pluginPath);
+  if (!ARCHIVE.test(sourcePath)) return { pluginPath, base, source };
+  const fetched = await viaNpm(fetching, `file:${path.basename(pluginPath)}`, pluginSpec.text);
   return { ...fetched, source, integrity: sumOf(fs.readFileSync(pluginPath), "sha512") };
 }
 
-function viaNpm({ work, ctx, locked }: Fetching, npmSpec: string, shown: string) {
-  assertAllowed(ctx, "run", `npm install ${shown}`);
+function viaNpm({ work, ctx, locked }: Fetching, npmSpec: string, shownSpec: string) {
+  assertAllowed(ctx, "run", `npm install ${shownSpec}`);
   return installPackage(npmSpec, work, ctx, locked?.packages);
 }
 
-async function fromGit(by: Fetching, { url, ref, text }: Spec & { kind: "git" }): Promise<Fetched> {
-  const { work, ctx, locked } = by;
+async function fromGit(
+  fetching: Fetching,
+  { url, ref, text }: Spec & { kind: "git" },
+): Promise<Fetched> {
+  const { work, ctx, locked } = fetching;
   assertAllowed(ctx, "run", `git fetch ${url}`);
   if (hostOf(url)) assertAllowed(ctx, "net", hostOf(url));
   else assertAllowed(ctx, "read", pathOf(url)!);
@@ -75,7 +90,7 @@ async function fromGit(by: Fetching, { url, ref, text }: Spec & { kind: "git" })
   if (locked?.commit && commit !== locked.commit)
     throw fault(`commit ${locked.commit} is not in it any more. --update takes what there is now`);
   const fetched = {
-    ...(await viaNpm(by, "file:source.tgz", text)),
+    ...(await viaNpm(fetching, "file:source.tgz", text)),
     source: `git repository ${url}${ref && `, ${ref}`}`,
     commit,
   };
@@ -83,71 +98,79 @@ async function fromGit(by: Fetching, { url, ref, text }: Spec & { kind: "git" })
 }
 
 async function fromFolder(
-  by: Fetching,
-  folder: string,
+  fetching: Fetching,
+  sourceFolder: string,
   { base, shown }: { base: string; shown: string },
 ): Promise<Omit<Fetched, "source">> {
-  const { work } = by;
-  const copied = path.join(work, "source");
-  if (isInside(folder, work))
+  const { work } = fetching;
+  const copiedFolder = path.join(work, "source");
+  if (isInside(sourceFolder, work))
     throw fault("it holds zz's own home. Name the folder of the plugin alone");
-  copyFolder(folder, copied);
-  const declared = packageOf(path.join(copied, "package.json"));
-  if (!declared) return { pluginPath: copied, base };
-  const manifest = fs.readFileSync(path.join(copied, "package.json"));
+  copyFolder(sourceFolder, copiedFolder);
+  const declared = packageOf(path.join(copiedFolder, "package.json"));
+  if (!declared) return { pluginPath: copiedFolder, base };
+  const manifest = fs.readFileSync(path.join(copiedFolder, "package.json"));
   // npm wants both; and npm 10 runs scripts of folders even if it is told not to.
   const rewritten = { name: base.toLowerCase(), version: "0.0.0", ...declared, scripts: {} };
-  fs.writeFileSync(path.join(copied, "package.json"), JSON.stringify(rewritten));
-  const fetched = await viaNpm(by, "file:source", shown);
+  fs.writeFileSync(path.join(copiedFolder, "package.json"), JSON.stringify(rewritten));
+  const fetched = await viaNpm(fetching, "file:source", shown);
   fs.writeFileSync(path.join(fetched.pluginPath, "package.json"), manifest);
   return fetched;
 }
 
 /** Copies what belongs to a plugin. A link to a file inside counts as that file. */
-function copyFolder(from: string, to: string): void {
-  const count = counter();
+function copyFolder(sourceFolder: string, targetFolder: string): void {
+  const countFile = counter();
   const filter = (copiedPath: string): boolean => {
-    if (copiedPath !== from && /^(node_modules|\.git|\.npmrc)$/.test(path.basename(copiedPath)))
+    if (
+      copiedPath !== sourceFolder &&
+      /^(node_modules|\.git|\.npmrc)$/.test(path.basename(copiedPath))
+    )
       return false;
-    const stat = fs.lstatSync(copiedPath);
-    const target = stat.isSymbolicLink()
+    const copiedStats = fs.lstatSync(copiedPath);
+    const linkTarget = copiedStats.isSymbolicLink()
       ? (tryTo(() => fs.realpathSync(copiedPath)) ?? "nothing")
       : copiedPath;
-    const name = plain(path.relative(from, copiedPath));
-    if (!isInside(from, target))
-      throw fault(`'${name}' is a link to '${plain(target)}', which leads out of it`);
-    const found = fs.statSync(target);
-    if (target !== copiedPath && !found.isFile())
-      throw fault(`'${name}' is a link, but not to a file`);
-    if (!found.isFile() && !found.isDirectory())
-      throw fault(`'${name}' is neither a file nor a folder. Remove it`);
-    count(stat.size);
+    const shownName = plain(path.relative(sourceFolder, copiedPath));
+    if (!isInside(sourceFolder, linkTarget))
+      throw fault(`'${shownName}' is a link to '${plain(linkTarget)}', which leads out of it`);
+    const targetStats = fs.statSync(linkTarget);
+    if (linkTarget !== copiedPath && !targetStats.isFile())
+      throw fault(`'${shownName}' is a link, but not to a file`);
+    if (!targetStats.isFile() && !targetStats.isDirectory())
+      throw fault(`'${shownName}' is neither a file nor a folder. Remove it`);
+    countFile(copiedStats.size);
     return true;
   };
-  fs.cpSync(from, to, { recursive: true, dereference: true, filter });
+  fs.cpSync(sourceFolder, targetFolder, { recursive: true, dereference: true, filter });
 }
 
-const kindOf = (file: string): string =>
-  path.basename(path.dirname(file)) === "packages" ? "a package" : "an example";
+const kindOf = (sourcePath: string): string =>
+  path.basename(path.dirname(sourcePath)) === "packages" ? "a package" : "an example";
 
 /** The examples and packages that come with zz, as zz/NAME, and their paths. */
 export function examples(): Map<string, string> {
-  const folders = ["plugins/examples", "packages"].map((name) => path.join(PACKAGE_FOLDER, name));
-  const files = folders.flatMap((folder) =>
-    entriesOf(folder).map((name) => path.join(folder, name)),
+  const folders = ["plugins/examples", "packages"].map((folderName) =>
+    path.join(PACKAGE_FOLDER, folderName),
   );
-  const plugins = files.filter(
-    (file) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(path.basename(file)),
+  const exampleFiles = folders.flatMap((exampleFolder) =>
+    entriesOf(exampleFolder).map((entryName) => path.join(exampleFolder, entryName)),
+  );
+  const plugins = exampleFiles.filter(
+    (exampleFile) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(path.basename(exampleFile)),
   );
   return new Map(
-    plugins.map((file) => [`zz/${path.basename(file).replace(SOURCE_FILE, "")}`, file]),
+    plugins.map((pluginFile) => [
+      `zz/${path.basename(pluginFile).replace(SOURCE_FILE, "")}`,
+      pluginFile,
+    ]),
   );
 }
 
-function exampleAt(name: string): string {
+function exampleAt(exampleName: string): string {
   const exampleFiles = examples();
-  const file = exampleFiles.get(name);
-  if (file) return file;
+  const exampleFile = exampleFiles.get(exampleName);
+  if (exampleFile) return exampleFile;
   throw fault(
     `zz brings nothing of that name. There are: ${[...exampleFiles.keys()].join(", ") || "none"}`,
   );

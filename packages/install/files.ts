@@ -9,32 +9,32 @@ export const OWN = { files: 20_000, megabytes: 200 };
 export const WITH_PACKAGES = { files: 100_000, megabytes: 1_000 };
 
 /** Foreign text for a terminal: one line, without invisible characters, not too long. */
-export const plain = (text: unknown, maxChars = 200): string => {
-  const line = String(text)
+export const plain = (foreignText: unknown, maxChars = 200): string => {
+  const singleLine = String(foreignText)
     .replace(/\s+/g, " ")
     .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu, "")
     .trim();
-  return line.length > maxChars ? `${line.slice(0, maxChars - 1)}…` : line;
+  return singleLine.length > maxChars ? `${singleLine.slice(0, maxChars - 1)}…` : singleLine;
 };
 
-export const sumOf = (bytes: Buffer | string, algorithm = "sha256"): string =>
-  `${algorithm}-${hash(algorithm, bytes, "base64")}`;
+export const sumOf = (hashedBytes: Buffer | string, algorithm = "sha256"): string =>
+  `${algorithm}-${hash(algorithm, hashedBytes, "base64")}`;
 
-export const inUnits = (bytes: number): string => {
-  if (bytes < 1e3) return `${bytes} bytes`;
-  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`;
-  return `${(bytes / 1e6).toFixed(1)} MB`;
+export const inUnits = (byteCount: number): string => {
+  if (byteCount < 1e3) return `${byteCount} bytes`;
+  if (byteCount < 1e6) return `${(byteCount / 1e3).toFixed(1)} kB`;
+  return `${(byteCount / 1e6).toFixed(1)} MB`;
 };
 
 /** Counts files and gives their size in all; throws where there are too many. */
-export function counter(limits = OWN): (size: number) => number {
-  let [files, bytes] = [0, 0];
-  return (size) => {
-    if (++files > limits.files)
-      throw fault(`it holds more than ${limits.files.toLocaleString("en")} files, ${TOO_MUCH}`);
-    if ((bytes += size) > limits.megabytes * 1e6)
-      throw fault(`it is larger than ${limits.megabytes} MB, ${TOO_MUCH}`);
-    return bytes;
+export function counter(sizeLimits = OWN): (fileSize: number) => number {
+  let [fileCount, byteTotal] = [0, 0];
+  return (fileSize) => {
+    if (++fileCount > sizeLimits.files)
+      throw fault(`it holds more than ${sizeLimits.files.toLocaleString("en")} files, ${TOO_MUCH}`);
+    if ((byteTotal += fileSize) > sizeLimits.megabytes * 1e6)
+      throw fault(`it is larger than ${sizeLimits.megabytes} MB, ${TOO_MUCH}`);
+    return byteTotal;
   };
 }
 const TOO_MUCH = "which is more than a plugin may bring";
@@ -47,21 +47,22 @@ export function filesIn(
   folder: string,
   top: string,
   packages: ReadonlySet<string>,
-  count?: (size: number) => unknown,
+  countFile?: (fileSize: number) => unknown,
 ) {
-  const names: string[] = [];
-  walk(top);
-  return names.sort(compare);
+  const fileNames: string[] = [];
+  walkPath(top);
+  return fileNames.sort(compare);
 
-  function walk(name: string): void {
-    const stat = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false });
-    if (!stat?.isDirectory()) {
-      if (stat) names.push(name);
-      count?.(stat?.size ?? 0);
+  function walkPath(relativePath: string): void {
+    const pathStats = fs.lstatSync(path.join(folder, relativePath), { throwIfNoEntry: false });
+    if (!pathStats?.isDirectory()) {
+      if (pathStats) fileNames.push(relativePath);
+      countFile?.(pathStats?.size ?? 0);
     } else if (
-      !packages.has(name.slice(top.length + "/node_modules/".length)) ||
-      !name.startsWith(`${top}/node_modules/`)
+      !packages.has(relativePath.slice(top.length + "/node_modules/".length)) ||
+      !relativePath.startsWith(`${top}/node_modules/`)
     )
-      for (const child of entriesOf(path.join(folder, name))) walk(`${name}/${child}`);
+      for (const childName of entriesOf(path.join(folder, relativePath)))
+        walkPath(`${relativePath}/${childName}`);
   }
 }

@@ -15,35 +15,51 @@ const FETCH = ["fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-writ
 
 /** Writes `archive` in the folder `work`. Returns the commit that was meant. */
 export async function archiveCommit(
-  url: string,
-  wanted: string,
+  repositoryUrl: string,
+  wantedRef: string,
   { work, archive }: { work: string; archive: string },
   ctx: Ctx,
 ): Promise<string> {
-  const git = async (...args: string[]) => {
+  const runGit = async (...commandArgs: string[]) => {
     const env = { GIT_ALLOW_PROTOCOL: "file:git:http:https:ssh" };
-    const gitArgs = [...SETTINGS, "--git-dir", path.join(work, "git"), ...args];
-    const ran = await run(ctx, "git", gitArgs, { cwd: work, env, limit: TIMEOUT_MS });
-    if (ran.code) throw faultOf(ran, wanted);
-    return ran.stdout.trim();
+    const gitArgs = [...SETTINGS, "--git-dir", path.join(work, "git"), ...commandArgs];
+    const gitResult = await run(ctx, "git", gitArgs, { cwd: work, env, limit: TIMEOUT_MS });
+    if (gitResult.code) throw faultOf(gitResult, wantedRef);
+    return gitResult.stdout.trim();
   };
-  await git("init", "-q", "--bare", "--template=", path.join(work, "git"));
-  let name = "refs/zz/wanted";
-  await git(...FETCH, "--depth=1", "--", url, `+${wanted || "HEAD"}:${name}`).catch(
-    async (error) => {
-      // Not every server gives a commit by its hash, and a short hash can only be found after
-      // fetching everything.
-      if (!/^[0-9a-f]{7,64}$/.test(wanted)) throw error;
-      await git(...FETCH, "--", url, "+refs/*:refs/zz/*");
-      name = wanted;
-    },
+  await runGit("init", "-q", "--bare", "--template=", path.join(work, "git"));
+  let fetchedName = "refs/zz/wanted";
+  await runGit(
+    ...FETCH,
+    "--depth=1",
+    "--",
+    repositoryUrl,
+    `+${wantedRef || "HEAD"}:${fetchedName}`,
+  ).catch(async (error) => {
+    // Not every server gives a commit by its hash, and a short hash can only be found after
+    // fetching everything.
+    if (!/^[0-9a-f]{7,64}$/.test(wantedRef)) throw error;
+    await runGit(...FETCH, "--", repositoryUrl, "+refs/*:refs/zz/*");
+    fetchedName = wantedRef;
+  });
+  const commitHash = await runGit(
+    "rev-parse",
+    "--verify",
+    "--end-of-options",
+    `${fetchedName}^{commit}`,
   );
-  const commit = await git("rev-parse", "--verify", "--end-of-options", `${name}^{commit}`);
-  await git("archive", "--format=tar", "--prefix=package/", "-o", path.join(work, archive), commit);
-  return commit;
+  await runGit(
+    "archive",
+    "--format=tar",
+    "--prefix=package/",
+    "-o",
+    path.join(work, archive),
+    commitHash,
+  );
+  return commitHash;
 }
 
-const HINTS: [says: RegExp, why: string][] = [
+const FAILURE_HINTS: [says: RegExp, why: string][] = [
   [
     /could not read (Username|Password)|Authentication failed|terminal prompts disabled|Permission denied|Host key verification|returned error: 40[13]/i,
     "it is private, or is not there: git was asked to log in, and nothing was typed for it. Let git's credentials or an ssh agent know it",
@@ -71,15 +87,16 @@ const HINTS: [says: RegExp, why: string][] = [
   ],
 ];
 
-function faultOf({ stderr, code }: ProgramResult, ref: string): Error {
+function faultOf({ stderr, code }: ProgramResult, wantedRef: string): Error {
   if (/couldn't find remote ref|Needed a single revision/.test(stderr))
     return fault(
-      ref
-        ? `it has no branch, tag or commit '${plain(ref)}'. Check what follows the #`
+      wantedRef
+        ? `it has no branch, tag or commit '${plain(wantedRef)}'. Check what follows the #`
         : "it is empty",
     );
-  const hint = HINTS.find(([says]) => says.test(stderr))?.[1];
-  const line = /^(?:fatal|error|ERROR): (.*)/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0];
-  const said = plain(line || `exit code ${code}`);
-  return fault(hint ?? `git failed and said "${said}". Try git by itself`);
+  const failureHint = FAILURE_HINTS.find(([saysPattern]) => saysPattern.test(stderr))?.[1];
+  const errorLine =
+    /^(?:fatal|error|ERROR): (.*)/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0];
+  const shownError = plain(errorLine || `exit code ${code}`);
+  return fault(failureHint ?? `git failed and said "${shownError}". Try git by itself`);
 }

@@ -2,8 +2,8 @@
 // folder or a file. Nothing is loaded before the person agrees.
 import type { Choice, Command, Ctx, Result, Zz } from "zz";
 
-const WHAT = "an npm package, a folder, a file, a git URL, or zz/NAME";
-const load = () => import("./commands.ts");
+const SPEC_FORMS = "an npm package, a folder, a file, a git URL, or zz/NAME";
+const loadCommands = () => import("./commands.ts");
 
 const ACTIONS: (Pick<Command, "description" | "usage" | "examples" | "complete"> & {
   name: "install" | "update" | "uninstall";
@@ -11,16 +11,18 @@ const ACTIONS: (Pick<Command, "description" | "usage" | "examples" | "complete">
   {
     name: "install",
     usage: "[SPEC]",
-    description: `install a plugin (${WHAT}); without SPEC, all of the lock file`,
+    description: `install a plugin (${SPEC_FORMS}); without SPEC, all of the lock file`,
     examples: {
       "/install zz/todo": "install an example that zz brings",
       "/install zz-weather@1.2.0": "install an npm package",
       "/install git+https://example.com/it.git#v1": "install from git, at a tag",
       "/install": "install what plugins.lock.json lists",
     },
-    complete: async (typed) => {
-      const examples = typed.startsWith("zz/") ? (await load()).examples() : ["zz/"];
-      return [...examples, "git+https://", "./"].filter((word) => word.startsWith(typed));
+    complete: async (typedSpec) => {
+      const examples = typedSpec.startsWith("zz/") ? (await loadCommands()).examples() : ["zz/"];
+      return [...examples, "git+https://", "./"].filter((candidate) =>
+        candidate.startsWith(typedSpec),
+      );
     },
   },
   {
@@ -44,15 +46,16 @@ const ACTIONS: (Pick<Command, "description" | "usage" | "examples" | "complete">
 
 export default (zz: Zz) => {
   for (const { name, usage = "", description, ...commandFields } of ACTIONS) {
-    const act = async (argument: string | undefined, ctx: Ctx): Promise<Result> =>
-      (await load())[name](argument, ctx);
+    const runAction = async (argument: string | undefined, ctx: Ctx): Promise<Result> =>
+      (await loadCommands())[name](argument, ctx);
     zz.flag({
       name,
       value: usage.replace(/[[\]]/g, ""),
       optional: usage.startsWith("["),
       group: "your plugins",
       description,
-      run: (value, ctx) => act(typeof value === "string" ? value : undefined, ctx),
+      run: (flagValue, ctx) =>
+        runAction(typeof flagValue === "string" ? flagValue : undefined, ctx),
     });
     zz.command({
       name,
@@ -60,8 +63,8 @@ export default (zz: Zz) => {
       description,
       ...commandFields,
       group: "settings",
-      run: async (typed, ctx) => {
-        const { text } = await act(typed || undefined, ctx);
+      run: async (typedText, ctx) => {
+        const { text } = await runAction(typedText || undefined, ctx);
         ctx.note(text);
         for (const { name, did, ms, why } of await ctx.plugins.refresh())
           ctx.note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
@@ -70,6 +73,6 @@ export default (zz: Zz) => {
   }
 };
 
-async function installed(typed: string, ctx: Ctx): Promise<Choice[]> {
-  return (await load()).installed(ctx).filter(({ name }) => name.startsWith(typed));
+async function installed(typedName: string, ctx: Ctx): Promise<Choice[]> {
+  return (await loadCommands()).installed(ctx).filter(({ name }) => name.startsWith(typedName));
 }

@@ -27,10 +27,10 @@ export interface Installed {
   lock: NpmLock;
 }
 
-const LOCK = "package-lock.json";
+const LOCK_FILE = "package-lock.json";
 const TIMEOUT_MS = 120_000;
 const LOOK_MS = 500; // how often the size of what npm unpacks is looked at
-const LENT = "zz"; // a peer of most plugins, which the registry's package of that name is not
+const LENT_NAME = "zz"; // a peer of most plugins, which the registry's package of that name is not
 
 /**
  * No script runs and no git, and not by the flag alone: npm 10 runs `prepare` of a folder in spite
@@ -71,42 +71,50 @@ export async function installPackage(
   spec: string,
   folder: string,
   ctx: Ctx,
-  locked?: NpmLock,
+  previousLock?: NpmLock,
 ): Promise<Installed> {
   await assertRegistryAllowed(folder, ctx);
-  const dependencies = { ...locked?.packages[""]?.dependencies, [LENT]: `file:${LENT}` };
-  const write = (file: string, content: object) =>
-    fs.writeFileSync(path.join(folder, file), JSON.stringify(content));
-  makeFolder(path.join(folder, LENT));
-  write(path.join(LENT, "package.json"), { name: LENT, version: "0.0.0" });
-  write("package.json", {
+  const dependencies = {
+    ...previousLock?.packages[""]?.dependencies,
+    [LENT_NAME]: `file:${LENT_NAME}`,
+  };
+  const writeJson = (relativeFile: string, content: object) =>
+    fs.writeFileSync(path.join(folder, relativeFile), JSON.stringify(content));
+  makeFolder(path.join(folder, LENT_NAME));
+  writeJson(path.join(LENT_NAME, "package.json"), { name: LENT_NAME, version: "0.0.0" });
+  writeJson("package.json", {
     name: "plugins-of-zz",
     private: true,
     dependencies,
-    overrides: { [LENT]: `$${LENT}` },
+    overrides: { [LENT_NAME]: `$${LENT_NAME}` },
   });
-  if (locked) write(LOCK, locked);
+  if (previousLock) writeJson(LOCK_FILE, previousLock);
   await whileSmall(folder, ctx, (signal) => {
-    const args = locked
+    const npmArgs = previousLock
       ? ["ci", ...optionsFor(folder)]
       : ["install", ...optionsFor(folder), "--", spec];
-    return npm(args, folder, { programs: ctx.programs, io: ctx.io, signal });
+    return runNpm(npmArgs, folder, { programs: ctx.programs, io: ctx.io, signal });
   });
-  const lock: NpmLock = JSON.parse(textOf(path.join(folder, LOCK)));
+  const lock: NpmLock = JSON.parse(textOf(path.join(folder, LOCK_FILE)));
   const base = ownName(lock);
   if (!base)
-    throw fault(`'${LENT}' is what zz lends to plugins, so none can have that name. Rename it`);
+    throw fault(
+      `'${LENT_NAME}' is what zz lends to plugins, so none can have that name. Rename it`,
+    );
   const [modules, ownPackage] = [
     path.join(folder, "node_modules"),
     lock.packages[`node_modules/${base}`]!,
   ];
   const pluginPath = path.join(modules, base);
-  for (const [name, { link, resolved = "" }] of packagesIn(lock)) {
-    assertSource(name, link ? "file:" : resolved, ctx);
-    const [from, to] = [path.join(modules, name), path.join(pluginPath, "node_modules", name)];
-    if (!fs.existsSync(from) || fs.existsSync(to)) continue;
-    makeFolder(path.dirname(to)); // it is a peer, which npm puts beside the plugin
-    fs.renameSync(from, to);
+  for (const [packageName, { link, resolved = "" }] of packagesIn(lock)) {
+    assertSource(packageName, link ? "file:" : resolved, ctx);
+    const [currentPath, nestedPath] = [
+      path.join(modules, packageName),
+      path.join(pluginPath, "node_modules", packageName),
+    ];
+    if (!fs.existsSync(currentPath) || fs.existsSync(nestedPath)) continue;
+    makeFolder(path.dirname(nestedPath)); // it is a peer, which npm puts beside the plugin
+    fs.renameSync(currentPath, nestedPath);
   }
   fs.rmSync(path.join(pluginPath, ".npmrc"), { force: true });
   // Other versions of git and npm pack the same files otherwise: the files' own sums are compared.
@@ -114,27 +122,29 @@ export async function installPackage(
   return { pluginPath, base, integrity: ownPackage.integrity, lock };
 }
 
-const ownName = (lock?: NpmLock): string | undefined =>
-  Object.keys(lock?.packages[""]?.dependencies ?? {}).find((name) => name !== LENT);
+const ownName = (npmLock?: NpmLock): string | undefined =>
+  Object.keys(npmLock?.packages[""]?.dependencies ?? {}).find(
+    (packageName) => packageName !== LENT_NAME,
+  );
 
 /** The packages that a plugin needs, by their names. */
-export function packagesIn(lock?: NpmLock): Map<string, NpmPackage> {
+export function packagesIn(npmLock?: NpmLock): Map<string, NpmPackage> {
   const packages = new Map(
-    Object.entries(lock?.packages ?? {}).map(([location, info]) => [
+    Object.entries(npmLock?.packages ?? {}).map(([location, packageInfo]) => [
       location.split("node_modules/").at(-1)!,
-      info,
+      packageInfo,
     ]),
   );
-  for (const name of ["", LENT, ownName(lock) ?? ""]) packages.delete(name);
+  for (const packageName of ["", LENT_NAME, ownName(npmLock) ?? ""]) packages.delete(packageName);
   return packages;
 }
 
 /** An older npm takes packages from places that --allow-… keeps a newer one from. */
-function assertSource(name: string, from: string, ctx: Ctx): void {
-  if (from.startsWith("file:"))
-    throw fault(`it needs '${plain(name)}' from a place on the author's own disk`);
-  if (/^git/.test(from)) throw fault(FROM_GIT);
-  if (/^https?:/.test(from)) assertAllowed(ctx, "net", new URL(from).hostname);
+function assertSource(packageName: string, sourceUrl: string, ctx: Ctx): void {
+  if (sourceUrl.startsWith("file:"))
+    throw fault(`it needs '${plain(packageName)}' from a place on the author's own disk`);
+  if (/^git/.test(sourceUrl)) throw fault(FROM_GIT);
+  if (/^https?:/.test(sourceUrl)) assertAllowed(ctx, "net", new URL(sourceUrl).hostname);
 }
 const FROM_GIT =
   "it needs a package from git, where npm would obey what stands in the repository. Only packages of a registry can be needed";
@@ -143,26 +153,26 @@ const FROM_GIT =
 async function whileSmall(
   folder: string,
   { io, signal }: Ctx,
-  act: (signal: AbortSignal) => Promise<unknown>,
+  runLimited: (signal: AbortSignal) => Promise<unknown>,
 ) {
-  const large = new AbortController();
-  const look = () => void filesIn(folder, ".", NONE, counter(WITH_PACKAGES));
-  let stop = () => {};
+  const sizeGuard = new AbortController();
+  const checkSize = () => void filesIn(folder, ".", NO_PACKAGES, counter(WITH_PACKAGES));
+  let stopLooking = () => {};
   const lookLater = () => {
-    stop = io.clock.timer(LOOK_MS, () => {
+    stopLooking = io.clock.timer(LOOK_MS, () => {
       try {
-        look();
+        checkSize();
         lookLater();
       } catch (error) {
-        large.abort(error);
+        sizeGuard.abort(error);
       }
     });
   };
   lookLater();
-  await act(AbortSignal.any([signal, large.signal])).finally(() => stop());
-  look();
+  await runLimited(AbortSignal.any([signal, sizeGuard.signal])).finally(() => stopLooking());
+  checkSize();
 }
-const NONE = new Set<string>();
+const NO_PACKAGES = new Set<string>();
 
 /**
  * Refuses at once what the gate denies; what the gate would ask about is part of the one question.
@@ -170,29 +180,33 @@ const NONE = new Set<string>();
 export function assertAllowed(
   { permissions }: Ctx,
   effect: "read" | "write" | "run" | "net",
-  name: string,
+  accessName: string,
 ): void {
-  const { verdict, why } = permissions.judge(effect, name);
+  const { verdict, why } = permissions.judge(effect, accessName);
   if (verdict === "deny")
-    throw fault(`${effect} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
+    throw fault(`${effect} access to "${plain(accessName)}" is denied ${why}`, { exit: 4 });
 }
 
 /** Checks the host of the registry, which matters only if rules deny hosts. */
 async function assertRegistryAllowed(folder: string, ctx: Ctx): Promise<void> {
   if (!ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "net"))
     return;
-  const { stdout } = await npm(["config", "get", "registry", "--prefix", folder], folder, ctx);
+  const { stdout } = await runNpm(["config", "get", "registry", "--prefix", folder], folder, ctx);
   assertAllowed(ctx, "net", new URL(stdout.trim()).hostname);
 }
 
-async function npm(
-  args: string[],
+async function runNpm(
+  npmArgs: string[],
   cwd: string,
   ctx: Pick<Ctx, "programs" | "signal" | "io">,
 ): Promise<ProgramResult> {
-  const ran = await run(ctx, "npm", args, { cwd, env: withoutSecrets(), limit: TIMEOUT_MS });
-  if (ran.code) throw fault(faultOf(ran));
-  return ran;
+  const npmResult = await run(ctx, "npm", npmArgs, {
+    cwd,
+    env: withoutSecrets(),
+    limit: TIMEOUT_MS,
+  });
+  if (npmResult.code) throw fault(faultOf(npmResult));
+  return npmResult;
 }
 
 /** An .npmrc may put any variable into an address. The person's own gets those that it names. */
@@ -200,15 +214,17 @@ function withoutSecrets(): Record<string, undefined> {
   const { npm_config_userconfig = path.join(os.homedir(), ".npmrc"), ...otherVariables } =
     process.env;
   const named = textOf(npm_config_userconfig);
-  const isSecret = (name: string) =>
-    /KEY|TOKEN|SECRET|PASS|CREDENTIAL/i.test(name) && !named.includes(`\${${name}`);
+  const isSecret = (variableName: string) =>
+    /KEY|TOKEN|SECRET|PASS|CREDENTIAL/i.test(variableName) && !named.includes(`\${${variableName}`);
   return Object.fromEntries(
-    Object.keys(otherVariables).flatMap((name) => (isSecret(name) ? [[name, undefined]] : [])),
+    Object.keys(otherVariables).flatMap((variableName) =>
+      isSecret(variableName) ? [[variableName, undefined]] : [],
+    ),
   );
 }
 
 /** What npm's codes mean; {} is the package that its words name, or "it". */
-const HINTS: [code: RegExp, why: string][] = [
+const FAILURE_HINTS: [code: RegExp, why: string][] = [
   [/EALLOWGIT|no-git-for-npm/, FROM_GIT],
   [/EALLOWDIRECTORY|EALLOWFILE|no-shell-for-npm/, "it needs what lies on the author's own disk"],
   [/E404/, "npm's registry does not show {}. Check the name, and whether npm is logged in"],
@@ -241,19 +257,19 @@ function faultOf({ stdout, stderr, code }: ProgramResult): string {
   };
   const { detail = "", summary = "" } = error;
   const errorCode = error.code || /npm (?:error|ERR!) code (\w+)/.exec(stderr)?.[1] || "";
-  const codes = `${errorCode} ${/no-(git|shell)-for-npm/.exec(stderr)?.[0]}`;
-  const hint = HINTS.find(([pattern]) => pattern.test(codes))?.[1];
-  if (hint) return hint.replace("{}", namedIn(`${summary} ${detail}`));
-  const disk = errnoSentence({ code: errorCode }).replace(/\.$/, "");
-  if (disk) return `npm cannot use its files: ${disk}`;
-  const said = plain(summary || detail || stderr || `exit code ${code}`);
-  return `npm failed and said "${said}". Try npm by itself`;
+  const errorCodes = `${errorCode} ${/no-(git|shell)-for-npm/.exec(stderr)?.[0]}`;
+  const failureHint = FAILURE_HINTS.find(([pattern]) => pattern.test(errorCodes))?.[1];
+  if (failureHint) return failureHint.replace("{}", namedIn(`${summary} ${detail}`));
+  const diskProblem = errnoSentence({ code: errorCode }).replace(/\.$/, "");
+  if (diskProblem) return `npm cannot use its files: ${diskProblem}`;
+  const shownError = plain(summary || detail || stderr || `exit code ${code}`);
+  return `npm failed and said "${shownError}". Try npm by itself`;
 }
 
 /** The package in "… for left-pad@99.", "'@a/b@*' could not be found" or 'name "A B" of'. */
-function namedIn(words: string): string {
-  const [, quoted, bare] =
-    /["']([^"']+)["']|(?<=\s)((?:@[\w.-]+\/)?[\w.-]+@[^\s:,]+)/.exec(words) ?? [];
-  const name = (quoted ?? bare ?? "").replace(/@\*$|\.$/, "").replace(/^undefined@/, "");
-  return name ? `'${plain(name)}'` : "it";
+function namedIn(errorText: string): string {
+  const [, quoted, bareName] =
+    /["']([^"']+)["']|(?<=\s)((?:@[\w.-]+\/)?[\w.-]+@[^\s:,]+)/.exec(errorText) ?? [];
+  const packageName = (quoted ?? bareName ?? "").replace(/@\*$|\.$/, "").replace(/^undefined@/, "");
+  return packageName ? `'${plain(packageName)}'` : "it";
 }

@@ -13,16 +13,16 @@ export interface About {
 }
 
 const KEYWORD = "zz-plugin";
-const NAME = /^[A-Za-z][\w-]{0,63}$/;
+const PLUGIN_NAME = /^[A-Za-z][\w-]{0,63}$/;
 
 /** Of a file or folder. Its main file is the loader's to find. */
-export function aboutOf(pluginPath: string, base: string): About {
-  if (fs.statSync(pluginPath).isFile()) return { name: nameFrom(base) };
+export function aboutOf(pluginPath: string, baseName: string): About {
+  if (fs.statSync(pluginPath).isFile()) return { name: nameFrom(baseName) };
   const declared = packageOf(path.join(pluginPath, "package.json"));
-  const { zz, keywords, name = base, version, license, description, type } = declared ?? {};
+  const { zz, keywords, name = baseName, version, license, description, type } = declared ?? {};
   if (
     !declared &&
-    !["index.ts", "index.js"].some((index) => fs.existsSync(path.join(pluginPath, index)))
+    !["index.ts", "index.js"].some((indexFile) => fs.existsSync(path.join(pluginPath, indexFile)))
   )
     throw fault(
       'it has neither a package.json nor an index.ts or index.js. A plugin\'s package.json names its file under "zz"',
@@ -31,12 +31,12 @@ export function aboutOf(pluginPath: string, base: string): About {
     throw fault(
       `its package.json has neither the key "zz" with a plugin's file, nor the keyword "${KEYWORD}". It is a package, but not a plugin of zz`,
     );
-  const texts = Object.entries({ version, license: license?.type ?? license, description });
+  const shownFields = Object.entries({ version, license: license?.type ?? license, description });
   return {
     name: nameFrom(String(name)),
     ...Object.fromEntries(
-      texts.flatMap(([key, text]) =>
-        text && typeof text === "string" ? [[key, plain(text)]] : [],
+      shownFields.flatMap(([fieldName, fieldText]) =>
+        fieldText && typeof fieldText === "string" ? [[fieldName, plain(fieldText)]] : [],
       ),
     ),
     ...(declared && type === undefined && { typeless: true }),
@@ -44,21 +44,21 @@ export function aboutOf(pluginPath: string, base: string): About {
 }
 
 /** undefined if there is none. */
-export function packageOf(file: string): Record<string, any> | undefined {
-  if (!fs.existsSync(file)) return undefined;
+export function packageOf(packageFile: string): Record<string, any> | undefined {
+  if (!fs.existsSync(packageFile)) return undefined;
   try {
-    const declared = JSON.parse(fs.readFileSync(file, "utf8").replace(/^\ufeff/, ""));
+    const declared = JSON.parse(fs.readFileSync(packageFile, "utf8").replace(/^\ufeff/, ""));
     if (typeof declared === "object" && declared && !Array.isArray(declared)) return declared;
   } catch {}
   throw fault("its package.json is not a JSON object. Fix it");
 }
 
 function nameFrom(rawName: string): string {
-  const name = rawName
+  const pluginName = rawName
     .split("/")
     .at(-1)!
     .replace(/[^\w-]/g, "-");
-  if (NAME.test(name) && name !== "index") return name;
+  if (PLUGIN_NAME.test(pluginName) && pluginName !== "index") return pluginName;
   throw fault(
     `'${plain(rawName)}' cannot be a plugin's name: letters, digits, - and _ make one, a letter first, at most 64. Rename it`,
   );

@@ -32,15 +32,17 @@ const MAX_CHARS = 1 << 20; // of what it says
 export function run(
   { programs, signal, io }: Pick<Ctx, "programs" | "signal" | "io">,
   program: string,
-  args: string[],
+  programArgs: string[],
   { cwd, env, limit }: RunOptions,
 ): Promise<ProgramResult> {
   if (!programs.find(program))
     return Promise.reject(fault(`there is no ${program} on the PATH. Install it`));
   const { promise, resolve, reject } = Promise.withResolvers<ProgramResult>();
-  const stop = AbortSignal.any([signal, io.clock.limit(limit)]);
-  const ownVariables = Object.entries(process.env).filter(([name]) => !MISLEADING.test(name));
-  const child = programs.start(program, args, {
+  const stopSignal = AbortSignal.any([signal, io.clock.limit(limit)]);
+  const ownVariables = Object.entries(process.env).filter(
+    ([variableName]) => !MISLEADING.test(variableName),
+  );
+  const childProcess = programs.start(program, programArgs, {
     cwd,
     env: {
       ...Object.fromEntries(ownVariables),
@@ -54,36 +56,36 @@ export function run(
     windowsHide: true,
   });
   let [stdout, stderr] = ["", ""];
-  child
+  childProcess
     .stdout!.setEncoding("utf8")
-    .on("data", (text: string) => (stdout = (stdout + text).slice(0, MAX_CHARS)));
-  child
+    .on("data", (outputText: string) => (stdout = (stdout + outputText).slice(0, MAX_CHARS)));
+  childProcess
     .stderr!.setEncoding("utf8")
-    .on("data", (text: string) => (stderr = (stderr + text).slice(0, MAX_CHARS)));
-  process.once("exit", kill);
-  stop.addEventListener("abort", kill, { once: true });
-  if (stop.aborted) kill();
-  child.on("error", (error) => {
-    done();
+    .on("data", (errorText: string) => (stderr = (stderr + errorText).slice(0, MAX_CHARS)));
+  process.once("exit", killProcess);
+  stopSignal.addEventListener("abort", killProcess, { once: true });
+  if (stopSignal.aborted) killProcess();
+  childProcess.on("error", (error) => {
+    stopListening();
     reject(error);
   });
-  child.on("close", (code) => {
-    done();
+  childProcess.on("close", (exitCode) => {
+    stopListening();
     if (signal.aborted) reject(signal.reason);
-    else if (stop.aborted)
+    else if (stopSignal.aborted)
       reject(fault(`${program} took longer than ${limit / 1000} s and was stopped. Try again`));
-    else resolve({ code: code ?? -1, stdout, stderr });
+    else resolve({ code: exitCode ?? -1, stdout, stderr });
   });
   return promise;
 
-  function done(): void {
-    process.off("exit", kill);
-    stop.removeEventListener("abort", kill);
+  function stopListening(): void {
+    process.off("exit", killProcess);
+    stopSignal.removeEventListener("abort", killProcess);
   }
-  function kill(): void {
+  function killProcess(): void {
     try {
-      if (process.platform === "win32" || !child.pid) child.kill("SIGKILL");
-      else process.kill(-child.pid, "SIGKILL");
+      if (process.platform === "win32" || !childProcess.pid) childProcess.kill("SIGKILL");
+      else process.kill(-childProcess.pid, "SIGKILL");
     } catch {} // it has ended
   }
 }

@@ -45,114 +45,123 @@ export interface Stage {
   work: string;
 }
 
-const STAGE = /^\.install-(\d+)-/;
-const PLAN = "plan.json";
-const NAME = /^[A-Za-z][\w-]{0,63}$/;
+const STAGE_FOLDER = /^\.install-(\d+)-/;
+const PLAN_FILE = "plan.json";
+const PLUGIN_NAME = /^[A-Za-z][\w-]{0,63}$/;
 const DAY_MS = 86_400_000;
 
 // ── the lock file ──
 
-const lockFile = (home: string): string => path.join(home, "plugins.lock.json");
+const lockFile = (homeFolder: string): string => path.join(homeFolder, "plugins.lock.json");
 
-export function readLock(home: string): Lock {
-  const file = lockFile(home);
-  return parseLock(file, fs.existsSync(file) ? tryTo(() => fs.readFileSync(file, "utf8")) : "");
-}
-
-function parseLock(file: string, text: string | undefined): Lock {
-  const broken = (reason: string) =>
-    fault(`Cannot use '${file}': ${reason}. Fix it, or remove it and install the plugins again.`);
-  if (text === undefined) throw broken("it cannot be read");
-  if (!text) return new Map();
-  const parsed = tryTo(() => JSON.parse(text));
-  if (!parsed) throw broken("it is not JSON");
-  const { lockVersion, plugins } = parsed;
-  if (lockVersion !== 1) throw broken("its lockVersion is not 1");
-  if (typeof plugins !== "object" || !plugins) throw broken("it has no plugins");
-  const lock: Lock = new Map(Object.entries(plugins as Record<string, LockEntry>));
-  for (const [name, lockEntry] of lock)
-    if (!NAME.test(name) || !isEntry(name, Object(lockEntry)))
-      throw broken(`what it says of '${name.slice(0, 80)}' is not whole`);
-  return lock;
-}
-
-function isEntry(name: string, { spec, integrity, top, files }: LockEntry): boolean {
-  const isOwn =
-    top === name || /^\.[cm]?[jt]s$/.test(top?.startsWith?.(name) ? top.slice(name.length) : "");
-  return (
-    isOwn && typeof spec === "string" && typeof integrity === "string" && Object(files) === files
+export function readLock(homeFolder: string): Lock {
+  const lockPath = lockFile(homeFolder);
+  return parseLock(
+    lockPath,
+    fs.existsSync(lockPath) ? tryTo(() => fs.readFileSync(lockPath, "utf8")) : "",
   );
 }
 
-function lockText(lock: Lock): string {
-  const sorted = [...lock].sort(([a], [b]) => compare(a, b));
-  return JSON.stringify({ lockVersion: 1, plugins: Object.fromEntries(sorted) }, null, 2);
+function parseLock(lockPath: string, fileText: string | undefined): Lock {
+  const brokenLock = (reason: string) =>
+    fault(
+      `Cannot use '${lockPath}': ${reason}. Fix it, or remove it and install the plugins again.`,
+    );
+  if (fileText === undefined) throw brokenLock("it cannot be read");
+  if (!fileText) return new Map();
+  const parsedLock = tryTo(() => JSON.parse(fileText));
+  if (!parsedLock) throw brokenLock("it is not JSON");
+  const { lockVersion, plugins } = parsedLock;
+  if (lockVersion !== 1) throw brokenLock("its lockVersion is not 1");
+  if (typeof plugins !== "object" || !plugins) throw brokenLock("it has no plugins");
+  const pluginLock: Lock = new Map(Object.entries(plugins as Record<string, LockEntry>));
+  for (const [pluginName, lockEntry] of pluginLock)
+    if (!PLUGIN_NAME.test(pluginName) || !isEntry(pluginName, Object(lockEntry)))
+      throw brokenLock(`what it says of '${pluginName.slice(0, 80)}' is not whole`);
+  return pluginLock;
+}
+
+function isEntry(pluginName: string, { spec, integrity, top, files }: LockEntry): boolean {
+  const isOwnTop =
+    top === pluginName ||
+    /^\.[cm]?[jt]s$/.test(top?.startsWith?.(pluginName) ? top.slice(pluginName.length) : "");
+  return (
+    isOwnTop && typeof spec === "string" && typeof integrity === "string" && Object(files) === files
+  );
+}
+
+function lockText(pluginLock: Lock): string {
+  const sortedEntries = [...pluginLock].sort(([first], [second]) => compare(first, second));
+  return JSON.stringify({ lockVersion: 1, plugins: Object.fromEntries(sortedEntries) }, null, 2);
 }
 
 // ── on the disk ──
 
-export const pluginsOf = (home: string): string => path.join(home, "plugins");
+export const pluginsOf = (homeFolder: string): string => path.join(homeFolder, "plugins");
 /**
  * A file or folder that the loader might take for a plugin of that name on any disk, so case is
  * ignored.
  */
-export const existingName = (home: string, name: string): string | undefined =>
-  entriesOf(pluginsOf(home)).find(
-    (file) => file.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase(),
+export const existingName = (homeFolder: string, pluginName: string): string | undefined =>
+  entriesOf(pluginsOf(homeFolder)).find(
+    (entryName) =>
+      entryName.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === pluginName.toLowerCase(),
   );
 
 /** The files of a plugin as they are now, with their checksums. */
 export function sumsIn(
-  folder: string,
+  pluginsFolder: string,
   { top, packages }: Pick<LockEntry, "top" | "packages">,
 ): Record<string, string> {
-  const names = filesIn(folder, top, new Set(packagesIn(packages).keys()));
-  const sum = (name: string) => tryTo(() => sumOf(fs.readFileSync(path.join(folder, name)))) ?? "";
-  return Object.fromEntries(names.map((name) => [name, sum(name)]));
+  const fileNames = filesIn(pluginsFolder, top, new Set(packagesIn(packages).keys()));
+  const checksum = (fileName: string) =>
+    tryTo(() => sumOf(fs.readFileSync(path.join(pluginsFolder, fileName)))) ?? "";
+  return Object.fromEntries(fileNames.map((fileName) => [fileName, checksum(fileName)]));
 }
 
 /**
  * What differs from what was installed: `extras` were put beside it by the person or by the plugin
  * itself.
  */
-export function changesOf(home: string, lockEntry: LockEntry) {
-  const current = sumsIn(pluginsOf(home), lockEntry);
-  const before = Object.keys(lockEntry.files);
+export function changesOf(homeFolder: string, lockEntry: LockEntry) {
+  const current = sumsIn(pluginsOf(homeFolder), lockEntry);
+  const namesBefore = Object.keys(lockEntry.files);
   return {
-    missing: before.filter((name) => !Object.hasOwn(current, name)),
-    changed: before.filter(
-      (name) => Object.hasOwn(current, name) && current[name] !== lockEntry.files[name],
+    missing: namesBefore.filter((fileName) => !Object.hasOwn(current, fileName)),
+    changed: namesBefore.filter(
+      (fileName) =>
+        Object.hasOwn(current, fileName) && current[fileName] !== lockEntry.files[fileName],
     ),
-    extras: Object.keys(current).filter((name) => !Object.hasOwn(lockEntry.files, name)),
+    extras: Object.keys(current).filter((fileName) => !Object.hasOwn(lockEntry.files, fileName)),
   };
 }
 
 // ── staging ──
 
-export function openStage(home: string): Stage {
-  makeFolder(pluginsOf(home));
-  const folder = fs.mkdtempSync(path.join(pluginsOf(home), `.install-${process.pid}-`));
+export function openStage(homeFolder: string): Stage {
+  makeFolder(pluginsOf(homeFolder));
+  const folder = fs.mkdtempSync(path.join(pluginsOf(homeFolder), `.install-${process.pid}-`));
   const stageHome = path.join(folder, "home");
-  const stage = {
+  const newStage = {
     folder,
     home: stageHome,
     plugins: path.join(stageHome, "plugins"),
     work: path.join(folder, "work"),
   };
-  makeFolder(stage.plugins);
-  fs.mkdirSync(stage.work);
-  return stage;
+  makeFolder(newStage.plugins);
+  fs.mkdirSync(newStage.work);
+  return newStage;
 }
 
 export const closeStage = ({ folder }: Stage): void =>
   fs.rmSync(folder, { recursive: true, force: true });
 
 /** Keeps files that are next to the installed ones, unless the new version has one of that name. */
-export function copyExtras(home: string, { plugins }: Stage, extras: string[]): void {
-  for (const name of extras) {
-    const to = path.join(plugins, name);
-    if (!fs.existsSync(to))
-      fs.cpSync(path.join(pluginsOf(home), name), to, {
+export function copyExtras(homeFolder: string, { plugins }: Stage, extraNames: string[]): void {
+  for (const extraName of extraNames) {
+    const stagedPath = path.join(plugins, extraName);
+    if (!fs.existsSync(stagedPath))
+      fs.cpSync(path.join(pluginsOf(homeFolder), extraName), stagedPath, {
         verbatimSymlinks: true,
         preserveTimestamps: true,
       });
@@ -163,69 +172,71 @@ export function copyExtras(home: string, { plugins }: Stage, extras: string[]): 
 
 /** `expected`: the plugin's entry in the lock file when the person was asked. */
 export function putInPlace(
-  home: string,
+  homeFolder: string,
   { folder }: Stage,
   { expected, ...placing }: Omit<Plan, "old"> & { expected: LockEntry | undefined },
 ): void {
-  updatePrivateFile(lockFile(home), (text) => {
-    const lock = parseLock(lockFile(home), text.trim());
-    const current = lock.get(placing.name);
+  updatePrivateFile(lockFile(homeFolder), (storedText) => {
+    const pluginLock = parseLock(lockFile(homeFolder), storedText.trim());
+    const current = pluginLock.get(placing.name);
     if (JSON.stringify(current) !== JSON.stringify(expected))
       throw fault("another zz changed it meanwhile. Try again");
-    if (!current && existingName(home, placing.name))
+    if (!current && existingName(homeFolder, placing.name))
       throw fault("something of that name came meanwhile. Try again");
-    const plan: Plan = { ...placing, old: current?.top ?? null };
-    fs.writeFileSync(path.join(folder, "next.json"), JSON.stringify(plan));
-    fs.renameSync(path.join(folder, "next.json"), path.join(folder, PLAN));
-    return lockText(carryOut(home, folder, lock));
+    const placingPlan: Plan = { ...placing, old: current?.top ?? null };
+    fs.writeFileSync(path.join(folder, "next.json"), JSON.stringify(placingPlan));
+    fs.renameSync(path.join(folder, "next.json"), path.join(folder, PLAN_FILE));
+    return lockText(carryOut(homeFolder, folder, pluginLock));
   });
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
 /** Carries out a plan; if it is killed after any step, the next run can continue from there. */
-function carryOut(home: string, folder: string, lock: Lock): Lock {
-  const { name, entry, target, old }: Plan = JSON.parse(textOf(path.join(folder, PLAN)));
-  const kept = path.join(folder, "old");
-  const staged = target === null ? undefined : path.join(folder, "home", "plugins", target);
-  const isStaged = staged !== undefined && fs.existsSync(staged);
-  const was = old === null ? undefined : path.join(pluginsOf(home), old);
+function carryOut(homeFolder: string, folder: string, pluginLock: Lock): Lock {
+  const { name, entry, target, old }: Plan = JSON.parse(textOf(path.join(folder, PLAN_FILE)));
+  const keptPath = path.join(folder, "old");
+  const stagedPath = target === null ? undefined : path.join(folder, "home", "plugins", target);
+  const isStaged = stagedPath !== undefined && fs.existsSync(stagedPath);
+  const oldPath = old === null ? undefined : path.join(pluginsOf(homeFolder), old);
   try {
-    if (was && (isStaged || !staged) && fs.existsSync(was) && !fs.existsSync(kept))
-      fs.renameSync(was, kept);
-    if (isStaged) fs.renameSync(staged, path.join(pluginsOf(home), target!));
+    if (oldPath && (isStaged || !stagedPath) && fs.existsSync(oldPath) && !fs.existsSync(keptPath))
+      fs.renameSync(oldPath, keptPath);
+    if (isStaged) fs.renameSync(stagedPath, path.join(pluginsOf(homeFolder), target!));
   } catch (error) {
-    if (was && fs.existsSync(kept) && !fs.existsSync(was)) fs.renameSync(kept, was);
-    fs.rmSync(path.join(folder, PLAN));
+    if (oldPath && fs.existsSync(keptPath) && !fs.existsSync(oldPath))
+      fs.renameSync(keptPath, oldPath);
+    fs.rmSync(path.join(folder, PLAN_FILE));
     throw error;
   }
-  if (entry) lock.set(name, entry);
-  else lock.delete(name);
-  return lock;
+  if (entry) pluginLock.set(name, entry);
+  else pluginLock.delete(name);
+  return pluginLock;
 }
 
 /** Cleans up after a killed run: completes what was confirmed and removes the rest. */
-export function sweep(home: string): void {
-  for (const name of entriesOf(pluginsOf(home))) {
-    const pid = Number(STAGE.exec(name)?.[1]);
-    const folder = path.join(pluginsOf(home), name);
-    if (!pid || isUnderWay(pid, folder)) continue;
-    const hasPlan = () => fs.existsSync(path.join(folder, PLAN));
+export function sweep(homeFolder: string): void {
+  for (const entryName of entriesOf(pluginsOf(homeFolder))) {
+    const processId = Number(STAGE_FOLDER.exec(entryName)?.[1]);
+    const folder = path.join(pluginsOf(homeFolder), entryName);
+    if (!processId || isUnderWay(processId, folder)) continue;
+    const hasPlan = () => fs.existsSync(path.join(folder, PLAN_FILE));
     if (hasPlan())
-      updatePrivateFile(lockFile(home), (text) => {
-        const lock = parseLock(lockFile(home), text.trim());
-        return lockText(hasPlan() ? carryOut(home, folder, lock) : lock);
+      updatePrivateFile(lockFile(homeFolder), (storedText) => {
+        const pluginLock = parseLock(lockFile(homeFolder), storedText.trim());
+        return lockText(hasPlan() ? carryOut(homeFolder, folder, pluginLock) : pluginLock);
       });
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** Process ids are reused, so a living process protects its folder for at most a day. */
-const isUnderWay = (pid: number, folder: string): boolean =>
-  pid === process.pid || (isAlive(pid) && Date.now() - fs.statSync(folder).mtimeMs < DAY_MS);
+const isUnderWay = (processId: number, folder: string): boolean =>
+  processId === process.pid ||
+  (isAlive(processId) && Date.now() - fs.statSync(folder).mtimeMs < DAY_MS);
 
-function isAlive(pid: number): boolean {
+function isAlive(processId: number): boolean {
   try {
-    return process.kill(pid, 0);
+    return process.kill(processId, 0);
   } catch (error) {
     return codeOf(error) === "EPERM";
   }

@@ -14,43 +14,43 @@ export type Spec =
   | { kind: "example"; text: string };
 
 const PACKAGE_NAME = /^((?:@[a-z0-9~-][\w.~-]*\/)?[a-zA-Z0-9~][\w.~-]*)(?:@([\w.^~<>=|*+-]+))?$/;
-const SCP = /^[\w.-]+@[A-Za-z0-9][\w.-]*:(?!\/\/)[^-\s]/;
-const REF = /^(?!.*\.\.)\w[\w./+@-]*$/;
-const KNOWN =
+const SCP_ADDRESS = /^[\w.-]+@[A-Za-z0-9][\w.-]*:(?!\/\/)[^-\s]/;
+const GIT_REF = /^(?!.*\.\.)\w[\w./+@-]*$/;
+const INSTALLABLE =
   "An npm package (name, name@1.2.3, @scope/name), a folder or file (./x.ts), a git URL (git+https://, …), or zz/NAME";
 
-export function specOf(typed: string, root: string): Spec {
-  const text = typed.trim();
+export function specOf(typedSpec: string, projectRoot: string): Spec {
+  const text = typedSpec.trim();
   const refuse = (reason: string) => usage(`Cannot install '${plain(text)}': ${reason}`);
-  if (!text) throw usage(`Cannot install: nothing is named. ${KNOWN} can be.`);
-  if (/^(git\+|(git|ssh|file|https?):\/\/)/.test(text) || SCP.test(text))
+  if (!text) throw usage(`Cannot install: nothing is named. ${INSTALLABLE} can be.`);
+  if (/^(git\+|(git|ssh|file|https?):\/\/)/.test(text) || SCP_ADDRESS.test(text))
     return gitSpec(text.replace(/^git\+/, ""));
   if (/^zz\/[\w-]+$/.test(text)) return { kind: "example", text };
-  const file = path.resolve(root, text.replace(/^~(?=\/|$)/, os.homedir()));
+  const absolutePath = path.resolve(projectRoot, text.replace(/^~(?=\/|$)/, os.homedir()));
   const [, name] = PACKAGE_NAME.exec(text) ?? [];
   const isPath =
     /^(\.{0,2}|~)\//.test(text) || /^\.{1,2}$|^~$/.test(text) || (text.includes("/") && !name);
   if (
     isPath ||
     /\.(?:tgz|tar(?:\.gz)?)$/.test(text) ||
-    (/\.[cm]?[jt]sx?$/.test(text) && fs.existsSync(file))
+    (/\.[cm]?[jt]sx?$/.test(text) && fs.existsSync(absolutePath))
   )
-    return { kind: "path", text: file };
+    return { kind: "path", text: absolutePath };
   if (name) return { kind: "npm", text, name };
-  throw refuse(`it is none of what can be installed. ${KNOWN} can be.`);
+  throw refuse(`it is none of what can be installed. ${INSTALLABLE} can be.`);
 
   function gitSpec(gitUrl: string): Spec {
     const [url = "", ref = ""] = gitUrl.split(/#(.*)/s);
     const { username = "", password = "" } = URL.canParse(url) ? new URL(url) : {};
-    if (ref && !REF.test(ref))
+    if (ref && !GIT_REF.test(ref))
       throw refuse("what follows the # is not a branch, tag or commit. Name one.");
     if (/^https?:/.test(text) && !/\.git\/?$/.test(url))
       throw refuse(
         "a web address may be anything. Write git+https://… for a repository, or download the file first.",
       );
-    if (/\s/.test(gitUrl) || !(SCP.test(url) || pathOf(url) !== undefined))
+    if (/\s/.test(gitUrl) || !(SCP_ADDRESS.test(url) || pathOf(url) !== undefined))
       throw refuse("it is not a URL. Check it.");
-    if (!SCP.test(url) && /^\/*$/.test(pathOf(url)!))
+    if (!SCP_ADDRESS.test(url) && /^\/*$/.test(pathOf(url)!))
       throw refuse("it names no repository. Add its path.");
     if (password || (username && url.startsWith("http")))
       throw refuse(
@@ -58,7 +58,7 @@ export function specOf(typed: string, root: string): Spec {
       );
     return {
       kind: "git",
-      text: SCP.test(url) || /^(git|ssh|file):/.test(text) ? gitUrl : `git+${gitUrl}`,
+      text: SCP_ADDRESS.test(url) || /^(git|ssh|file):/.test(text) ? gitUrl : `git+${gitUrl}`,
       url,
       ref,
     };
@@ -66,11 +66,11 @@ export function specOf(typed: string, root: string): Spec {
 }
 
 /** Undefined: it is no URL, or one with a % that is not followed by two digits. */
-export const pathOf = (url: string): string | undefined =>
-  tryTo(() => decodeURIComponent(new URL(url).pathname));
+export const pathOf = (parsedUrl: string): string | undefined =>
+  tryTo(() => decodeURIComponent(new URL(parsedUrl).pathname));
 
-export const hostOf = (url: string): string => {
-  if (SCP.test(url)) return url.split(/[@:]/)[1]!;
-  if (URL.canParse(url)) return new URL(url).hostname;
+export const hostOf = (gitUrl: string): string => {
+  if (SCP_ADDRESS.test(gitUrl)) return gitUrl.split(/[@:]/)[1]!;
+  if (URL.canParse(gitUrl)) return new URL(gitUrl).hostname;
   return "";
 };

@@ -17,7 +17,7 @@ export const settings = {
 };
 
 export default (zz: Zz<typeof defaults>) => {
-  let last: unknown;
+  let lastValue: unknown;
   zz.command({
     name: "js",
     usage: "EXPRESSION",
@@ -28,19 +28,19 @@ export default (zz: Zz<typeof defaults>) => {
       "/js _ / 2": "use the last value",
     },
     group: "code",
-    async run(code, ctx) {
-      if (!code) return ctx.note("Cannot evaluate nothing: /js chat.messages.length");
+    async run(typedCode, ctx) {
+      if (!typedCode) return ctx.note("Cannot evaluate nothing: /js chat.messages.length");
       const { inspect } = process.getBuiltinModule("node:util");
       try {
-        const about = { chat: ctx.chat, ctx, zz, _: last };
-        last = await Promise.race([
-          evaluate(await compiled(code), about, zz.config.seconds * 1_000),
+        const codeScope = { chat: ctx.chat, ctx, zz, _: lastValue };
+        lastValue = await Promise.race([
+          evaluate(await compiled(typedCode), codeScope, zz.config.seconds * 1_000),
           stopped(ctx),
         ]);
         ctx.note(
-          typeof last === "string"
-            ? last
-            : inspect(last, { depth: 4, maxArrayLength: 50, maxStringLength: 2_000 }),
+          typeof lastValue === "string"
+            ? lastValue
+            : inspect(lastValue, { depth: 4, maxArrayLength: 50, maxStringLength: 2_000 }),
         );
       } catch (error) {
         ctx.note(
@@ -52,48 +52,52 @@ export default (zz: Zz<typeof defaults>) => {
 };
 
 const AsyncFunction = (async () => {}).constructor as new (
-  ...code: string[]
-) => (...args: unknown[]) => Promise<unknown>;
+  ...functionParts: string[]
+) => (...scopeValues: unknown[]) => Promise<unknown>;
 
-function evaluate(code: string, about: Record<string, unknown>, timeout: number): Promise<unknown> {
+function evaluate(
+  compiledCode: string,
+  codeScope: Record<string, unknown>,
+  timeout: number,
+): Promise<unknown> {
   const { runInThisContext } = process.getBuiltinModule("node:vm");
-  const run = new AsyncFunction(...Object.keys(about), code);
-  const key = Symbol.for("zz.js");
-  Object.defineProperty(globalThis, key, {
-    value: () => run(...Object.values(about)),
+  const runCode = new AsyncFunction(...Object.keys(codeScope), compiledCode);
+  const globalKey = Symbol.for("zz.js");
+  Object.defineProperty(globalThis, globalKey, {
+    value: () => runCode(...Object.values(codeScope)),
     configurable: true,
   });
   try {
     return runInThisContext('globalThis[Symbol.for("zz.js")]()', { timeout });
   } finally {
-    Reflect.deleteProperty(globalThis, key);
+    Reflect.deleteProperty(globalThis, globalKey);
   }
 }
 
 const stopped = ({ signal }: Ctx): Promise<never> =>
-  new Promise((_, reject) =>
-    signal.addEventListener("abort", () => reject(new Error("stopped")), { once: true }),
+  new Promise((_, rejectStopped) =>
+    signal.addEventListener("abort", () => rejectStopped(new Error("stopped")), { once: true }),
   );
 
 /**
  * The body of a function that returns the expression's value, or of statements with a `return` of
  * their own.
  */
-async function compiled(code: string): Promise<string> {
-  const forms = [`return (${code}\n)`, code];
-  for (const form of forms) if (parses(form)) return form;
+async function compiled(typedCode: string): Promise<string> {
+  const codeForms = [`return (${typedCode}\n)`, typedCode];
+  for (const codeForm of codeForms) if (canParse(codeForm)) return codeForm;
   // code that still does not parse may have types
   const { withoutTypes } = await import("./types.ts");
-  for (const form of forms) {
-    const plain = `return ${withoutTypes(`(async () => {${form}\n})`).replace(/;$/, "")}()`;
-    if (parses(plain)) return plain;
+  for (const codeForm of codeForms) {
+    const plain = `return ${withoutTypes(`(async () => {${codeForm}\n})`).replace(/;$/, "")}()`;
+    if (canParse(plain)) return plain;
   }
-  return code; // running it reports what is wrong
+  return typedCode; // running it reports what is wrong
 }
 
-function parses(code: string): boolean {
+function canParse(codeToParse: string): boolean {
   try {
-    new AsyncFunction(code);
+    new AsyncFunction(codeToParse);
     return true;
   } catch {
     return false;

@@ -1,8 +1,8 @@
 // The compiler, for code with types.
 import { ts } from "ts-morph";
 
-const TARGET = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
+const COMPILER_OPTIONS = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
 
 /** The same code without its types. */
-export const withoutTypes = (code: string): string =>
-  ts.transpile(code, TARGET).replace('"use strict";', "").trim();
+export const withoutTypes = (typedCode: string): string =>
+  ts.transpile(typedCode, COMPILER_OPTIONS).replace('"use strict";', "").trim();

@@ -4,7 +4,7 @@ import type { Person } from "zz";
 import { withoutFrame } from "zz/text";
 
 /** What is asked of the client whose call runs; undefined where it cannot ask anybody. */
-export type Asking = { ask?: ((form: Form) => Promise<boolean>) | undefined };
+export type Asking = { ask?: ((askedForm: Form) => Promise<boolean>) | undefined };
 export type Form = ReturnType<typeof formOf>;
 const MOST_ASKED = 20_000; // characters of a question in a client's form
 
@@ -15,16 +15,24 @@ const MOST_ASKED = 20_000; // characters of a question in a client's form
 export const personOf = (asking: Asking): Person => ({
   away: () => !asking.ask,
   most: MOST_ASKED,
-  async ask(question, keys = "") {
-    if (!keys.includes("y")) return ""; // such as the reason for a no
+  async ask(question, allowedKeys = "") {
+    if (!allowedKeys.includes("y")) return ""; // such as the reason for a no
     return (await asking.ask!(formOf(question))) ? "y" : "n";
   },
 });
 
 function formOf(question: string) {
-  const yes = { type: "string" as const, title: "Allow it, this once?", enum: ["no", "yes"] };
+  const yesProperty = {
+    type: "string" as const,
+    title: "Allow it, this once?",
+    enum: ["no", "yes"],
+  };
   return {
     message: `zz: ${withoutFrame(question)}`,
-    requestedSchema: { type: "object" as const, properties: { answer: yes }, required: ["answer"] },
+    requestedSchema: {
+      type: "object" as const,
+      properties: { answer: yesProperty },
+      required: ["answer"],
+    },
   };
 }

@@ -4,7 +4,7 @@ import { clip, oneLine, usage } from "zz/text";
 import { countOf, type Hub, type Server, serverNamed, stop } from "./hub.ts";
 import { resource, started } from "./use-servers.ts";
 
-const VERBS: Record<string, string> = {
+const VERB_DESCRIPTIONS: Record<string, string> = {
   tools: "show its tools as it describes them",
   resources: "list its resources",
   restart: "start it again",
@@ -13,66 +13,68 @@ const VERBS: Record<string, string> = {
   login: "log in to it in the browser",
   logout: "forget that login",
 };
-const NONE =
+const NO_SERVERS =
   'There are no MCP servers. Name some under "mcpServers" in the settings, as docs/mcp.md shows.';
 
-export function complete(hub: Hub | undefined, typed: string): Choice[] {
-  const [, verb = "", name] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
-  if (name === undefined)
-    return Object.entries(VERBS).flatMap(([command, description]) =>
-      command.startsWith(verb) ? [{ name: `${command} `, description }] : [],
+export function complete(hub: Hub | undefined, typedText: string): Choice[] {
+  const [, typedVerb = "", namePrefix] = /^(\S*)(?:\s+(.*))?$/s.exec(typedText) ?? [];
+  if (namePrefix === undefined)
+    return Object.entries(VERB_DESCRIPTIONS).flatMap(([command, description]) =>
+      command.startsWith(typedVerb) ? [{ name: `${command} `, description }] : [],
     );
   return [...(hub?.servers.keys() ?? [])].flatMap((serverName) =>
-    serverName.startsWith(name) ? [{ name: `${verb} ${serverName}` }] : [],
+    serverName.startsWith(namePrefix) ? [{ name: `${typedVerb} ${serverName}` }] : [],
   );
 }
 
-export async function run(hub: Hub | undefined, typed: string, ctx: Ctx): Promise<void> {
-  const [verb = "", name = "", ...extra] = typed.split(/\s+/).filter(Boolean);
-  if (!hub) return ctx.note(NONE);
-  if (!verb) return ctx.note(list(hub));
-  if (!Object.hasOwn(VERBS, verb) || !name || extra.length)
+export async function run(hub: Hub | undefined, typedText: string, ctx: Ctx): Promise<void> {
+  const [typedVerb = "", serverName = "", ...extraWords] = typedText.split(/\s+/).filter(Boolean);
+  if (!hub) return ctx.note(NO_SERVERS);
+  if (!typedVerb) return ctx.note(listServers(hub));
+  if (!Object.hasOwn(VERB_DESCRIPTIONS, typedVerb) || !serverName || extraWords.length)
     throw usage(
-      `Cannot use '/mcp ${typed}': give ${Object.keys(VERBS).join(", ")}, and a server's name.`,
+      `Cannot use '/mcp ${typedText}': give ${Object.keys(VERB_DESCRIPTIONS).join(", ")}, and a server's name.`,
     );
-  const server = serverNamed(hub, name);
-  ctx.note(await act(hub, server, verb, ctx));
+  const server = serverNamed(hub, serverName);
+  ctx.note(await runVerb(hub, server, typedVerb, ctx));
 }
 
-async function act(hub: Hub, server: Server, verb: string, ctx: Ctx): Promise<string> {
+async function runVerb(hub: Hub, server: Server, typedVerb: string, ctx: Ctx): Promise<string> {
   const { name } = server;
-  if (verb === "stop") {
+  if (typedVerb === "stop") {
     await stop(server);
     return `MCP server '${name}' is stopped. It starts again when it is needed.`;
   }
-  if (verb === "login" || verb === "logout") {
-    const sentence = await (await import("./oauth.ts"))[verb](hub, server, ctx);
+  if (typedVerb === "login" || typedVerb === "logout") {
+    const sentence = await (await import("./oauth.ts"))[typedVerb](hub, server, ctx);
     await stop(server);
     server.failures = 0;
     return sentence;
   }
-  if (verb === "resources") {
+  if (typedVerb === "resources") {
     await started(name, ctx);
     return (await resource(hub, name, undefined, ctx)).text;
   }
-  if (verb === "restart") {
+  if (typedVerb === "restart") {
     await stop(server);
     server.failures = 0;
   }
-  if (verb === "accept") Object.assign(server, { stale: true, accepts: true });
+  if (typedVerb === "accept") Object.assign(server, { stale: true, accepts: true });
   await started(name, ctx);
-  return verb === "tools" ? tools(server) : `MCP server '${name}' runs: ${countOf(server)}.`;
+  return typedVerb === "tools"
+    ? listTools(server)
+    : `MCP server '${name}' runs: ${countOf(server)}.`;
 }
 
-function list({ servers, leftOut }: Hub): string {
-  const rows = [...servers.values()].map((server) => {
+function listServers({ servers, leftOut }: Hub): string {
+  const serverRows = [...servers.values()].map((server) => {
     const { name, config, from, held } = server;
-    const state = stateOf(server);
+    const stateWords = stateOf(server);
     const heldCount = held.size ? `, ${held.size} left out` : "";
-    const where = config.command ?? config.url?.replace(/\?.*$/, "");
-    return `${name}  ${state} · ${countOf(server)}${heldCount} · ${clip(oneLine(where ?? ""), 60)}${ORIGINS[from]}`;
+    const location = config.command ?? config.url?.replace(/\?.*$/, "");
+    return `${name}  ${stateWords} · ${countOf(server)}${heldCount} · ${clip(oneLine(location ?? ""), 60)}${ORIGINS[from]}`;
   });
-  return [...rows, ...leftOut].join("\n") || NONE;
+  return [...serverRows, ...leftOut].join("\n") || NO_SERVERS;
 }
 
 const ORIGINS = { home: "", project: " · of this project", editor: " · of the editor" };
@@ -82,16 +84,16 @@ function stateOf({ running, failures, reason }: Server): string {
   return failures ? `failed: ${reason}` : "not needed yet";
 }
 
-function tools({ name, catalog, held }: Server): string {
-  const rows = catalog!.tools.map((tool) => {
-    const hintNames = Object.entries(tool.hints ?? {}).flatMap(([hint, is]) =>
-      is ? [hint.replace(/Hint$/, "")] : [],
+function listTools({ name, catalog, held }: Server): string {
+  const toolRows = catalog!.tools.map((listedTool) => {
+    const hintNames = Object.entries(listedTool.hints ?? {}).flatMap(([hintName, isHinted]) =>
+      isHinted ? [hintName.replace(/Hint$/, "")] : [],
     );
-    const reason = held.get(tool.name);
-    return `${tool.name}${hintNames.length ? ` [${hintNames.join(", ")}]` : ""}${reason ? ` (left out: ${reason})` : ""}: ${clip(oneLine(tool.description), 300)}`;
+    const heldReason = held.get(listedTool.name);
+    return `${listedTool.name}${hintNames.length ? ` [${hintNames.join(", ")}]` : ""}${heldReason ? ` (left out: ${heldReason})` : ""}: ${clip(oneLine(listedTool.description), 300)}`;
   });
-  const gone = [...held]
-    .filter(([tool]) => !catalog!.tools.some((knownTool) => knownTool.name === tool))
-    .map(([tool, reason]) => `${tool} (left out: ${reason})`);
-  return [...rows, ...gone].join("\n") || `MCP server '${name}' has no tools.`;
+  const missingRows = [...held]
+    .filter(([heldName]) => !catalog!.tools.some((knownTool) => knownTool.name === heldName))
+    .map(([heldName, heldReason]) => `${heldName} (left out: ${heldReason})`);
+  return [...toolRows, ...missingRows].join("\n") || `MCP server '${name}' has no tools.`;
 }

@@ -37,10 +37,10 @@ export function knownTool({
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations ?? {};
   const hints = Object.fromEntries(
     Object.entries({ readOnlyHint, destructiveHint, openWorldHint }).filter(
-      ([, hint]) => typeof hint === "boolean",
+      ([, hintValue]) => typeof hintValue === "boolean",
     ),
   );
-  const cleaned = plain(String(description || title || annotations?.title || ""));
+  const cleaned = stripUnseen(String(description || title || annotations?.title || ""));
   return {
     name: String(name),
     description:
@@ -52,8 +52,9 @@ export function knownTool({
 }
 
 /** The text without invisible characters, which could hide words. */
-const plain = (text: string): string => clean(text).replace(UNSEEN, "").trim();
-const UNSEEN = /[\p{Cf}\p{Co}\p{Cn}]/gu;
+const stripUnseen = (serverText: string): string =>
+  clean(serverText).replace(UNSEEN_CHARS, "").trim();
+const UNSEEN_CHARS = /[\p{Cf}\p{Co}\p{Cn}]/gu;
 
 /**
  * Patterns could keep a matcher busy for ever, references could point elsewhere, and the server
@@ -63,30 +64,35 @@ const LEFT_OUT =
   /^(\$schema|\$id|\$anchor|\$dynamic\w+|pattern|patternProperties|format|contentEncoding|contentMediaType)$/;
 
 function cleanSchema(schema: unknown): unknown {
-  let nodes = 0;
-  return visit(schema, 0, false);
+  let visitedNodes = 0;
+  return cleanNode(schema, 0, false);
 
-  /** `names`: the keys are names of parameters, not keywords of JSON Schema. */
-  function visit(value: unknown, depth: number, names: boolean): unknown {
-    if (typeof value === "string") return plain(value).slice(0, MAX_INNER_TEXT);
-    if (typeof value !== "object" || value === null) return value;
-    if (depth > MAX_DEPTH || ++nodes > MAX_NODES) return {};
-    if (Array.isArray(value))
-      return value.slice(0, MAX_NODES).map((element) => visit(element, depth + 1, false));
-    const kept = Object.entries(value).filter(([key, inner]) => {
-      if (names) return true;
-      return !LEFT_OUT.test(key) && !(key === "$ref" && !/^#(\/|$)/.test(String(inner)));
+  /** `isNameMap`: the keys are names of parameters, not keywords of JSON Schema. */
+  function cleanNode(schemaNode: unknown, depth: number, isNameMap: boolean): unknown {
+    if (typeof schemaNode === "string") return stripUnseen(schemaNode).slice(0, MAX_INNER_TEXT);
+    if (typeof schemaNode !== "object" || schemaNode === null) return schemaNode;
+    if (depth > MAX_DEPTH || ++visitedNodes > MAX_NODES) return {};
+    if (Array.isArray(schemaNode))
+      return schemaNode.slice(0, MAX_NODES).map((element) => cleanNode(element, depth + 1, false));
+    const keptEntries = Object.entries(schemaNode).filter(([keyword, keywordValue]) => {
+      if (isNameMap) return true;
+      return (
+        !LEFT_OUT.test(keyword) && !(keyword === "$ref" && !/^#(\/|$)/.test(String(keywordValue)))
+      );
     });
-    const inner = (key: string) =>
-      !names && /^(properties|\$defs|definitions|dependentSchemas)$/.test(key);
+    const holdsNames = (keyword: string) =>
+      !isNameMap && /^(properties|\$defs|definitions|dependentSchemas)$/.test(keyword);
     return Object.fromEntries(
-      kept.map(([key, child]) => [key, visit(child, depth + 1, inner(key))]),
+      keptEntries.map(([keyword, childNode]) => [
+        keyword,
+        cleanNode(childNode, depth + 1, holdsNames(keyword)),
+      ]),
     );
   }
 }
 
 /** Phrases in descriptions that try to steer the model instead of describing a tool. */
-const STEERS = [
+const STEERING_PATTERNS = [
   /\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|other|all)\b.{0,40}\b(instruction|rule|prompt|message|tool)/i,
   /<\/?\s*(important|system|instructions?|assistant|user|human|secret|tool_?calls?)\b[^>]*>/i,
   /\b(do not|don't|never|without)\b.{0,40}\b(tell|telling|mention\w*|inform\w*|notify\w*|reveal\w*|alert\w*)\b.{0,40}\b(user|person|human|anyone|them)\b/i,
@@ -100,22 +106,30 @@ export function steering({
   description,
   schema,
 }: Pick<KnownTool, "description" | "schema">): string | undefined {
-  const texts = [description, ...textsIn(schema)];
-  const match = texts.find((text) => STEERS.some((words) => words.test(text)));
-  return match && clip(oneLine(match), 400);
+  const toolTexts = [description, ...textsIn(schema)];
+  const steeringText = toolTexts.find((toolText) =>
+    STEERING_PATTERNS.some((pattern) => pattern.test(toolText)),
+  );
+  return steeringText && clip(oneLine(steeringText), 400);
 }
 
-function textsIn(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+function textsIn(schemaNode: unknown): string[] {
+  if (typeof schemaNode === "string") return [schemaNode];
+  return typeof schemaNode === "object" && schemaNode !== null
+    ? Object.values(schemaNode).flatMap(textsIn)
+    : [];
 }
 
 /**
  * A tool's name in zz: its server's, two underscores, its own; cut and cleaned so that every
  * provider accepts it.
  */
-export function toolName(server: string, tool: string, isTaken: (name: string) => boolean): string {
-  const fullName = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
+export function toolName(
+  serverName: string,
+  remoteName: string,
+  isTaken: (candidate: string) => boolean,
+): string {
+  const fullName = `${serverName}__${remoteName.replace(/[^\w-]/g, "_")}`;
   if (fullName.length <= 64 && !isTaken(fullName)) return fullName;
-  return `${fullName.slice(0, 57)}_${hashOf([server, tool]).slice(0, 6)}`;
+  return `${fullName.slice(0, 57)}_${hashOf([serverName, remoteName]).slice(0, 6)}`;
 }

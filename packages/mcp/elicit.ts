@@ -13,54 +13,57 @@ type Field = {
   items?: any;
 } & Record<string, any>;
 const [MAX_FIELDS, MAX_TRIES] = [12, 3];
-const words = (text: unknown, maxChars = 400): string =>
-  clip(oneLine(clean(String(text ?? ""))), maxChars);
+const cleanWords = (serverText: unknown, maxChars = 400): string =>
+  clip(oneLine(clean(String(serverText ?? ""))), maxChars);
 
 export async function elicit(
-  server: string,
+  serverName: string,
   { message, requestedSchema }: any,
   ctx: Ctx,
   acceptsDefaults = false,
 ): Promise<object> {
-  const fields = Object.entries((requestedSchema?.properties ?? {}) as Record<string, Field>).slice(
-    0,
-    MAX_FIELDS,
-  );
+  const formFields = Object.entries(
+    (requestedSchema?.properties ?? {}) as Record<string, Field>,
+  ).slice(0, MAX_FIELDS);
   if (!ctx.ask && acceptsDefaults) {
     const content = Object.fromEntries(
-      fields.flatMap(([name, { default: defaultValue }]) =>
-        defaultValue === undefined ? [] : [[name, defaultValue]],
+      formFields.flatMap(([fieldName, { default: defaultValue }]) =>
+        defaultValue === undefined ? [] : [[fieldName, defaultValue]],
       ),
     );
-    const isWhole = (requestedSchema?.required ?? []).every((name: string) => name in content);
+    const isWhole = (requestedSchema?.required ?? []).every(
+      (fieldName: string) => fieldName in content,
+    );
     ctx.note(
-      `MCP server '${server}' asked: ${words(message)} ${isWhole ? `It got ${words(JSON.stringify(content))}.` : "Not all that it wants has a default."}`,
+      `MCP server '${serverName}' asked: ${cleanWords(message)} ${isWhole ? `It got ${cleanWords(JSON.stringify(content))}.` : "Not all that it wants has a default."}`,
     );
     return isWhole ? { action: "accept", content } : { action: "cancel" };
   }
   if (!ctx.ask) {
     ctx.note(
-      `MCP server '${server}' asked for something, and there is no terminal to ask on: ${words(message)}`,
+      `MCP server '${serverName}' asked for something, and there is no terminal to ask on: ${cleanWords(message)}`,
     );
     return { action: "cancel" };
   }
-  const names = fields.map(([name, { title }]) => words(title ?? name, 60)).join(", ");
-  const wants = names ? ` It wants: ${names}. Give it no password.` : "";
-  const key = await ctx.ask(
-    `MCP server '${server}' asks: ${words(message)}${wants}\nAnswer it? [y]es, [n]o: `,
+  const fieldTitles = formFields
+    .map(([fieldName, { title }]) => cleanWords(title ?? fieldName, 60))
+    .join(", ");
+  const wantedWords = fieldTitles ? ` It wants: ${fieldTitles}. Give it no password.` : "";
+  const pressedKey = await ctx.ask(
+    `MCP server '${serverName}' asks: ${cleanWords(message)}${wantedWords}\nAnswer it? [y]es, [n]o: `,
     "yn",
   );
-  if (key !== "y") return { action: key === "n" ? "decline" : "cancel" };
+  if (pressedKey !== "y") return { action: pressedKey === "n" ? "decline" : "cancel" };
   const content: Record<string, unknown> = {};
-  for (const [name, field] of fields) {
-    const value = await answerFor(
-      name,
-      field,
-      requestedSchema.required?.includes(name) === true,
+  for (const [fieldName, formField] of formFields) {
+    const fieldAnswer = await answerFor(
+      fieldName,
+      formField,
+      requestedSchema.required?.includes(fieldName) === true,
       ctx,
     );
-    if (value === CANCELLED) return { action: "cancel" };
-    if (value !== undefined) content[name] = value;
+    if (fieldAnswer === CANCELLED) return { action: "cancel" };
+    if (fieldAnswer !== undefined) content[fieldName] = fieldAnswer;
   }
   return { action: "accept", content };
 }
@@ -68,49 +71,56 @@ export async function elicit(
 const CANCELLED = Symbol("the person left the question");
 
 async function answerFor(
-  name: string,
-  field: Field,
+  fieldName: string,
+  formField: Field,
   required: boolean,
   ctx: Ctx,
 ): Promise<unknown> {
-  const title = words(field.title ?? name, 80);
-  const about = field.description ? ` (${words(field.description, 200)})` : "";
-  const otherwise = field.default === undefined ? "" : ` [${words(field.default, 60)}]`;
-  const choices = field.enum ?? field.oneOf?.map((option) => option.const);
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
+  const fieldTitle = cleanWords(formField.title ?? fieldName, 80);
+  const aboutWords = formField.description ? ` (${cleanWords(formField.description, 200)})` : "";
+  const otherwise =
+    formField.default === undefined ? "" : ` [${cleanWords(formField.default, 60)}]`;
+  const choices = formField.enum ?? formField.oneOf?.map((option) => option.const);
+  for (let attempts = 0; attempts < MAX_TRIES; attempts++) {
     if (choices?.length && ctx.pick) {
-      const picked = await ctx.pick(`${title}${about}`, choices.map(String));
-      if (picked !== undefined) return choices.find((choice) => String(choice) === picked);
-      return required ? CANCELLED : field.default;
+      const pickedText = await ctx.pick(`${fieldTitle}${aboutWords}`, choices.map(String));
+      if (pickedText !== undefined) return choices.find((choice) => String(choice) === pickedText);
+      return required ? CANCELLED : formField.default;
     }
-    const yesOrNo = field.type === "boolean" ? " (yes or no)" : "";
-    const hint = choices ? ` (${choices.map((choice) => words(choice, 40)).join(", ")})` : yesOrNo;
-    const typed = (await ctx.ask!(`${title}${about}${hint}${otherwise}: `)).trim();
-    if (!typed && field.default !== undefined) return field.default;
-    if (!typed && !required) return undefined;
-    const { value, wrong } = valueFrom(typed, field, choices);
+    const yesOrNo = formField.type === "boolean" ? " (yes or no)" : "";
+    const choiceHint = choices
+      ? ` (${choices.map((choice) => cleanWords(choice, 40)).join(", ")})`
+      : yesOrNo;
+    const typedText = (
+      await ctx.ask!(`${fieldTitle}${aboutWords}${choiceHint}${otherwise}: `)
+    ).trim();
+    if (!typedText && formField.default !== undefined) return formField.default;
+    if (!typedText && !required) return undefined;
+    const { value, wrong } = valueFrom(typedText, formField, choices);
     if (!wrong) return value;
-    ctx.note(`'${title}' ${wrong}.`);
+    ctx.note(`'${fieldTitle}' ${wrong}.`);
   }
   return CANCELLED;
 }
 
 function valueFrom(
-  typed: string,
+  typedText: string,
   { type, minimum, maximum, minLength = 0, maxLength, items }: Field,
   choices?: unknown[],
 ): { value?: unknown; wrong?: string } {
-  if (!typed) return { wrong: "must be said" };
+  if (!typedText) return { wrong: "must be said" };
   if (choices) {
-    const value = choices.find((choice) => String(choice).toLowerCase() === typed.toLowerCase());
+    const value = choices.find(
+      (choice) => String(choice).toLowerCase() === typedText.toLowerCase(),
+    );
     return value === undefined ? { wrong: `must be one of ${choices.join(", ")}` } : { value };
   }
   if (type === "boolean")
-    return /^(y|yes|true|n|no|false)$/i.test(typed)
-      ? { value: /^(y|true)/i.test(typed) }
+    return /^(y|yes|true|n|no|false)$/i.test(typedText)
+      ? { value: /^(y|true)/i.test(typedText) }
       : { wrong: "must be yes or no" };
   if (type === "number" || type === "integer") {
-    const value = Number(typed);
+    const value = Number(typedText);
     const isNumber = Number.isFinite(value) && (type === "number" || Number.isInteger(value));
     if (!isNumber) return { wrong: `must be a${type === "integer" ? " whole" : ""} number` };
     if (value < (minimum ?? value) || value > (maximum ?? value))
@@ -118,13 +128,13 @@ function valueFrom(
     return { value };
   }
   if (type === "array") {
-    const value = typed.split(",").map((part) => part.trim());
+    const value = typedText.split(",").map((typedPart) => typedPart.trim());
     const allowed = items?.enum ?? items?.anyOf?.map((option: any) => option.const);
-    return allowed && value.some((part) => !allowed.includes(part))
+    return allowed && value.some((typedPart) => !allowed.includes(typedPart))
       ? { wrong: `must be some of ${allowed.join(", ")}` }
       : { value };
   }
-  return typed.length < minLength || typed.length > (maxLength ?? typed.length)
+  return typedText.length < minLength || typedText.length > (maxLength ?? typedText.length)
     ? { wrong: "is too short or too long" }
-    : { value: typed };
+    : { value: typedText };
 }

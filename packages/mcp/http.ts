@@ -9,15 +9,15 @@ import { jsonOrText } from "zz/text";
 import { lineReader, salvage } from "./read-lines.ts";
 
 const MAX_BODY_BYTES = 8_000_000; // of an answer that is not a stream of events
-const KEPT = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];
+const KEPT_HEADERS = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];
 
 /**
  * Asked before each request, also after a redirect: throws where none may go, and may say to which
  * addresses.
  */
 export type Guard = (
-  target: URL,
-  sent: string | undefined,
+  targetUrl: URL,
+  sentBody: string | undefined,
   signal?: AbortSignal,
 ) => Promise<LookupFunction | undefined>;
 
@@ -25,35 +25,41 @@ export type Guard = (
 export function fetchOf(
   zz: Pick<Zz, "fetch">,
   guard: Guard,
-): (url: string | URL, init?: RequestInit) => Promise<Response> {
-  return async (url, init = {}) => {
-    const headers = Object.fromEntries(new Headers(init.headers));
-    const sent = init.body === undefined || init.body === null ? undefined : String(init.body);
-    const { method } = init;
-    const signal = later(init.signal ?? undefined);
-    const via = (target: URL) => guard(target, sent, signal);
-    const answer = await zz.fetch(String(url), {
+): (url: string | URL, requestInit?: RequestInit) => Promise<Response> {
+  return async (url, requestInit = {}) => {
+    const headers = Object.fromEntries(new Headers(requestInit.headers));
+    const sentBody =
+      requestInit.body === undefined || requestInit.body === null
+        ? undefined
+        : String(requestInit.body);
+    const { method } = requestInit;
+    const signal = abortLater(requestInit.signal ?? undefined);
+    const via = (targetUrl: URL) => guard(targetUrl, sentBody, signal);
+    const httpAnswer = await zz.fetch(String(url), {
       method,
       headers,
-      body: sent,
+      body: sentBody,
       signal,
       via,
       any: true,
     });
-    const pending = new Set([idIn(sent)]);
-    const type = answer.headers.get("content-type") ?? "";
-    const kept = KEPT.flatMap((name) =>
-      answer.headers.get(name) === null
+    const pending = new Set([requestIdIn(sentBody)]);
+    const contentType = httpAnswer.headers.get("content-type") ?? "";
+    const keptHeaders = KEPT_HEADERS.flatMap((headerName) =>
+      httpAnswer.headers.get(headerName) === null
         ? []
-        : [[name, answer.headers.get(name)!] as [string, string]],
+        : [[headerName, httpAnswer.headers.get(headerName)!] as [string, string]],
     );
-    const isEmpty = answer.status === 202 || answer.status === 204 || answer.status === 205;
-    if (isEmpty) for await (const _ of answer.body) break;
-    const body = untilStopped(answer.body, signal);
-    const pieces = /event-stream/.test(type) ? events(body, pending) : wholeBody(body, pending);
+    const isEmpty =
+      httpAnswer.status === 202 || httpAnswer.status === 204 || httpAnswer.status === 205;
+    if (isEmpty) for await (const _ of httpAnswer.body) break;
+    const answerBody = untilStopped(httpAnswer.body, signal);
+    const pieces = /event-stream/.test(contentType)
+      ? readEvents(answerBody, pending)
+      : wholeBody(answerBody, pending);
     return new Response(isEmpty ? null : ReadableStream.from(pieces), {
-      status: answer.status,
-      headers: kept,
+      status: httpAnswer.status,
+      headers: keptHeaders,
     });
   };
 }
@@ -62,77 +68,83 @@ export function fetchOf(
  * Aborts a tick after the given signal: just as an answer ends, nothing listens for errors of its
  * connection.
  */
-function later(signal: AbortSignal | undefined): AbortSignal | undefined {
-  if (!signal || signal.aborted) return signal;
-  const end = new AbortController();
-  signal.addEventListener("abort", () => setImmediate(() => end.abort(signal.reason)), {
-    once: true,
-  });
-  return end.signal;
+function abortLater(givenSignal: AbortSignal | undefined): AbortSignal | undefined {
+  if (!givenSignal || givenSignal.aborted) return givenSignal;
+  const laterAbort = new AbortController();
+  givenSignal.addEventListener(
+    "abort",
+    () => setImmediate(() => laterAbort.abort(givenSignal.reason)),
+    { once: true },
+  );
+  return laterAbort.signal;
 }
 
 /** Ignores the error of a connection that zz itself ended: nothing reads on. */
 async function* untilStopped(
-  body: AsyncIterable<Uint8Array>,
+  answerBody: AsyncIterable<Uint8Array>,
   signal?: AbortSignal | null,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield* body;
+    yield* answerBody;
   } catch (error) {
     if (!signal?.aborted) throw error;
   }
 }
 
-function idIn(body: string | undefined): string | number {
-  const { id } = Object(body === undefined ? undefined : jsonOrText(body)) as {
+function requestIdIn(requestBody: string | undefined): string | number {
+  const { id } = Object(requestBody === undefined ? undefined : jsonOrText(requestBody)) as {
     id?: string | number;
   };
   return id ?? "";
 }
 
 /** The whole lines of a stream of events, with overlong ones cut. */
-async function* events(
-  body: AsyncIterable<Uint8Array>,
+async function* readEvents(
+  answerBody: AsyncIterable<Uint8Array>,
   pending: ReadonlySet<string | number>,
 ): AsyncGenerator<Uint8Array> {
-  let lines: string[] = [];
+  let wholeLines: string[] = [];
   const reader = lineReader(
-    (line) => lines.push(line),
-    (cut) =>
-      lines.push(
-        `data: ${JSON.stringify(salvage({ ...cut, head: cut.head.replace(/^data: ?/, "") }, pending) ?? null)}`,
+    (eventLine) => wholeLines.push(eventLine),
+    (overlongCut) =>
+      wholeLines.push(
+        `data: ${JSON.stringify(salvage({ ...overlongCut, head: overlongCut.head.replace(/^data: ?/, "") }, pending) ?? null)}`,
       ),
   );
-  for await (const bytes of body) {
-    reader.add(Buffer.from(bytes));
-    if (!bytes.includes(10)) continue;
-    yield Buffer.from(`${lines.join("\n")}\n`);
-    lines = [];
+  for await (const bodyChunk of answerBody) {
+    reader.add(Buffer.from(bodyChunk));
+    if (!bodyChunk.includes(10)) continue;
+    yield Buffer.from(`${wholeLines.join("\n")}\n`);
+    wholeLines = [];
   }
   reader.end();
-  if (lines.length) yield Buffer.from(`${lines.join("\n")}\n`);
+  if (wholeLines.length) yield Buffer.from(`${wholeLines.join("\n")}\n`);
 }
 
 async function* wholeBody(
-  body: AsyncIterable<Uint8Array>,
+  answerBody: AsyncIterable<Uint8Array>,
   pending: ReadonlySet<string | number>,
 ): AsyncGenerator<Uint8Array> {
-  let [size, pieces]: [number, Uint8Array[]] = [0, []];
-  let head: Buffer | undefined;
-  let tail: Uint8Array = new Uint8Array();
-  for await (const bytes of body) {
-    size += bytes.length;
-    if (head) tail = Buffer.concat([tail, bytes]).subarray(-4_096);
-    else pieces.push(bytes);
-    if (head || size <= MAX_BODY_BYTES) continue;
-    const kept = Buffer.concat(pieces);
-    [head, tail, pieces] = [
-      Buffer.from(kept.subarray(0, 512_000)),
-      Buffer.from(kept.subarray(-4_096)),
+  let [bodyBytes, pieces]: [number, Uint8Array[]] = [0, []];
+  let bodyHead: Buffer | undefined;
+  let bodyTail: Uint8Array = new Uint8Array();
+  for await (const bodyChunk of answerBody) {
+    bodyBytes += bodyChunk.length;
+    if (bodyHead) bodyTail = Buffer.concat([bodyTail, bodyChunk]).subarray(-4_096);
+    else pieces.push(bodyChunk);
+    if (bodyHead || bodyBytes <= MAX_BODY_BYTES) continue;
+    const joinedPieces = Buffer.concat(pieces);
+    [bodyHead, bodyTail, pieces] = [
+      Buffer.from(joinedPieces.subarray(0, 512_000)),
+      Buffer.from(joinedPieces.subarray(-4_096)),
       [],
     ];
   }
-  if (!head) return yield* pieces;
-  const cut = { head: head.toString(), tail: Buffer.from(tail).toString(), bytes: size };
-  yield Buffer.from(JSON.stringify(salvage(cut, pending) ?? null));
+  if (!bodyHead) return yield* pieces;
+  const overlongCut = {
+    head: bodyHead.toString(),
+    tail: Buffer.from(bodyTail).toString(),
+    bytes: bodyBytes,
+  };
+  yield Buffer.from(JSON.stringify(salvage(overlongCut, pending) ?? null));
 }

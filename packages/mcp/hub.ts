@@ -44,7 +44,7 @@ export interface Hub {
   leftOut: string[]; // a sentence for each server that is left out
   told: Set<string>; // sentences that the person has seen
   accepts: Accepts;
-  answers(server: string): Answers;
+  answers(serverName: string): Answers;
   learned(server: Server): void; // called once its tools and prompts are known
 }
 
@@ -52,17 +52,17 @@ export interface Hub {
 export function lookUp(hub: Hub, ctx: Ctx): void {
   const [configuredServers, leftOut] = configured(ctx, hub.zz.config, hub.lent);
   hub.leftOut = leftOut;
-  const fresh = [...configuredServers.values()].filter(
+  const newServers = [...configuredServers.values()].filter(
     ({ name, id }) => hub.servers.get(name)?.id !== id,
   );
-  for (const [name, server] of hub.servers)
-    if (configuredServers.get(name)?.id !== server.id) {
+  for (const [knownName, server] of hub.servers)
+    if (configuredServers.get(knownName)?.id !== server.id) {
       void stop(server);
-      hub.servers.delete(name);
+      hub.servers.delete(knownName);
     }
-  const cache = fresh.length ? readCache(ctx) : {};
-  for (const newServer of fresh) {
-    const catalog = isEmpty(cache) ? undefined : cache[keptUnder(newServer)];
+  const catalogCache = newServers.length ? readCache(ctx) : {};
+  for (const newServer of newServers) {
+    const catalog = isEmpty(catalogCache) ? undefined : catalogCache[keptUnder(newServer)];
     const server: Server = {
       ...newServer,
       ...(catalog && { catalog }),
@@ -76,7 +76,7 @@ export function lookUp(hub: Hub, ctx: Ctx): void {
 }
 
 type Cache = Record<string, Catalog>;
-const isEmpty = (cache: Cache): boolean => !Object.keys(cache).length;
+const isEmpty = (catalogCache: Cache): boolean => !Object.keys(catalogCache).length;
 function readCache({ about }: Ctx): Cache {
   const cached = tryTo(() => JSON.parse(textOf(path.join(about.home, CACHE)))) as Cache | undefined;
   const isKnown = ([, catalog]: [string, Catalog]) =>
@@ -84,25 +84,25 @@ function readCache({ about }: Ctx): Cache {
   return Object.fromEntries(Object.entries(Object(cached) as Cache).filter(isKnown));
 }
 
-function keep(server: Server, ctx: Ctx): void {
+function keepCatalog(server: Server, ctx: Ctx): void {
   const id = keptUnder(server);
-  const change = (text: string) => {
-    const { [id]: _, ...others } = (tryTo(() => JSON.parse(text)) ?? {}) as Cache;
+  const updateCache = (cacheText: string) => {
+    const { [id]: _, ...others } = (tryTo(() => JSON.parse(cacheText)) ?? {}) as Cache;
     return JSON.stringify(
       Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, server.catalog]]),
     );
   };
-  tryTo(() => ctx.keep(CACHE, change)); // if that fails, the server is asked again next time
+  tryTo(() => ctx.keep(CACHE, updateCache)); // if that fails, the server is asked again next time
 }
 
-export function serverNamed({ servers, leftOut }: Hub, name: string): Server {
-  const server = servers.get(name);
+export function serverNamed({ servers, leftOut }: Hub, serverName: string): Server {
+  const server = servers.get(serverName);
   if (server) return server;
-  const reason = leftOut.find((sentence) => sentence.includes(`'${name}'`));
-  const names = [...servers.keys()].join(", ");
+  const leftOutReason = leftOut.find((sentence) => sentence.includes(`'${serverName}'`));
+  const knownNames = [...servers.keys()].join(", ");
   throw fault(
-    reason ??
-      `Cannot use MCP server '${name}': no server has that name. ${names ? `There are: ${names}.` : "The settings name none."}`,
+    leftOutReason ??
+      `Cannot use MCP server '${serverName}': no server has that name. ${knownNames ? `There are: ${knownNames}.` : "The settings name none."}`,
   );
 }
 
@@ -115,7 +115,7 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
     const opening = server.link;
     const link = await opening;
     if (!link.ended) {
-      if (server.stale) await learn(hub, server, link, ctx);
+      if (server.stale) await learnCatalog(hub, server, link, ctx);
       return link;
     }
     // else another call has just started it again
@@ -126,7 +126,7 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
     throw fault(
       `MCP server '${name}' failed twice and is left alone: ${server.reason} /mcp restart ${name} tries it again.`,
     );
-  server.link = open(hub, server, ctx);
+  server.link = openServer(hub, server, ctx);
   try {
     return await server.link;
   } catch (error) {
@@ -139,26 +139,26 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
   }
 }
 
-export function failed({ zz }: Hub, server: Server, reason: string): void {
+export function failed({ zz }: Hub, server: Server, failureReason: string): void {
   server.failures++;
   server.failedAt = zz.io.clock.now();
-  server.reason = reason;
+  server.reason = failureReason;
 }
 
-async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
+async function openServer(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   const { name } = server;
-  const config = filledIn(hub.zz, ctx, server);
+  const filledConfig = filledIn(hub.zz, ctx, server);
   ctx.progress(`starting MCP server ${name}`);
   server.kept = undefined;
-  const start = (era?: Era) => begin(hub, server, config, ctx, era);
-  const link = await start(server.catalog?.era).catch((error) => {
+  const startInEra = (era?: Era) => beginLink(hub, server, filledConfig, ctx, era);
+  const link = await startInEra(server.catalog?.era).catch((error) => {
     ctx.signal.throwIfAborted();
-    const era = otherEra(server, error);
-    if (!era) throw error;
-    return start(era);
+    const retryEra = otherEra(server, error);
+    if (!retryEra) throw error;
+    return startInEra(retryEra);
   });
   server.running = link;
-  await learn(hub, server, link, ctx);
+  await learnCatalog(hub, server, link, ctx);
   return link;
 }
 
@@ -172,10 +172,10 @@ function otherEra({ config }: Server, { code }: { code?: unknown }): Era | undef
   return typeof code === "number" ? "modern" : undefined;
 }
 
-async function begin(
+async function beginLink(
   hub: Hub,
   server: Server,
-  config: ServerConfig,
+  filledConfig: ServerConfig,
   ctx: Ctx,
   era?: Era,
 ): Promise<Link> {
@@ -184,7 +184,12 @@ async function begin(
     import("./link.ts"),
     import("./transport.ts"),
   ]);
-  const { transport, endReason, kept, close } = await transportOf(hub.zz, ctx, server, config);
+  const { transport, endReason, kept, close } = await transportOf(
+    hub.zz,
+    ctx,
+    server,
+    filledConfig,
+  );
   server.kept = kept;
   let isExpected = true; // until it runs, and once zz itself ends it
   const link = await openLink(
@@ -196,8 +201,8 @@ async function begin(
       answers: hub.answers(name),
       era,
       seconds: {
-        call: config.timeout ?? CALL_SECONDS,
-        start: Math.max(config.timeout ?? 0, START_SECONDS),
+        call: filledConfig.timeout ?? CALL_SECONDS,
+        start: Math.max(filledConfig.timeout ?? 0, START_SECONDS),
       },
       changed: () => void (server.stale = true),
       ended: () => {
@@ -212,28 +217,31 @@ async function begin(
     throw couldNot(server, error, kept());
   });
   isExpected = false;
-  const end = link.close;
+  const closeLink = link.close;
   link.close = async () => {
     isExpected = true;
-    await end();
+    await closeLink();
   };
   return link;
 }
 
-function couldNot(server: Server, error: unknown, kept: Kept): Error {
+function couldNot(server: Server, error: unknown, denials: Kept): Error {
   const { message, status, code } = error as { message: string; status?: number; code?: unknown };
   if (status === 401) return error as Error;
-  const name = `MCP server '${server.name}'`;
+  const serverTitle = `MCP server '${server.name}'`;
   const sentence =
     code === "ENOENT"
       ? message
-      : `Cannot start ${name}: ${message
-          .replace(`Cannot talk to ${name}: `, "")
-          .replace(`${name} `, "it ")
+      : `Cannot start ${serverTitle}: ${message
+          .replace(`Cannot talk to ${serverTitle}: `, "")
+          .replace(`${serverTitle} `, "it ")
           .replace(/^Cannot/, "cannot")}`;
-  const hint = isAny(kept) ? ` ${wordsOf(server, kept)}` : "";
+  const sandboxHint = isAny(denials) ? ` ${wordsOf(server, denials)}` : "";
   return Object.assign(
-    fault(`${sentence.replace(/(?<![.?])$/, ".")}${hint}`, status === undefined ? {} : { status }),
+    fault(
+      `${sentence.replace(/(?<![.?])$/, ".")}${sandboxHint}`,
+      status === undefined ? {} : { status },
+    ),
     { code },
   );
 }
@@ -242,10 +250,10 @@ function couldNot(server: Server, error: unknown, kept: Kept): Error {
  * Asks a server for its tools and prompts. Descriptions stay as first seen until the person
  * approves a change.
  */
-async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<void> {
+async function learnCatalog(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<void> {
   server.stale = false;
-  const before = server.catalog;
-  const [tools, prompts] = [
+  const previousCatalog = server.catalog;
+  const [listedTools, prompts] = [
     link.can.tools
       ? (await link.tools(ctx)).filter(({ name }) => !server.config.disabledTools?.includes(name))
       : [],
@@ -254,13 +262,19 @@ async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<vo
   const { settled } = await import("./pins.ts");
   const accepts = hub.accepts.tools === true || server.accepts === true;
   server.accepts = false;
-  const { kept, held, gone } = await settled(server, before, unique(tools), ctx, accepts);
+  const { kept, held, gone } = await settled(
+    server,
+    previousCatalog,
+    uniqueByName(listedTools),
+    ctx,
+    accepts,
+  );
   server.held = held;
-  const unused = before ? [] : unusedIn(server.config);
+  const unusedFields = previousCatalog ? [] : unusedIn(server.config);
   const instead = `--allow-run=mcp:${server.name} allows its tools`;
-  if (unused.length)
+  if (unusedFields.length)
     ctx.note(
-      `MCP server '${server.name}': zz does not use ${unused.join(", ")} in its settings; ${instead}.`,
+      `MCP server '${server.name}': zz does not use ${unusedFields.join(", ")} in its settings; ${instead}.`,
     );
   server.catalog = {
     tools: kept,
@@ -269,11 +283,11 @@ async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<vo
     ...(gone.length && { gone }),
   };
   if (link.era === "legacy") server.catalog.era = "legacy";
-  if (JSON.stringify(before) !== JSON.stringify(server.catalog)) keep(server, ctx);
+  if (JSON.stringify(previousCatalog) !== JSON.stringify(server.catalog)) keepCatalog(server, ctx);
   hub.learned(server);
 }
-const unique = (tools: KnownTool[]): KnownTool[] => [
-  ...new Map(tools.map((tool) => [tool.name, tool])).values(),
+const uniqueByName = (listedTools: KnownTool[]): KnownTool[] => [
+  ...new Map(listedTools.map((listedTool) => [listedTool.name, listedTool])).values(),
 ];
 
 export async function stop(server: Server): Promise<void> {
@@ -286,19 +300,23 @@ export async function stop(server: Server): Promise<void> {
 export async function needsOf(
   hub: Hub,
   server: Server,
-  target: string | undefined,
+  callTarget: string | undefined,
   ctx: Ctx,
 ): Promise<Needs> {
   const { name, config, from } = server;
-  const callNeeds = target === undefined ? [] : [callNeed(server, target)];
-  const host = config.url && tryTo(() => new URL(filledIn(hub.zz, ctx, server).url!).host);
-  const net: Need[] = host
-    ? [from === "home" ? { name: host, verdict: "allow", why: `the settings of '${name}'` } : host]
+  const callNeeds = callTarget === undefined ? [] : [callNeed(server, callTarget)];
+  const serverHost = config.url && tryTo(() => new URL(filledIn(hub.zz, ctx, server).url!).host);
+  const net: Need[] = serverHost
+    ? [
+        from === "home"
+          ? { name: serverHost, verdict: "allow", why: `the settings of '${name}'` }
+          : serverHost,
+      ]
     : [];
-  const isUp = server.running !== undefined;
-  const env = from === "project" && !isUp ? variablesOf(config) : [];
-  const start = isUp || !config.command ? [] : await startNeeds(server, ctx);
-  const run = [...callNeeds, ...start];
+  const isRunning = server.running !== undefined;
+  const env = from === "project" && !isRunning ? variablesOf(config) : [];
+  const programNeeds = isRunning || !config.command ? [] : await startNeeds(server, ctx);
+  const run = [...callNeeds, ...programNeeds];
   return { ...(run.length && { run }), ...(net.length && { net }), ...(env.length && { env }) };
 }
 
@@ -306,15 +324,15 @@ export async function needsOf(
  * A name that no shell command can have, so that a rule for commands never covers a call, nor the
  * other way round.
  */
-export const needName = (server: string, target: string): string =>
-  `mcp:${server} ${target.replace(/[^\w./-]/g, "_")}`;
+export const needName = (serverName: string, callTarget: string): string =>
+  `mcp:${serverName} ${callTarget.replace(/[^\w./-]/g, "_")}`;
 
-function callNeed({ name, config, catalog }: Server, target: string): Need {
-  const need = needName(name, target);
-  const { hints } = catalog?.tools.find((tool) => tool.name === target) ?? {};
-  if (config.readOnly !== "believe" || hints?.readOnlyHint !== true) return need;
+function callNeed({ name, config, catalog }: Server, callTarget: string): Need {
+  const callName = needName(name, callTarget);
+  const { hints } = catalog?.tools.find((knownTool) => knownTool.name === callTarget) ?? {};
+  if (config.readOnly !== "believe" || hints?.readOnlyHint !== true) return callName;
   return {
-    name: need,
+    name: callName,
     verdict: "allow",
     why: "its server says that it only reads, and the settings believe it",
   };

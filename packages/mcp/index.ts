@@ -14,13 +14,13 @@ import * as use from "./use-servers.ts";
 export const defaults: Record<string, ServerConfig> = {};
 export const settings = { name: "mcpServers", schema: SCHEMA };
 
-const FILE = ".mcp.json";
+const PROJECT_FILE = ".mcp.json";
 const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person may take any time to answer
-const SHARE = 0.05; // the part of the window that descriptions of servers' tools may fill
+const WINDOW_SHARE = 0.05; // the part of the window that descriptions of servers' tools may fill
 const [LEAST_TOKENS, MOST_TOKENS] = [400, 4_000];
-const MORE = "mcp_tools";
+const MORE_TOOL = "mcp_tools";
 // for offer(), scripts, /mcp and servers
-const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_reach", "mcp_sampling"]);
+const HIDDEN_TOOLS = new Set([MORE_TOOL, "mcp_call", "mcp_start", "mcp_reach", "mcp_sampling"]);
 
 const ACCEPTS: Record<keyof Accepts, string> = {
   tools:
@@ -65,15 +65,17 @@ export default (zz: Zz<Config>) => {
       description,
       set: () => void (plugin.accepts[subject as keyof Accepts] = true),
     });
-  zz.on("started", async (_, ctx) => void (await ready(plugin, ctx)));
-  zz.wrap("offer", (tools, next, ctx) => offer(plugin, tools, next, ctx), { limit: NO_TIMEOUT_MS });
-  zz.wrap("line", async (line, next, ctx) => next(await withResources(plugin, line, ctx)), {
+  zz.on("started", async (_, ctx) => void (await loadServers(plugin, ctx)));
+  zz.wrap("offer", (tools, next, ctx) => offerTools(plugin, tools, next, ctx), {
+    limit: NO_TIMEOUT_MS,
+  });
+  zz.wrap("line", async (line, nextLine, ctx) => nextLine(await withResources(plugin, line, ctx)), {
     limit: NO_TIMEOUT_MS,
   });
   zz.service("mcpServers", {
     async add(servers, ctx) {
       Object.assign(plugin.lent, servers);
-      await ready(plugin, ctx);
+      await loadServers(plugin, ctx);
     },
   });
   zz.command({
@@ -87,10 +89,10 @@ export default (zz: Zz<Config>) => {
       "/mcp login github": "log in to it in the browser",
     },
     group: "settings",
-    complete: async (typed, ctx) =>
-      (await import("./command.ts")).complete((await ready(plugin, ctx))?.hub, typed),
-    run: async (typed, ctx) =>
-      (await import("./command.ts")).run((await ready(plugin, ctx))?.hub, typed, ctx),
+    complete: async (typedText, ctx) =>
+      (await import("./command.ts")).complete((await loadServers(plugin, ctx))?.hub, typedText),
+    run: async (typedText, ctx) =>
+      (await import("./command.ts")).run((await loadServers(plugin, ctx))?.hub, typedText, ctx),
   });
   const asking: Asking = {};
   zz.flag({
@@ -100,22 +102,22 @@ export default (zz: Zz<Config>) => {
     group: "other programs",
     description:
       "serve zz's tools to an MCP client on stdin and stdout, or with a token at this port of this machine",
-    run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx, asking),
+    run: async (flagValue, ctx) => (await import("./serve.ts")).serve(zz, flagValue, ctx, asking),
     person: () => personOf(asking),
   });
-  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), FILE)))
+  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), PROJECT_FILE)))
     register(plugin); // --call needs them now
 };
 
 /** Loads the parts for servers and looks up the servers; undefined if there are none. */
-async function ready(plugin: PluginState, ctx: Ctx): Promise<Loaded | undefined> {
+async function loadServers(plugin: PluginState, ctx: Ctx): Promise<Loaded | undefined> {
   if (
     !plugin.loaded &&
     !Object.keys({ ...plugin.zz.config, ...plugin.lent }).length &&
-    !ctx.plugins.brought?.files.includes(FILE)
+    !ctx.plugins.brought?.files.includes(PROJECT_FILE)
   )
     return undefined;
-  plugin.loaded ??= load(plugin);
+  plugin.loaded ??= loadParts(plugin);
   const loaded = await plugin.loaded;
   register(plugin);
   loaded.lookUp(loaded.hub, ctx);
@@ -123,7 +125,7 @@ async function ready(plugin: PluginState, ctx: Ctx): Promise<Loaded | undefined>
   return loaded;
 }
 
-async function load({ zz, lent, names, commands, accepts }: PluginState): Promise<Loaded> {
+async function loadParts({ zz, lent, names, commands, accepts }: PluginState): Promise<Loaded> {
   const hub: Hub = {
     zz,
     lent,
@@ -139,34 +141,40 @@ async function load({ zz, lent, names, commands, accepts }: PluginState): Promis
 
   function learned({ name: server, catalog }: Server): void {
     for (const { name: tool } of catalog!.tools) {
-      if (nameOf(names, server, tool)) continue;
-      const name = use.toolName(server, tool, (candidate) => names.has(candidate));
-      names.set(name, { server, tool });
-      zz.tool(use.toolFor(hub, server, tool, name));
+      if (registeredNameOf(names, server, tool)) continue;
+      const registeredName = use.toolName(server, tool, (candidate) => names.has(candidate));
+      names.set(registeredName, { server, tool });
+      zz.tool(use.toolFor(hub, server, tool, registeredName));
     }
-    for (const prompt of catalog!.prompts) {
-      const name = use.toolName(server, prompt.name, () => false);
+    for (const knownPrompt of catalog!.prompts) {
+      const name = use.toolName(server, knownPrompt.name, () => false);
       if (commands.has(name)) continue;
       commands.add(name);
-      const usage = use.usageOf(prompt);
+      const usage = use.usageOf(knownPrompt);
       zz.command({
         name,
         usage,
         group: "MCP",
         description: clip(
-          `${prompt.description || prompt.name} (a prompt of MCP server ${server})`,
+          `${knownPrompt.description || knownPrompt.name} (a prompt of MCP server ${server})`,
           160,
         ),
         examples: {
-          [`/${name}${usage && ` ${usage}`}`]: `send the prompt '${prompt.name}' of MCP server '${server}'`,
+          [`/${name}${usage && ` ${usage}`}`]: `send the prompt '${knownPrompt.name}' of MCP server '${server}'`,
         },
-        run: (typed, ctx) => use.sendPrompt(hub, server, prompt.name, typed, ctx),
+        run: (typedText, ctx) => use.sendPrompt(hub, server, knownPrompt.name, typedText, ctx),
       });
     }
   }
 }
-const nameOf = (names: PluginState["names"], server: string, tool: string): string | undefined =>
-  [...names].find(([, origin]) => origin.server === server && origin.tool === tool)?.[0];
+const registeredNameOf = (
+  originsByName: PluginState["names"],
+  serverName: string,
+  remoteTool: string,
+): string | undefined =>
+  [...originsByName].find(
+    ([, toolOrigin]) => toolOrigin.server === serverName && toolOrigin.tool === remoteTool,
+  )?.[0];
 
 /** Registers the plugin's own tools, once. Each loads what it needs when it is called. */
 function register(plugin: PluginState): void {
@@ -177,13 +185,13 @@ function register(plugin: PluginState): void {
   registerWishes(plugin);
 }
 
-const COMMON = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
+const COMMON_FIELDS = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
 
 /** What the model uses of a server. */
 function registerUses(plugin: PluginState): void {
   const { zz } = plugin;
   zz.tool({
-    ...COMMON,
+    ...COMMON_FIELDS,
     name: "mcp_call",
     description: "Call a tool of an MCP server by its own name.",
     params: {
@@ -195,32 +203,34 @@ function registerUses(plugin: PluginState): void {
       },
       required: ["server", "tool"],
     } as object,
-    needs: async (args: any, ctx) =>
-      must(plugin, ctx).then(({ hub, use }) => use.callNeeds(hub, args.server, args.tool, ctx)),
-    run: async (args: any, ctx) =>
-      must(plugin, ctx).then(({ hub, use }) =>
-        use.call(hub, args.server, args.tool, args.arguments ?? {}, ctx),
+    needs: async (callArguments: any, ctx) =>
+      requireLoaded(plugin, ctx).then(({ hub, use }) =>
+        use.callNeeds(hub, callArguments.server, callArguments.tool, ctx),
+      ),
+    run: async (callArguments: any, ctx) =>
+      requireLoaded(plugin, ctx).then(({ hub, use }) =>
+        use.call(hub, callArguments.server, callArguments.tool, callArguments.arguments ?? {}, ctx),
       ),
   } as Tool);
   zz.tool({
-    ...COMMON,
+    ...COMMON_FIELDS,
     name: "mcp_resource",
     description: "Read a resource of an MCP server; without a URI: list them.",
     params: { server: "string its name", uri: "string? as listed" },
     needs: async ({ server }, ctx) =>
-      must(plugin, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
+      requireLoaded(plugin, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
     run: async ({ server, uri }, ctx) =>
-      must(plugin, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
+      requireLoaded(plugin, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
   });
   zz.tool({
-    ...COMMON,
+    ...COMMON_FIELDS,
     name: "mcp_start",
     description: "Start an MCP server.",
     params: { server: "string its name" },
     needs: async ({ server }, ctx) =>
-      must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
+      requireLoaded(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
     run: async ({ server }, ctx) =>
-      must(plugin, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
+      requireLoaded(plugin, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
   });
 }
 
@@ -228,7 +238,7 @@ function registerUses(plugin: PluginState): void {
 function registerWishes(plugin: PluginState): void {
   const { zz } = plugin;
   zz.tool({
-    ...COMMON,
+    ...COMMON_FIELDS,
     name: "mcp_reach",
     description: "Reach a host that an MCP server names for its login.",
     params: {
@@ -247,13 +257,15 @@ function registerWishes(plugin: PluginState): void {
     run: () => "",
   } as Tool);
   zz.tool({
-    ...COMMON,
+    ...COMMON_FIELDS,
     name: "mcp_sampling",
     description: "What an MCP server asks the model, once the person has agreed.",
     params: { id: "string of what it asks" },
-    needs: async ({ id }, ctx) => must(plugin, ctx).then(({ use }) => use.samplingNeeds(id)),
-    preview: async ({ id }, ctx) => must(plugin, ctx).then(({ use }) => use.samplingPreview(id)),
-    run: async ({ id }, ctx) => must(plugin, ctx).then(({ use }) => use.sample(id, ctx)),
+    needs: async ({ id }, ctx) =>
+      requireLoaded(plugin, ctx).then(({ use }) => use.samplingNeeds(id)),
+    preview: async ({ id }, ctx) =>
+      requireLoaded(plugin, ctx).then(({ use }) => use.samplingPreview(id)),
+    run: async ({ id }, ctx) => requireLoaded(plugin, ctx).then(({ use }) => use.sample(id, ctx)),
   });
 }
 
@@ -261,28 +273,28 @@ function registerWishes(plugin: PluginState): void {
 function registerMore(plugin: PluginState): void {
   const { zz, state, names } = plugin;
   zz.tool({
-    name: MORE,
+    name: MORE_TOOL,
     timeout: NO_TIMEOUT_MS,
     description: "Get the tools of MCP servers that are not described yet.",
     params: { servers: "string[] as listed" },
     needs: async ({ servers }, ctx) =>
-      must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
+      requireLoaded(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
     async run({ servers }, ctx) {
-      const { hub, use } = await must(plugin, ctx);
-      const text = await use.describeAll(
+      const { hub, use } = await requireLoaded(plugin, ctx);
+      const describedText = await use.describeAll(
         hub,
         servers,
-        (server, tool) => nameOf(names, server, tool),
+        (serverName, remoteTool) => registeredNameOf(names, serverName, remoteTool),
         ctx,
       );
       state.open = [...new Set([...state.open, ...servers])];
-      return text;
+      return describedText;
     },
   });
 }
 
-async function must(plugin: PluginState, ctx: Ctx): Promise<Loaded> {
-  const loaded = await ready(plugin, ctx);
+async function requireLoaded(plugin: PluginState, ctx: Ctx): Promise<Loaded> {
+  const loaded = await loadServers(plugin, ctx);
   if (!loaded)
     throw fault('There are no MCP servers. Name some under "mcpServers" in the settings.');
   return loaded;
@@ -292,60 +304,64 @@ async function must(plugin: PluginState, ctx: Ctx): Promise<Loaded> {
  * Offers as many of the servers' tools as fit. Servers whose tools do not fit are named by the tool
  * mcp_tools.
  */
-async function offer(
+async function offerTools(
   plugin: PluginState,
-  tools: Tools,
-  next: (tools: Tools) => Promise<Tools>,
+  offeredTools: Tools,
+  nextOffer: (keptTools: Tools) => Promise<Tools>,
   ctx: Ctx,
 ): Promise<Tools> {
-  const loaded = await ready(plugin, ctx);
-  if (!loaded) return next(tools);
+  const loaded = await loadServers(plugin, ctx);
+  if (!loaded) return nextOffer(offeredTools);
   const { names, state } = plugin;
   const { hub, use } = loaded;
   await use.renew(hub, ctx);
   // --tool may leave some out
-  const registered = new Map(ctx.about.tools.map((tool) => [tool.name, tool]));
+  const registered = new Map(
+    ctx.about.tools.map((registeredTool) => [registeredTool.name, registeredTool]),
+  );
   const servers = [...hub.servers.values()];
-  const isLeft = ({ name }: { name: string }) =>
+  const isServerTool = ({ name }: { name: string }) =>
     names.has(name) ||
-    HIDDEN.has(name) ||
+    HIDDEN_TOOLS.has(name) ||
     (name === "mcp_resource" && !servers.some(({ catalog }) => catalog?.resources));
-  const others = await next(tools.filter((tool) => !isLeft(tool)));
+  const otherTools = await nextOffer(
+    offeredTools.filter((offeredTool) => !isServerTool(offeredTool)),
+  );
   const window =
     ctx.chat.window ??
     (await ctx.about.model(ctx.chat.model, true))?.window ??
     Number.POSITIVE_INFINITY;
-  let remainingTokens = Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, window * SHARE));
+  let remainingTokens = Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, window * WINDOW_SHARE));
   const described: Tools = [];
-  const hidden: Server[] = [];
+  const hiddenServers: Server[] = [];
   const isOpen = ({ name }: Server) => state.open.includes(name);
-  for (const server of [
+  for (const candidate of [
     ...servers.filter(isOpen),
     ...servers.filter((server) => !isOpen(server)),
   ]) {
     const offered = use
-      .offeredOf(server, (...serverAndTool) => nameOf(names, ...serverAndTool))
+      .offeredOf(candidate, (...serverAndTool) => registeredNameOf(names, ...serverAndTool))
       .filter(({ name }) => registered.has(name));
-    const size = tokensOf(JSON.stringify(offered));
-    if (server.catalog && (isOpen(server) || size <= remainingTokens)) {
+    const descriptionTokens = tokensOf(JSON.stringify(offered));
+    if (candidate.catalog && (isOpen(candidate) || descriptionTokens <= remainingTokens)) {
       described.push(...offered);
-      remainingTokens -= size;
-    } else hidden.push(server);
+      remainingTokens -= descriptionTokens;
+    } else hiddenServers.push(candidate);
   }
-  const moreTool = registered.get(MORE);
-  if (moreTool && hidden.length) {
+  const moreTool = registered.get(MORE_TOOL);
+  if (moreTool && hiddenServers.length) {
     const { name, schema, description } = moreTool;
     described.push({
       name,
       schema,
-      description: `${description} There are: ${hidden.map(use.briefly).join("; ")}.`,
+      description: `${description} There are: ${hiddenServers.map(use.briefly).join("; ")}.`,
     });
   }
-  return [...others, ...described.sort((a, b) => compare(a.name, b.name))];
+  return [...otherTools, ...described.sort((first, second) => compare(first.name, second.name))];
 }
 
-async function withResources(plugin: PluginState, line: string, ctx: Ctx): Promise<string> {
-  if (!/@[A-Za-z][\w-]*:/.test(line) || line.startsWith("!")) return line;
-  const loaded = await ready(plugin, ctx);
-  return loaded ? loaded.use.attachResources(loaded.hub, line, ctx) : line;
+async function withResources(plugin: PluginState, typedLine: string, ctx: Ctx): Promise<string> {
+  if (!/@[A-Za-z][\w-]*:/.test(typedLine) || typedLine.startsWith("!")) return typedLine;
+  const loaded = await loadServers(plugin, ctx);
+  return loaded ? loaded.use.attachResources(loaded.hub, typedLine, ctx) : typedLine;
 }

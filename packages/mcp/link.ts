@@ -8,8 +8,8 @@ import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
 import { UNCHECKED } from "./settings.ts";
 
 const NO_LIMIT_MS = 2 ** 31 - 1;
-const SILENT = 'Check its command or its address, or raise its "timeout".';
-const SLOW = 'Try again, or raise its "timeout".';
+const SILENT_REMEDY = 'Check its command or its address, or raise its "timeout".';
+const SLOW_REMEDY = 'Try again, or raise its "timeout".';
 const [MAX_TOOLS, MAX_PAGES] = [500, 20];
 // of the time for a start: what does not answer a question of 2026 until then is greeted
 const PROBE_SHARE = 0.5;
@@ -27,8 +27,8 @@ export interface Link {
   tools(ctx: Ctx): Promise<KnownTool[]>;
   prompts(ctx: Ctx): Promise<KnownPrompt[]>;
   resources(ctx: Ctx): Promise<{ uri: string; name: string; description: string }[]>;
-  call(tool: string, args: unknown, ctx: Ctx): Promise<unknown>;
-  prompt(name: string, args: Record<string, string>, ctx: Ctx): Promise<any>;
+  call(toolName: string, callArguments: unknown, ctx: Ctx): Promise<unknown>;
+  prompt(promptName: string, promptArguments: Record<string, string>, ctx: Ctx): Promise<any>;
   read(uri: string, ctx: Ctx): Promise<any>;
   readonly era: Era;
   close(): Promise<void>;
@@ -76,27 +76,32 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
   };
   client.onerror = () => {}; // the request that waits throws
   answerTo(live);
-  const prior = opening.era === "legacy" ? { prior: { kind: "legacy" as const } } : {};
-  const greet = (options: object) => client.connect(transport, { ...options, ...prior });
-  await limited(live, opening.seconds.start * 1_000, ctx, "say what it is", greet, SILENT).catch(
-    async (error) => {
-      await transport.close().catch(() => {});
-      throw error;
-    },
-  );
-  return linkOf(live);
+  const priorEra = opening.era === "legacy" ? { prior: { kind: "legacy" as const } } : {};
+  const connectClient = (options: object) => client.connect(transport, { ...options, ...priorEra });
+  await limited(
+    live,
+    opening.seconds.start * 1_000,
+    ctx,
+    "say what it is",
+    connectClient,
+    SILENT_REMEDY,
+  ).catch(async (error) => {
+    await transport.close().catch(() => {});
+    throw error;
+  });
+  return makeLink(live);
 }
 
 function newClient(opening: Opening): Client {
   const { version, changed, seconds } = opening;
-  const hook = (listName: "tools" | "prompts" | "resources") => ({
+  const listHook = (listName: "tools" | "prompts" | "resources") => ({
     autoRefresh: false,
     onChanged: () => changed(listName),
   });
   const listChanged = {
-    tools: hook("tools"),
-    prompts: hook("prompts"),
-    resources: hook("resources"),
+    tools: listHook("tools"),
+    prompts: listHook("prompts"),
+    resources: listHook("resources"),
   };
   const capabilities = { sampling: {}, elicitation: { form: { applyDefaults: true } }, roots: {} };
   const probe = { timeoutMs: seconds.start * 1_000 * PROBE_SHARE };
@@ -105,51 +110,51 @@ function newClient(opening: Opening): Client {
   return new Client({ name: "zz", version }, clientOptions);
 }
 
-function within<T>(
+function withinCallLimit<T>(
   live: Live,
-  action: string,
+  actionWords: string,
   ctx: Ctx,
-  act: (options: object) => Promise<T>,
+  sendRequest: (options: object) => Promise<T>,
 ): Promise<T> {
-  return limited(live, live.opening.seconds.call * 1_000, ctx, action, act);
+  return limited(live, live.opening.seconds.call * 1_000, ctx, actionWords, sendRequest);
 }
 
 /** All pages of a list, up to the limits. */
-async function allPages(live: Live, ctx: Ctx, method: string, field: string): Promise<any[]> {
-  const items: any[] = [];
+async function allPages(live: Live, ctx: Ctx, method: string, listField: string): Promise<any[]> {
+  const listedItems: any[] = [];
   let cursor: string | undefined;
-  for (let pages = 0; pages < MAX_PAGES && items.length < MAX_TOOLS; pages++) {
+  for (let pageCount = 0; pageCount < MAX_PAGES && listedItems.length < MAX_TOOLS; pageCount++) {
     const params = cursor === undefined ? {} : { cursor };
-    const page = (options: object): Promise<any> =>
+    const requestPage = (options: object): Promise<any> =>
       live.client.request({ method, params } as never, options);
-    const response = await within(live, "list what it has", ctx, page);
-    items.push(...response[field]);
+    const response = await withinCallLimit(live, "list what it has", ctx, requestPage);
+    listedItems.push(...response[listField]);
     cursor = response.nextCursor;
     if (cursor === undefined) break;
   }
-  return items.slice(0, MAX_TOOLS);
+  return listedItems.slice(0, MAX_TOOLS);
 }
 
 /** The client keeps them, since a server may want arguments of theirs in headers. */
 async function listTools(live: Live, ctx: Ctx): Promise<KnownTool[]> {
-  const list = (options: object) =>
+  const requestTools = (options: object) =>
     live.client.listTools(undefined, { ...options, cacheMode: "refresh" });
-  const { tools } = await within(live, "list what it has", ctx, list);
+  const { tools } = await withinCallLimit(live, "list what it has", ctx, requestTools);
   return tools.slice(0, MAX_TOOLS).map(knownTool);
 }
 
-function linkOf(live: Live): Link {
+function makeLink(live: Live): Link {
   const { client } = live;
-  const can = client.getServerCapabilities() ?? {};
+  const serverCan = client.getServerCapabilities() ?? {};
   const { version = "" } = client.getServerVersion() ?? {};
   return {
     get ended() {
       return !live.isOpen;
     },
     can: {
-      tools: Boolean(can.tools),
-      prompts: Boolean(can.prompts),
-      resources: Boolean(can.resources),
+      tools: Boolean(serverCan.tools),
+      prompts: Boolean(serverCan.prompts),
+      resources: Boolean(serverCan.resources),
     },
     about: {
       version: clip(oneLine(clean(version)), 40),
@@ -159,22 +164,22 @@ function linkOf(live: Live): Link {
     tools: (ctx) => listTools(live, ctx),
     prompts: async (ctx) => (await allPages(live, ctx, "prompts/list", "prompts")).map(knownPrompt),
     async resources(ctx) {
-      const listed = await allPages(live, ctx, "resources/list", "resources");
+      const listedResources = await allPages(live, ctx, "resources/list", "resources");
       const templates = allPages(live, ctx, "resources/templates/list", "resourceTemplates").catch(
         () => [],
       );
-      return [...listed, ...(await templates)].map(knownResource);
+      return [...listedResources, ...(await templates)].map(knownResource);
     },
-    call: (name, args, ctx) =>
-      within(live, `answer '${name}'`, ctx, (options) =>
-        client.callTool({ name, arguments: args as never }, options),
+    call: (name, callArguments, ctx) =>
+      withinCallLimit(live, `answer '${name}'`, ctx, (options) =>
+        client.callTool({ name, arguments: callArguments as never }, options),
       ),
-    prompt: (name, args, ctx) =>
-      within(live, `give '${name}'`, ctx, (options) =>
-        client.getPrompt({ name, arguments: args }, options),
+    prompt: (name, promptArguments, ctx) =>
+      withinCallLimit(live, `give '${name}'`, ctx, (options) =>
+        client.getPrompt({ name, arguments: promptArguments }, options),
       ),
     read: (uri, ctx) =>
-      within(live, `give '${uri}'`, ctx, (options) =>
+      withinCallLimit(live, `give '${uri}'`, ctx, (options) =>
         client.readResource({ uri }, { ...options, cacheMode: "bypass" }),
       ),
     close: () => client.close(),
@@ -184,93 +189,103 @@ function linkOf(live: Live): Link {
 /** Runs a request within its time limit, which pauses while the person is asked something. */
 async function limited<T>(
   live: Live,
-  ms: number,
-  by: Ctx,
-  action: string,
-  act: (options: object) => Promise<T>,
-  remedy = SLOW,
+  limitMs: number,
+  requestCtx: Ctx,
+  actionWords: string,
+  sendRequest: (options: object) => Promise<T>,
+  remedyWords = SLOW_REMEDY,
 ): Promise<T> {
   const { name, endReason } = live.opening;
   const because = () => (endReason() ? `: ${endReason()}` : "");
   if (!live.isOpen) throw fault(`MCP server '${name}' has ended${because()}.`);
-  live.latestCtx = by;
-  const wait = patience(by.io.clock, ms);
-  live.waits.add(wait);
+  live.latestCtx = requestCtx;
+  const timeLimit = patience(requestCtx.io.clock, limitMs);
+  live.waits.add(timeLimit);
   const onprogress = ({ message, progress, total }: any) => {
-    wait.putOff();
-    by.progress(clip(oneLine(clean(message ?? `${progress}${total ? ` of ${total}` : ""}`)), 200));
+    timeLimit.putOff();
+    requestCtx.progress(
+      clip(oneLine(clean(message ?? `${progress}${total ? ` of ${total}` : ""}`)), 200),
+    );
   };
   try {
-    const signal = AbortSignal.any([by.signal, wait.signal]);
+    const signal = AbortSignal.any([requestCtx.signal, timeLimit.signal]);
     return await Promise.race([
-      act({ signal, timeout: NO_LIMIT_MS, onprogress }),
+      sendRequest({ signal, timeout: NO_LIMIT_MS, onprogress }),
       rejection(signal),
     ]);
   } catch (error) {
-    by.signal.throwIfAborted();
-    if (wait.signal.aborted)
+    requestCtx.signal.throwIfAborted();
+    if (timeLimit.signal.aborted)
       throw fault(
-        `MCP server '${name}' did not ${action} within ${ms / 1000} s${because()}. ${remedy}`,
+        `MCP server '${name}' did not ${actionWords} within ${limitMs / 1000} s${because()}. ${remedyWords}`,
       );
     const { code } = error as { code?: number | string };
-    const isEnd =
+    const hasEnded =
       code === "EPIPE" ||
       (!live.isOpen && /^(CONNECTION_CLOSED|ERA_NEGOTIATION_FAILED)$/.test(String(code)));
-    if (isEnd)
+    if (hasEnded)
       throw Object.assign(
-        fault(`MCP server '${name}' ended before it could ${action}${because()}.`),
+        fault(`MCP server '${name}' ended before it could ${actionWords}${because()}.`),
         { code },
       );
-    throw saidBy(name, error);
+    throw serverError(name, error);
   } finally {
-    wait.lift();
-    live.waits.delete(wait);
+    timeLimit.lift();
+    live.waits.delete(timeLimit);
   }
 }
 
 const rejection = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) =>
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
+  new Promise((_, rejectAborted) =>
+    signal.addEventListener("abort", () => rejectAborted(signal.reason), { once: true }),
   );
 
 const UNKNOWN_VERSION = -32_022; // of the protocol
-function saidBy(name: string, error: unknown): Error {
+function serverError(serverName: string, error: unknown): Error {
   const { message, code, status, data, cause, kind } = error as Error & {
     code?: unknown;
     status?: number;
     data?: any;
     kind?: string;
   };
-  if (code === SdkErrorCode.EraNegotiationFailed && cause) return saidBy(name, cause);
+  if (code === SdkErrorCode.EraNegotiationFailed && cause) return serverError(serverName, cause);
   if (kind === "network") return error as Error; // zz's own words: nothing came from the server
   if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
-    return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
+    return fault(`MCP server '${serverName}' wants a login. Type: /mcp login ${serverName}`, {
+      status: 401,
+    });
   const sentence = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(
     /\.$/,
     "",
   );
   if (/protocol version is not supported/.test(sentence) || code === UNKNOWN_VERSION) {
-    const all: unknown = data?.supported;
-    const spoken = Array.isArray(all) && all.length ? ` (it speaks ${all.join(", ")})` : "";
-    const why = clip(oneLine(clean(`${sentence}${spoken}`)), 600);
-    return Object.assign(fault(`Cannot talk to MCP server '${name}': ${why}. Update it, or zz.`), {
-      code,
-    });
+    const supported: unknown = data?.supported;
+    const spokenVersions =
+      Array.isArray(supported) && supported.length ? ` (it speaks ${supported.join(", ")})` : "";
+    const reasonWords = clip(oneLine(clean(`${sentence}${spokenVersions}`)), 600);
+    return Object.assign(
+      fault(`Cannot talk to MCP server '${serverName}': ${reasonWords}. Update it, or zz.`),
+      { code },
+    );
   }
   if (code === SdkErrorCode.InvalidResult)
     return fault(
-      `MCP server '${name}' sent something that is not an answer: ${clip(sentence, 200)}.`,
+      `MCP server '${serverName}' sent something that is not an answer: ${clip(sentence, 200)}.`,
     );
-  return Object.assign(fault(`MCP server '${name}' says: ${sentence}.`), { code });
+  return Object.assign(fault(`MCP server '${serverName}' says: ${sentence}.`), { code });
 }
 
 /** An HTTP answer that is none of the protocol. */
 function answerOf({ status, text }: { status: number; text?: string }): string {
-  const body = jsonOrText(text ?? "") as any;
-  const words = body?.error?.message ?? body?.message ?? body?.error_description ?? body;
-  if (typeof words !== "string") return `HTTP ${status}: ${JSON.stringify(words)}`;
-  const isPage = /^\s*<(!doctype|html|\?xml)/i.test(words);
-  return `HTTP ${status}: ${isPage ? "a web page" : words}`;
+  const answerBody = jsonOrText(text ?? "") as any;
+  const errorWords =
+    answerBody?.error?.message ??
+    answerBody?.message ??
+    answerBody?.error_description ??
+    answerBody;
+  if (typeof errorWords !== "string") return `HTTP ${status}: ${JSON.stringify(errorWords)}`;
+  const isWebPage = /^\s*<(!doctype|html|\?xml)/i.test(errorWords);
+  return `HTTP ${status}: ${isWebPage ? "a web page" : errorWords}`;
 }
 
 /**
@@ -287,13 +302,13 @@ function answerTo(live: Live): void {
   client.setRequestHandler("elicitation/create", (({ params }: any) =>
     meanwhile(() => elicit(params, live.latestCtx))) as never);
 
-  async function meanwhile<T>(act: () => Promise<T>): Promise<T> {
+  async function meanwhile<T>(askMeanwhile: () => Promise<T>): Promise<T> {
     if (++live.asked > MAX_ASKED)
       throw fault(`it asked more than ${plural(MAX_ASKED, "time")}, and gets no answer any more.`);
-    const held = [...live.waits];
-    for (const wait of held) wait.hold();
-    return act().finally(() => {
-      for (const wait of held) wait.go();
+    const heldLimits = [...live.waits];
+    for (const heldLimit of heldLimits) heldLimit.hold();
+    return askMeanwhile().finally(() => {
+      for (const heldLimit of heldLimits) heldLimit.go();
     });
   }
 }
@@ -302,30 +317,40 @@ type Patience = { signal: AbortSignal; putOff(): void; hold(): void; go(): void;
 /**
  * A time limit that can be restarted and paused: aborts after so many ms in which it was not held.
  */
-function patience(clock: Clock, ms: number): Patience {
-  const end = new AbortController();
-  let [holds, cancel] = [0, () => {}];
+function patience(clock: Clock, limitMs: number): Patience {
+  const limitAbort = new AbortController();
+  let [holdCount, cancel] = [0, () => {}];
   const putOff = () => {
     cancel();
-    if (!holds) cancel = clock.timer(ms, () => end.abort());
+    if (!holdCount) cancel = clock.timer(limitMs, () => limitAbort.abort());
   };
-  const by = (count: number) => () => {
-    holds += count;
+  const changeHolds = (holdChange: number) => () => {
+    holdCount += holdChange;
     putOff();
   };
   putOff();
-  return { signal: end.signal, putOff, hold: by(1), go: by(-1), lift: by(1) };
+  return {
+    signal: limitAbort.signal,
+    putOff,
+    hold: changeHolds(1),
+    go: changeHolds(-1),
+    lift: changeHolds(1),
+  };
 }
 
-function knownPrompt({ name, description = "", arguments: args = [] }: any): KnownPrompt {
-  const named = (argument: any) => ({
+function knownPrompt({
+  name,
+  description = "",
+  arguments: promptArguments = [],
+}: any): KnownPrompt {
+  const cleanArgument = (argument: any) => ({
     name: clip(oneLine(clean(String(argument.name))), 40),
     required: argument.required === true,
   });
   return {
     name: String(name),
     description: clip(oneLine(clean(description)), 200),
-    args: args.slice(0, 20).map(named),
+    args: promptArguments.slice(0, 20).map(cleanArgument),
   };
 }
 

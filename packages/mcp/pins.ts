@@ -24,41 +24,43 @@ export async function settled(
   const knownTools = new Map(
     [...(before?.gone ?? []), ...(before?.tools ?? [])].map((tool) => [tool.name, tool]),
   );
-  const names = new Set(current.map((tool) => tool.name));
-  const gone = [...knownTools.values()].filter((tool) => !names.has(tool.name)).slice(-MAX_GONE);
+  const currentNames = new Set(current.map((currentTool) => currentTool.name));
+  const gone = [...knownTools.values()]
+    .filter((previousTool) => !currentNames.has(previousTool.name))
+    .slice(-MAX_GONE);
   const doubtful = current.flatMap((tool) => {
     const old = knownTools.get(tool.name);
     if (old?.pin === tool.pin) return [];
     const words = steering(tool);
     return old || words ? [{ tool, old, words }] : [];
   });
-  const fresh = before ? current.filter((tool) => !knownTools.has(tool.name)) : [];
-  if (fresh.length)
+  const newTools = before ? current.filter((currentTool) => !knownTools.has(currentTool.name)) : [];
+  if (newTools.length)
     ctx.note(
-      `MCP server '${name}' has ${plural(fresh.length, "new tool")}: ${fresh
-        .map((tool) => tool.name)
+      `MCP server '${name}' has ${plural(newTools.length, "new tool")}: ${newTools
+        .map((addedTool) => addedTool.name)
         .slice(0, 20)
         .join(", ")}.`,
     );
   if (!doubtful.length) return { kept: current, held: new Map(), gone };
-  const rows = doubtful.flatMap(({ tool, old, words }) => [
+  const doubtfulRows = doubtful.flatMap(({ tool, old, words }) => [
     `  ${clip(tool.name, 80)}${old ? " says something else than before:" : ""}${words ? " says what would steer the model:" : ""}`,
-    ...(old ? [`    - ${shown(old)}`] : []),
-    `    + ${shown(tool)}`,
+    ...(old ? [`    - ${describeTool(old)}`] : []),
+    `    + ${describeTool(tool)}`,
   ]);
-  const message = `MCP server '${name}' describes these tools so:\n${rows.join("\n")}`;
+  const message = `MCP server '${name}' describes these tools so:\n${doubtfulRows.join("\n")}`;
   if (!ctx.ask && accepts) ctx.note(`${message}\nThey are accepted.`);
-  const isYes = ctx.ask
+  const isAccepted = ctx.ask
     ? (await ctx.ask(`${message}\nOffer them to the model? [y/N] `, "yn")) === "y"
     : accepts;
-  if (isYes) return { kept: current, held: new Map(), gone };
-  const reasonFor = (old: KnownTool | undefined) =>
-    old
+  if (isAccepted) return { kept: current, held: new Map(), gone };
+  const reasonFor = (previousTool: KnownTool | undefined) =>
+    previousTool
       ? "its description changed, and nobody has agreed to it"
       : "its description would steer the model";
   const held = new Map(doubtful.map(({ tool, old }) => [tool.name, reasonFor(old)] as const));
   ctx.note(
-    `Tools of MCP server '${name}' are left out: ${[...held].map(([tool, because]) => `${tool} (${because})`).join(", ")}. /mcp tools ${name} shows them.`,
+    `Tools of MCP server '${name}' are left out: ${[...held].map(([heldName, because]) => `${heldName} (${because})`).join(", ")}. /mcp tools ${name} shows them.`,
   );
   return {
     kept: current.flatMap((tool) =>
@@ -69,5 +71,5 @@ export async function settled(
   };
 }
 
-const shown = ({ description, schema }: KnownTool): string =>
+const describeTool = ({ description, schema }: KnownTool): string =>
   oneLine(`${description} ${JSON.stringify(schema.properties ?? {})}`);

@@ -5,7 +5,7 @@ export type Message = {
   jsonrpc: "2.0";
   id?: string | number;
   method?: string;
-  [field: string]: unknown;
+  [fieldName: string]: unknown;
 };
 
 const MAX_LINE_BYTES = 8_000_000; // longer lines are not parsed
@@ -16,53 +16,60 @@ type Cut = { head: string; tail: string; bytes: number };
 
 /** Splits bytes into lines. */
 export function lineReader(
-  onLine: (line: string) => void,
-  onCut: (cut: Cut) => void,
-): { add(bytes: Buffer): void; end(): void } {
+  onWholeLine: (wholeLine: string) => void,
+  onOverlong: (overlongCut: Cut) => void,
+): { add(addedBytes: Buffer): void; end(): void } {
   let pieces: Buffer[] = [];
-  let size = 0;
-  let head: Buffer | undefined; // of a line that is being cut
-  let tail: Buffer = Buffer.alloc(0);
-  return { add, end: () => void (size && finish()) };
+  let lineBytes = 0;
+  let lineHead: Buffer | undefined; // of a line that is being cut
+  let lineTail: Buffer = Buffer.alloc(0);
+  return { add, end: () => void (lineBytes && finishLine()) };
 
-  function add(bytes: Buffer): void {
-    let from = 0;
-    for (let lineEnd = bytes.indexOf(10); lineEnd >= 0; lineEnd = bytes.indexOf(10, from)) {
-      take(bytes.subarray(from, lineEnd));
-      finish();
-      from = lineEnd + 1;
+  function add(addedBytes: Buffer): void {
+    let lineStart = 0;
+    for (
+      let lineEnd = addedBytes.indexOf(10);
+      lineEnd >= 0;
+      lineEnd = addedBytes.indexOf(10, lineStart)
+    ) {
+      takePiece(addedBytes.subarray(lineStart, lineEnd));
+      finishLine();
+      lineStart = lineEnd + 1;
     }
-    const remaining = bytes.subarray(from);
-    take(from ? Buffer.from(remaining) : remaining);
-    if (from || head) release(bytes);
+    const remaining = addedBytes.subarray(lineStart);
+    takePiece(lineStart ? Buffer.from(remaining) : remaining);
+    if (lineStart || lineHead) release(addedBytes);
   }
 
-  function take(bytes: Buffer): void {
-    size += bytes.length;
-    if (head) {
+  function takePiece(pieceBytes: Buffer): void {
+    lineBytes += pieceBytes.length;
+    if (lineHead) {
       // copied below: a view would keep the whole piece in memory
-      const last = bytes.subarray(-TAIL_BYTES);
-      tail = Buffer.from(
-        last.length < TAIL_BYTES ? Buffer.concat([tail, last]).subarray(-TAIL_BYTES) : last,
+      const pieceEnd = pieceBytes.subarray(-TAIL_BYTES);
+      lineTail = Buffer.from(
+        pieceEnd.length < TAIL_BYTES
+          ? Buffer.concat([lineTail, pieceEnd]).subarray(-TAIL_BYTES)
+          : pieceEnd,
       );
       return;
     }
-    pieces.push(bytes);
-    if (size <= MAX_LINE_BYTES) return;
-    head = Buffer.concat(pieces, HEAD_BYTES);
-    tail = Buffer.from(bytes.subarray(-TAIL_BYTES));
+    pieces.push(pieceBytes);
+    if (lineBytes <= MAX_LINE_BYTES) return;
+    lineHead = Buffer.concat(pieces, HEAD_BYTES);
+    lineTail = Buffer.from(pieceBytes.subarray(-TAIL_BYTES));
     pieces.forEach(release);
     pieces = [];
   }
 
-  function finish(): void {
-    if (head) onCut({ head: head.toString(), tail: tail.toString(), bytes: size });
+  function finishLine(): void {
+    if (lineHead)
+      onOverlong({ head: lineHead.toString(), tail: lineTail.toString(), bytes: lineBytes });
     else {
-      const line = Buffer.concat(pieces).toString();
+      const wholeLine = Buffer.concat(pieces).toString();
       pieces.forEach(release);
-      onLine(line);
+      onWholeLine(wholeLine);
     }
-    [pieces, size, head, tail] = [[], 0, undefined, Buffer.alloc(0)];
+    [pieces, lineBytes, lineHead, lineTail] = [[], 0, undefined, Buffer.alloc(0)];
   }
 }
 
@@ -82,29 +89,33 @@ export function salvage(
   { head, tail, bytes }: Cut,
   pending: ReadonlySet<string | number>,
 ): Message | undefined {
-  const [, idText] =
+  const [, matchedId] =
     /"id"\s*:\s*(\d+)\s*}[\s,\]]*$/.exec(tail) ??
     /^[\s[]*{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)/.exec(head) ??
     [];
-  const onlyId = pending.size === 1 ? [...pending][0]! : undefined;
-  const id = idText === undefined ? onlyId : Number(idText);
+  const pendingId = pending.size === 1 ? [...pending][0]! : undefined;
+  const id = matchedId === undefined ? pendingId : Number(matchedId);
   if (id === undefined || !pending.has(id)) return undefined;
   const textStart = head.search(/"text"\s*:\s*"/);
-  const text =
+  const firstText =
     textStart < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", textStart)) + 1));
-  const note = `[The whole result has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in. The rest was left out: ask for less.]`;
+  const sizeNote = `[The whole result has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in. The rest was left out: ask for less.]`;
   return {
     jsonrpc: "2.0",
     id,
-    result: { content: [{ type: "text", text: `${text}\n${note}` }], contents: [], messages: [] },
+    result: {
+      content: [{ type: "text", text: `${firstText}\n${sizeNote}` }],
+      contents: [],
+      messages: [],
+    },
   };
 }
 
 /** The text of a JSON string, up to its end or to where it was cut. */
-function textFrom(json: string): string {
-  const [body = ""] = /^(?:[^"\\]|\\u[\da-fA-F]{4}|\\[^u])*/.exec(json) ?? [];
+function textFrom(cutJson: string): string {
+  const [stringBody = ""] = /^(?:[^"\\]|\\u[\da-fA-F]{4}|\\[^u])*/.exec(cutJson) ?? [];
   try {
-    return JSON.parse(`"${body}"`).toWellFormed();
+    return JSON.parse(`"${stringBody}"`).toWellFormed();
   } catch {
     return "";
   }

@@ -19,10 +19,10 @@ type Resource = { uri?: string; text?: string; blob?: string; mimeType?: string 
 
 export function resultOf({ content, structuredContent, isError }: any): Result {
   const { text, images } = readContent(Array.isArray(content) ? content : []);
-  const shown =
+  const shownText =
     text || (structuredContent === undefined ? "" : JSON.stringify(structuredContent, null, 2));
   return {
-    text: cut(shown) || (images.length ? "" : "[It answered with nothing.]"),
+    text: cut(shownText) || (images.length ? "" : "[It answered with nothing.]"),
     ...(structuredContent !== undefined && { data: structuredContent }),
     ...(isError === true && { failed: true }),
     ...(images.length && { images }),
@@ -31,36 +31,39 @@ export function resultOf({ content, structuredContent, isError }: any): Result {
 
 export function readContent(content: Content[]): { text: string; images: Image[] } {
   const images: Image[] = [];
-  const texts = content.map((part) => {
-    if (part.type === "text" && typeof part.text === "string") return part.text;
-    if (part.type === "resource_link") return `[${part.name ?? "resource"}: ${part.uri}]`;
-    if (part.type === "resource" && part.resource) return ofResource(part.resource, images);
-    return media(part.data, part.mimeType, images);
+  const partTexts = content.map((contentPart) => {
+    if (contentPart.type === "text" && typeof contentPart.text === "string")
+      return contentPart.text;
+    if (contentPart.type === "resource_link")
+      return `[${contentPart.name ?? "resource"}: ${contentPart.uri}]`;
+    if (contentPart.type === "resource" && contentPart.resource)
+      return ofResource(contentPart.resource, images);
+    return addMedia(contentPart.data, contentPart.mimeType, images);
   });
-  return { text: texts.filter(Boolean).join("\n"), images };
+  return { text: partTexts.filter(Boolean).join("\n"), images };
 }
 
-export function ofResource({ uri, text, blob, mimeType }: Resource, images: Image[]): string {
+export function ofResource({ uri, text, blob, mimeType }: Resource, imageList: Image[]): string {
   if (typeof text === "string") return text;
-  return media(blob, mimeType, images) || `[${uri}: ${mimeType ?? "bytes"}]`;
+  return addMedia(blob, mimeType, imageList) || `[${uri}: ${mimeType ?? "bytes"}]`;
 }
 
 /** Adds data to the images; what cannot be sent to the model is named in the text instead. */
-function media(data: unknown, type = "bytes", images: Image[]): string {
-  if (typeof data !== "string") return "";
-  const bytes = Math.floor(data.length * 0.75);
-  const fits = /^(image\/(png|jpeg|gif|webp)|application\/pdf|audio\/(mpeg|wav))$/.test(type);
-  if (!fits || bytes > MAX_MEDIA_BYTES || images.length >= MAX_IMAGES)
-    return `[${type}, ${plural(bytes, "byte")}, left out]`;
-  images.push({ type, base64: data });
+function addMedia(base64Data: unknown, type = "bytes", imageList: Image[]): string {
+  if (typeof base64Data !== "string") return "";
+  const byteCount = Math.floor(base64Data.length * 0.75);
+  const isSendable = /^(image\/(png|jpeg|gif|webp)|application\/pdf|audio\/(mpeg|wav))$/.test(type);
+  if (!isSendable || byteCount > MAX_MEDIA_BYTES || imageList.length >= MAX_IMAGES)
+    return `[${type}, ${plural(byteCount, "byte")}, left out]`;
+  imageList.push({ type, base64: base64Data });
   return "";
 }
 
 /** Cuts a text that is too long in the middle. */
-export function cut(text: string, maxChars = MAX_RESULT_CHARS): string {
-  if (text.length <= maxChars) return text;
-  const head = text.slice(0, maxChars * HEAD_SHARE);
-  const end = text.slice(-maxChars * (1 - HEAD_SHARE));
-  const omitted = text.length - head.length - end.length;
-  return `${head.toWellFormed()}\n[… ${plural(omitted, "character")} left out: ask for less …]\n${end.toWellFormed()}`;
+export function cut(longText: string, maxChars = MAX_RESULT_CHARS): string {
+  if (longText.length <= maxChars) return longText;
+  const headText = longText.slice(0, maxChars * HEAD_SHARE);
+  const tailText = longText.slice(-maxChars * (1 - HEAD_SHARE));
+  const omitted = longText.length - headText.length - tailText.length;
+  return `${headText.toWellFormed()}\n[… ${plural(omitted, "character")} left out: ask for less …]\n${tailText.toWellFormed()}`;
 }

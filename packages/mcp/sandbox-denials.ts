@@ -7,15 +7,15 @@ import type { Hub, Server } from "./hub.ts";
 import { idOf } from "./settings.ts";
 
 export type Kept = { hosts: string[]; write: string[] };
-const MOST = 5;
-const unique = (texts: string[]): string[] => [...new Set(texts)];
+const MAX_DENIALS = 5;
+const unique = (allTexts: string[]): string[] => [...new Set(allTexts)];
 
-const HOSTS = [
+const HOST_PATTERNS = [
   /\b(?:ENOTFOUND|EAI_AGAIN)\s+([\w.-]+\.[\w-]+)/g,
   /\b(?:ECONNREFUSED|ENETUNREACH|EHOSTUNREACH)\s+([\w.-]+:\d+)/g,
   /\bconnect to '([\w.-]+(?::\d+)?)'/g, // zz's own proxy
 ];
-const WRITES = [
+const WRITE_PATTERNS = [
   /\bEROFS\b[^'\n]*?(mkdir)? '([^']+)'/g,
   /\bENOENT\b[^'\n]*?, (mkdir) '(\/[^']+)'/g, // so Node says it of a folder and those above
   /Read-only file system(): '([^']+)'/g,
@@ -29,23 +29,23 @@ export function keptFrom(
   root: string,
   allowed: Partial<Kept> = {},
 ): Kept {
-  const hosts = HOSTS.flatMap((words) =>
-    [...serverText.matchAll(words)].map(([, host = ""]) => host.replace(/:(443|80)$/, "")),
+  const deniedHosts = HOST_PATTERNS.flatMap((pattern) =>
+    [...serverText.matchAll(pattern)].map(([, host = ""]) => host.replace(/:(443|80)$/, "")),
   );
-  const folders = WRITES.flatMap((words) =>
-    [...serverText.matchAll(words)].map(([, makes, writtenPath = ""]) =>
-      path.resolve(root, makes ? writtenPath : path.dirname(writtenPath)),
+  const folders = WRITE_PATTERNS.flatMap((pattern) =>
+    [...serverText.matchAll(pattern)].map(([, makesFolder, writtenPath = ""]) =>
+      path.resolve(root, makesFolder ? writtenPath : path.dirname(writtenPath)),
     ),
   );
-  const isNew =
+  const isUnlisted =
     (allowedNames: string[] = []) =>
-    (name: string) =>
-      !allowedNames.includes(name);
+    (deniedName: string) =>
+      !allowedNames.includes(deniedName);
   return {
-    hosts: unique([...hosts, ...lookups])
-      .filter(isNew(allowed.hosts))
-      .slice(0, MOST),
-    write: unique(folders).filter(isNew(allowed.write)).slice(0, MOST),
+    hosts: unique([...deniedHosts, ...lookups])
+      .filter(isUnlisted(allowed.hosts))
+      .slice(0, MAX_DENIALS),
+    write: unique(folders).filter(isUnlisted(allowed.write)).slice(0, MAX_DENIALS),
   };
 }
 
@@ -64,32 +64,37 @@ function widened({ config }: Server, { hosts, write }: Kept) {
   };
 }
 
-export function wordsOf(server: Server, kept: Kept): string {
-  const { hosts, write } = kept;
+export function wordsOf(server: Server, denials: Kept): string {
+  const { hosts, write } = denials;
   const refused = [
     ...hosts.map((host) => `to reach ${host}`),
-    ...write.map((folder) => `to write in ${folder}`),
+    ...write.map((deniedFolder) => `to write in ${deniedFolder}`),
   ];
-  const settings = clip(clean(JSON.stringify(widened(server, kept))), 600);
-  return `The sandbox did not let it ${refused.map((phrase) => phrase.slice(3)).join(", or ")}: "sandbox": ${settings} in its settings does.`;
+  const settings = clip(clean(JSON.stringify(widened(server, denials))), 600);
+  return `The sandbox did not let it ${refused.map((denialPhrase) => denialPhrase.slice(3)).join(", or ")}: "sandbox": ${settings} in its settings does.`;
 }
 
 /**
  * Asks whether a server may do just that from now on. The answer is kept in the person's settings,
  * if the server stands there.
  */
-export async function allow({ zz }: Hub, server: Server, kept: Kept, ctx: Ctx): Promise<boolean> {
+export async function allow(
+  { zz }: Hub,
+  server: Server,
+  denials: Kept,
+  ctx: Ctx,
+): Promise<boolean> {
   const { name, config, from } = server;
-  if (!ctx.ask || !isAny(kept)) return false;
-  const { hosts, write } = kept;
+  if (!ctx.ask || !isAny(denials)) return false;
+  const { hosts, write } = denials;
   const request = [
     ...hosts.map((host) => `reach ${host}`),
-    ...write.map((folder) => `write in ${folder}`),
+    ...write.map((deniedFolder) => `write in ${deniedFolder}`),
   ].join(", ");
-  const until = from === "home" ? "kept in your settings" : "until zz ends";
-  const question = `MCP server '${name}' runs in the sandbox. Let it ${clean(request)} (${until}), and start it again? [y/N] `;
+  const untilWords = from === "home" ? "kept in your settings" : "until zz ends";
+  const question = `MCP server '${name}' runs in the sandbox. Let it ${clean(request)} (${untilWords}), and start it again? [y/N] `;
   if ((await ctx.ask(question, "yn")) !== "y") return false;
-  const sandbox = widened(server, kept);
+  const sandbox = widened(server, denials);
   if (from === "home")
     await ctx.settings.set(`mcpServers.${name}`, { ...zz.config[name], sandbox });
   server.config = { ...config, sandbox };

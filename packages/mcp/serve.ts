@@ -31,26 +31,26 @@ const INSTRUCTIONS =
   "zz's tools work in one project folder. What they need is checked by zz's own permissions; a refusal names what would allow it.";
 
 /**
- * Serves until the client leaves. `value`: a port, for HTTP on this machine; true: stdin and
+ * Serves until the client leaves. `flagValue`: a port, for HTTP on this machine; true: stdin and
  * stdout.
  */
 export async function serve(
   zz: Zz<any>,
-  value: string | boolean,
+  flagValue: string | boolean,
   ctx: Ctx,
   asking: Asking,
 ): Promise<Result> {
-  const over = new AbortController();
-  const newServer = newServing(zz, ctx, asking, over.signal);
-  if (value !== true) return serveHttp(zz, String(value), ctx, newServer);
+  const servingEnd = new AbortController();
+  const newServer = newServing(zz, ctx, asking, servingEnd.signal);
+  if (flagValue !== true) return serveHttp(zz, String(flagValue), ctx, newServer);
   const { stdin, stdout } = zz.io;
-  const ended = new Promise<void>((resolve) => {
+  const inputEnded = new Promise<void>((resolve) => {
     stdin.once("end", resolve).once("close", resolve);
     ctx.signal.addEventListener("abort", () => resolve(), { once: true });
   });
   serveStdio(newServer, { transport: onStdin(stdin, stdout) });
-  await ended;
-  over.abort();
+  await inputEnded;
+  servingEnd.abort();
   return { text: "" };
 }
 
@@ -61,7 +61,7 @@ export async function serve(
 interface Running {
   result: Promise<object>;
   question: PromiseWithResolvers<Form>; // the next one
-  answer(isYes: boolean): void;
+  answer(isAllowed: boolean): void;
   stop: AbortController;
 }
 type Call = ServerContext["mcpReq"];
@@ -70,40 +70,49 @@ const saidYes = (content: unknown): boolean =>
   (content as { answer?: unknown } | undefined)?.answer === "yes";
 
 /** Makes servers, which share what runs. */
-function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): () => Server {
+function newServing(
+  zz: Zz<any>,
+  ctx: Ctx,
+  asking: Asking,
+  servingSignal: AbortSignal,
+): () => Server {
   const { randomBytes, randomUUID } = process.getBuiltinModule("node:crypto");
-  const codec = createRequestStateCodec<string>({
+  const stateCodec = createRequestStateCodec<string>({
     key: randomBytes(32),
     ttlSeconds: PATIENCE_SECONDS,
   });
   const running = new Map<string, Running>();
-  const begin = newCalls(zz, ctx, asking, over);
+  const beginCall = newCalls(zz, ctx, asking, servingSignal);
   return () => {
     const options = {
       capabilities: { tools: {} },
       instructions: INSTRUCTIONS,
-      requestState: { verify: codec.verify },
+      requestState: { verify: stateCodec.verify },
       ...UNCHECKED,
     };
     const server = new Server({ name: "zz", version: ctx.about.version }, options);
-    server.setRequestHandler("tools/list", () => ({ tools: tools(ctx) as never }));
+    server.setRequestHandler("tools/list", () => ({ tools: listTools(ctx) as never }));
     server.setRequestHandler(
       "tools/call",
-      async ({ params: { name, arguments: args = {} } }, { mcpReq }) => {
+      async ({ params: { name, arguments: callArguments = {} } }, { mcpReq }) => {
         const { envelope, inputResponses } = mcpReq;
         const resumedId = mcpReq.requestState<string>();
         const id = resumedId ?? randomUUID();
-        const can =
+        const capabilities =
           (envelope as Capable)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-        if (!resumedId) running.set(id, begin(name, args, can?.elicitation ? mcpReq : undefined));
-        const call = running.get(id);
-        if (!call) throw fault("Cannot go on with this call: it has ended.");
-        call.result.finally(() => running.delete(id)).catch(() => {});
-        if (resumedId) call.answer(saidYes(acceptedContent(inputResponses, "answer")));
-        const form = await questionOf(call, mcpReq.signal);
-        if (!form) return (await call.result) as never;
-        const inputRequests = { answer: inputRequired.elicit(form) };
-        return inputRequired({ inputRequests, requestState: await codec.mint(id) }) as never;
+        if (!resumedId)
+          running.set(
+            id,
+            beginCall(name, callArguments, capabilities?.elicitation ? mcpReq : undefined),
+          );
+        const runningCall = running.get(id);
+        if (!runningCall) throw fault("Cannot go on with this call: it has ended.");
+        runningCall.result.finally(() => running.delete(id)).catch(() => {});
+        if (resumedId) runningCall.answer(saidYes(acceptedContent(inputResponses, "answer")));
+        const nextForm = await questionOf(runningCall, mcpReq.signal);
+        if (!nextForm) return (await runningCall.result) as never;
+        const inputRequests = { answer: inputRequired.elicit(nextForm) };
+        return inputRequired({ inputRequests, requestState: await stateCodec.mint(id) }) as never;
       },
     );
     return server;
@@ -111,12 +120,12 @@ function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): (
 }
 
 /** The call's next question; undefined once it has its result. */
-async function questionOf(call: Running, signal: AbortSignal): Promise<Form | undefined> {
-  const end = () => call.stop.abort();
-  signal.addEventListener("abort", end, { once: true });
-  const ended = call.result.then(() => undefined);
-  return Promise.race([call.question.promise, ended]).finally(() =>
-    signal.removeEventListener("abort", end),
+async function questionOf(runningCall: Running, signal: AbortSignal): Promise<Form | undefined> {
+  const abortCall = () => runningCall.stop.abort();
+  signal.addEventListener("abort", abortCall, { once: true });
+  const callEnded = runningCall.result.then(() => undefined);
+  return Promise.race([runningCall.question.promise, callEnded]).finally(() =>
+    signal.removeEventListener("abort", abortCall),
   );
 }
 
@@ -125,48 +134,56 @@ async function questionOf(call: Running, signal: AbortSignal): Promise<Form | un
  * come back with an answer: while it is waited for, other calls run. `by`: the request, if its
  * client can ask its person.
  */
-function newCalls(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal) {
-  let queue = Promise.resolve();
+function newCalls(zz: Zz<any>, ctx: Ctx, asking: Asking, servingSignal: AbortSignal) {
+  let turnQueue = Promise.resolve();
   /** Waits until no other call runs; what it gives ends the turn. */
-  async function turn(): Promise<() => void> {
+  async function takeTurn(): Promise<() => void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const before = queue;
-    queue = promise;
-    await before;
+    const previousTurn = turnQueue;
+    turnQueue = promise;
+    await previousTurn;
     return resolve;
   }
-  return (name: string, args: Record<string, unknown>, by: Call | undefined): Running => {
+  return (
+    toolName: string,
+    callArguments: Record<string, unknown>,
+    clientRequest: Call | undefined,
+  ): Running => {
     const stop = new AbortController();
-    over.addEventListener("abort", () => stop.abort(), { signal: stop.signal });
+    servingSignal.addEventListener("abort", () => stop.abort(), { signal: stop.signal });
     let endTurn = () => {};
-    const call = { question: Promise.withResolvers<Form>(), answer(_: boolean) {}, stop };
-    const ask =
-      by && (by.envelope ? askByAnswer : (form: Form) => askByRequest(by, form, stop.signal));
-    return Object.assign(call, { result: run().finally(() => endTurn()) });
+    const runningCall = { question: Promise.withResolvers<Form>(), answer(_: boolean) {}, stop };
+    const askClient =
+      clientRequest &&
+      (clientRequest.envelope
+        ? askByAnswer
+        : (askedForm: Form) => askByRequest(clientRequest, askedForm, stop.signal));
+    return Object.assign(runningCall, { result: runCall().finally(() => endTurn()) });
 
-    async function run(): Promise<object> {
-      endTurn = await turn();
-      if (stop.signal.aborted) return answer({ text: "[interrupted]", failed: true });
-      const isKnown = tools(ctx).some((tool) => tool.name === name);
-      const text = `Cannot call '${name}': zz serves no tool of that name. tools/list has them all.`;
-      if (!isKnown) return answer({ text, failed: true });
-      asking.ask = ask && (async (form) => (await ask(form)) && !stop.signal.aborted);
-      return answer(await ctx.call(name, args, stop.signal));
+    async function runCall(): Promise<object> {
+      endTurn = await takeTurn();
+      if (stop.signal.aborted) return answerOf({ text: "[interrupted]", failed: true });
+      const isKnown = listTools(ctx).some((servedTool) => servedTool.name === toolName);
+      const text = `Cannot call '${toolName}': zz serves no tool of that name. tools/list has them all.`;
+      if (!isKnown) return answerOf({ text, failed: true });
+      asking.ask =
+        askClient && (async (askedForm) => (await askClient(askedForm)) && !stop.signal.aborted);
+      return answerOf(await ctx.call(toolName, callArguments, stop.signal));
     }
 
-    async function askByAnswer(form: Form): Promise<boolean> {
+    async function askByAnswer(askedForm: Form): Promise<boolean> {
       const { promise, resolve } = Promise.withResolvers<boolean>();
-      const lift = zz.io.clock.timer(PATIENCE_SECONDS * 1_000, () => resolve(false));
+      const cancelTimer = zz.io.clock.timer(PATIENCE_SECONDS * 1_000, () => resolve(false));
       stop.signal.addEventListener("abort", () => resolve(false), { once: true });
-      const { question } = call;
+      const { question } = runningCall;
       const { ask: ownAsk } = asking;
-      Object.assign(call, { answer: resolve, question: Promise.withResolvers<Form>() });
-      question.resolve(form);
+      Object.assign(runningCall, { answer: resolve, question: Promise.withResolvers<Form>() });
+      question.resolve(askedForm);
       endTurn();
-      const isYes = await promise.finally(lift);
-      endTurn = await turn();
+      const isAllowed = await promise.finally(cancelTimer);
+      endTurn = await takeTurn();
       asking.ask = ownAsk;
-      return isYes;
+      return isAllowed;
     }
   };
 }
@@ -174,17 +191,19 @@ function newCalls(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal) {
 /** How a client of 2025 is asked. */
 async function askByRequest(
   { elicitInput }: Call,
-  form: Form,
+  askedForm: Form,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const asked = elicitInput(form, { timeout: PATIENCE_SECONDS * 1_000, signal });
-  const { action, content } = await asked.catch(() => ({ action: "cancel", content: {} }));
+  const formAnswer = elicitInput(askedForm, { timeout: PATIENCE_SECONDS * 1_000, signal });
+  const { action, content } = await formAnswer.catch(() => ({ action: "cancel", content: {} }));
   return action === "accept" && saidYes(content);
 }
 
-function tools({ about }: Ctx) {
-  const served = about.tools.filter(({ name, owner }) => !NOT_SERVED.has(name) && owner !== "mcp");
-  return served.map(({ name, description, schema, kind }) => ({
+function listTools({ about }: Ctx) {
+  const ownTools = about.tools.filter(
+    ({ name, owner }) => !NOT_SERVED.has(name) && owner !== "mcp",
+  );
+  return ownTools.map(({ name, description, schema, kind }) => ({
     name,
     description,
     inputSchema: { ...schema, type: "object" },
@@ -198,51 +217,53 @@ function tools({ about }: Ctx) {
 /** Tools whose kind is not "run" although they reach other servers. */
 const REACHES_OUT = /^(web_|install_|task$)/;
 
-function answer({ text, failed, images = [] }: Result): object {
-  const media = images.flatMap(({ type: mimeType, base64: data }) => {
+function answerOf({ text, failed, images = [] }: Result): object {
+  const mediaParts = images.flatMap(({ type: mimeType, base64: data }) => {
     const [, type] = /^(image|audio)\//.exec(mimeType) ?? [];
     return type ? [{ type, data, mimeType }] : [];
   });
-  return { content: [{ type: "text", text }, ...media], ...(failed && { isError: true }) };
+  return { content: [{ type: "text", text }, ...mediaParts], ...(failed && { isError: true }) };
 }
 
 // Over HTTP, on this machine alone
 
 async function serveHttp(
   zz: Zz<any>,
-  value: string,
+  portText: string,
   ctx: Ctx,
   newServer: () => Server,
 ): Promise<Result> {
-  if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535)
+  if (!/^\d{1,5}$/.test(portText) || Number(portText) > 65_535)
     throw usage(
-      `Cannot use --mcp=${value}: give a port up to 65535 (0: any that is free), or no value for stdin and stdout.`,
+      `Cannot use --mcp=${portText}: give a port up to 65535 (0: any that is free), or no value for stdin and stdout.`,
     );
   const sessions = new HttpSessions(newServer);
   const hasToken = tokenCheck(tokenOf(zz, ctx));
-  const http = createServer((request, response) => {
-    const fetch = async (asked: Request) =>
-      refusalOf(asked, hasToken) ?? sessions.serve(asked, response);
+  const httpServer = createServer((request, response) => {
+    const fetch = async (webRequest: Request) =>
+      refusalOf(webRequest, hasToken) ?? sessions.serve(webRequest, response);
     toNodeHandler({ fetch })(request, response).catch(() => response.destroy());
   });
-  const { promise: failed, reject } = Promise.withResolvers<never>();
+  const { promise: serverFailed, reject } = Promise.withResolvers<never>();
   const reasonOf = (error: Error) =>
     codeOf(error) === "EADDRINUSE" ? PORT_TAKEN : errnoSentence(error) || error.message;
-  http.on("error", (error) => reject(fault(`Cannot serve on port ${value}: ${reasonOf(error)}`)));
-  const listening = new Promise<void>((resolve) =>
-    http.listen(Number(value), "127.0.0.1", resolve),
+  httpServer.on("error", (error) =>
+    reject(fault(`Cannot serve on port ${portText}: ${reasonOf(error)}`)),
   );
-  await Promise.race([listening, failed]);
-  const { port } = http.address() as { port: number };
+  const listening = new Promise<void>((resolve) =>
+    httpServer.listen(Number(portText), "127.0.0.1", resolve),
+  );
+  await Promise.race([listening, serverFailed]);
+  const { port } = httpServer.address() as { port: number };
   zz.io.stderr.write(
     `Serving MCP on http://127.0.0.1:${port}/mcp, with the token of ${whereToken(zz, ctx)}. Ctrl+C ends it.\n`,
   );
   const stopped = new Promise<void>((resolve) =>
     ctx.signal.addEventListener("abort", () => resolve(), { once: true }),
   );
-  await Promise.race([stopped, failed]).finally(() => {
-    http.close();
-    http.closeAllConnections();
+  await Promise.race([stopped, serverFailed]).finally(() => {
+    httpServer.close();
+    httpServer.closeAllConnections();
   });
   return { text: "" };
 }
@@ -262,7 +283,7 @@ function refusalOf(
 
 function tokenCheck(token: string): (authorization: string) => boolean {
   const { createHash, timingSafeEqual } = process.getBuiltinModule("node:crypto");
-  const digest = (text: string) => createHash("sha256").update(text).digest();
+  const digest = (secretText: string) => createHash("sha256").update(secretText).digest();
   return (authorization) => timingSafeEqual(digest(authorization), digest(`Bearer ${token}`));
 }
 
@@ -341,8 +362,11 @@ function tokenOf(zz: Zz<any>, ctx: Ctx): string {
   if (ownToken !== undefined && ownToken.length < 16)
     throw usage(`Cannot use ${VARIABLE}: it must have at least 16 characters.`);
   if (!token)
-    ctx.keep(KEPT, (text) => {
-      const credentials = (tryTo(() => JSON.parse(text)) ?? {}) as Record<string, unknown>;
+    ctx.keep(KEPT, (credentialText) => {
+      const credentials = (tryTo(() => JSON.parse(credentialText)) ?? {}) as Record<
+        string,
+        unknown
+      >;
       token =
         typeof credentials.serve === "string"
           ? credentials.serve

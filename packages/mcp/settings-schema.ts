@@ -19,7 +19,7 @@ export interface ServerConfig {
   sandbox?: boolean | { hosts?: string[]; write?: string[] };
   oauth?: { clientId?: string; clientSecret?: string; scope?: string };
 }
-const texts = { type: "array", items: { type: "string" } };
+const textList = { type: "array", items: { type: "string" } };
 const textsByName = { type: "object", additionalProperties: { type: "string" } };
 export const SCHEMA = {
   type: "object",
@@ -29,7 +29,7 @@ export const SCHEMA = {
     additionalProperties: true, // what other programs have there: settings.ts knows it
     properties: {
       command: { type: "string", description: "the program that is the server" },
-      args: { ...texts, description: "its arguments" },
+      args: { ...textList, description: "its arguments" },
       env: { ...textsByName, description: "variables that it gets" },
       cwd: { type: "string", description: "the folder that it is started in" },
       url: { type: "string", description: "where it is, instead of a program" },
@@ -41,7 +41,7 @@ export const SCHEMA = {
         maximum: 86_400,
         description: "seconds that one call or a start may take",
       },
-      disabledTools: { ...texts, description: "tools that are left out" },
+      disabledTools: { ...textList, description: "tools that are left out" },
       readOnly: {
         enum: ["ask", "believe"],
         description: "believe: what it calls read-only runs without a question",
@@ -52,8 +52,8 @@ export const SCHEMA = {
           {
             type: "object",
             properties: {
-              hosts: { ...texts, description: "hosts that it may reach" },
-              write: { ...texts, description: "folders that it may write to" },
+              hosts: { ...textList, description: "hosts that it may reach" },
+              write: { ...textList, description: "folders that it may write to" },
             },
           },
         ],

@@ -19,11 +19,13 @@ export type Configured = { name: string; config: ServerConfig; from: Source; id:
  * MCP's own checker of JSON Schema, a second one beside typebox, is not in the build: schemas of
  * results are ignored, and of an answer zz reads its yes alone.
  */
-const valid = { valid: true, data: undefined as never, errorMessage: undefined };
-export const UNCHECKED = { jsonSchemaValidator: { getValidator: () => () => valid } as never };
+const validResult = { valid: true, data: undefined as never, errorMessage: undefined };
+export const UNCHECKED = {
+  jsonSchemaValidator: { getValidator: () => () => validResult } as never,
+};
 
 export const KEPT = "mcp-credentials.json"; // in the home: logins, and the token of `zz --mcp`
-const FILE = ".mcp.json";
+const PROJECT_FILE = ".mcp.json";
 const SETTINGS = ".zz/zz.config.json";
 const MAX_FILE_BYTES = 1_000_000;
 
@@ -31,49 +33,55 @@ const MAX_FILE_BYTES = 1_000_000;
 export function configured(
   ctx: Ctx,
   ownServers: Servers,
-  lent: Servers,
+  lentServers: Servers,
 ): [Map<string, Configured>, string[]] {
   const servers = new Map<string, Configured>();
   const leftOut: string[] = [];
   const byProject = sourcesOf(ctx);
-  for (const [name, config] of Object.entries(ownServers)) {
-    const from = byProject.get(name) ?? [];
-    if (from.length > 1)
+  for (const [serverName, ownConfig] of Object.entries(ownServers)) {
+    const settingSources = byProject.get(serverName) ?? [];
+    if (settingSources.length > 1)
       leftOut.push(
-        `MCP server '${name}' is left out: your settings and the project's both describe it. Rename one of them.`,
+        `MCP server '${serverName}' is left out: your settings and the project's both describe it. Rename one of them.`,
       );
-    else add(name, config, from[0] ?? "home");
+    else addServer(serverName, ownConfig, settingSources[0] ?? "home");
   }
-  for (const [name, config] of Object.entries(projectServers(ctx, leftOut)))
-    if (servers.has(name))
+  for (const [serverName, projectConfig] of Object.entries(projectServers(ctx, leftOut)))
+    if (servers.has(serverName))
       leftOut.push(
-        `MCP server '${name}' of ${FILE} is left out: your settings have one of that name. Rename one of them.`,
+        `MCP server '${serverName}' of ${PROJECT_FILE} is left out: your settings have one of that name. Rename one of them.`,
       );
-    else add(name, config, "project");
-  for (const [name, config] of Object.entries(lent))
-    if (servers.has(name))
+    else addServer(serverName, projectConfig, "project");
+  for (const [serverName, lentConfig] of Object.entries(lentServers))
+    if (servers.has(serverName))
       leftOut.push(
-        `The editor's MCP server '${name}' is left out: the settings have one of that name. Rename one.`,
+        `The editor's MCP server '${serverName}' is left out: the settings have one of that name. Rename one.`,
       );
-    else add(name, config, "editor");
+    else addServer(serverName, lentConfig, "editor");
   return [servers, leftOut];
 
-  function add(name: string, rawConfig: ServerConfig, from: Source): void {
-    const config = asOurs(rawConfig);
-    const wrong = wrongIn(name, config);
-    if (wrong) leftOut.push(`MCP server '${name.slice(0, 60)}' is left out: ${wrong}`);
+  function addServer(name: string, rawConfig: ServerConfig, from: Source): void {
+    const config = withOurNames(rawConfig);
+    const problemWords = wrongIn(name, config);
+    if (problemWords)
+      leftOut.push(`MCP server '${name.slice(0, 60)}' is left out: ${problemWords}`);
     else if (!config.disabled && config.enabled !== false)
       servers.set(name, { name, config, from, id: idOf(name, config, from, ctx.root) });
   }
 }
 
-export const idOf = (name: string, config: ServerConfig, from: Source, root: string): string =>
-  `${name} ${JSON.stringify([config, from, from === "project" && root])}`;
+export const idOf = (
+  serverName: string,
+  config: ServerConfig,
+  configSource: Source,
+  root: string,
+): string =>
+  `${serverName} ${JSON.stringify([config, configSource, configSource === "project" && root])}`;
 
 /** Fields under the names that other programs give them. */
-function asOurs(config: ServerConfig): ServerConfig {
-  if (typeof config !== "object" || config === null) return config;
-  const { serverUrl, httpUrl, ...ownFields } = config as ServerConfig & {
+function withOurNames(foreignConfig: ServerConfig): ServerConfig {
+  if (typeof foreignConfig !== "object" || foreignConfig === null) return foreignConfig;
+  const { serverUrl, httpUrl, ...ownFields } = foreignConfig as ServerConfig & {
     serverUrl?: string;
     httpUrl?: string;
   };
@@ -81,9 +89,9 @@ function asOurs(config: ServerConfig): ServerConfig {
   return url === undefined ? ownFields : { ...ownFields, url };
 }
 /** By these, other programs run tools without a question. */
-const UNUSED = ["alwaysAllow", "autoApprove", "trust"];
+const UNUSED_FIELDS = ["alwaysAllow", "autoApprove", "trust"];
 export const unusedIn = (config: ServerConfig): string[] =>
-  UNUSED.filter((field) => field in config);
+  UNUSED_FIELDS.filter((unusedField) => unusedField in config);
 
 /**
  * What a server is kept under: its settings may hold secrets, so that only their hash is written.
@@ -92,27 +100,29 @@ export const keptUnder = ({ name, id }: Pick<Configured, "name" | "id">): string
   `${name} ${hashOf(JSON.parse(id.slice(name.length + 1)))}`;
 
 /** Node's crypto takes 5 ms to load, so a start without known servers does without. */
-export const hashOf = (value: unknown): string =>
+export const hashOf = (hashedValue: unknown): string =>
   process
     .getBuiltinModule("node:crypto")
-    .hash("sha256", JSON.stringify(value) ?? "", "hex")
+    .hash("sha256", JSON.stringify(hashedValue) ?? "", "hex")
     .slice(0, 24);
 
-function wrongIn(name: string, config: ServerConfig): string | undefined {
-  if (!/^[A-Za-z][\w-]{0,30}$/.test(name))
+function wrongIn(serverName: string, config: ServerConfig): string | undefined {
+  if (!/^[A-Za-z][\w-]{0,30}$/.test(serverName))
     return "its name must begin with a letter, have only letters, digits, _ and -, and at most 31 of them.";
-  if (name.includes("__"))
+  if (serverName.includes("__"))
     return "its name has two _ in a row, which stand between a server and its tool. Rename it.";
   if (typeof config !== "object" || config === null) return "it must be an object.";
   if (typeof config.command !== "string" && typeof config.url !== "string")
     return 'it has neither "command" nor "url". Add one.';
   const strange = Object.keys(config).find(
-    (field) => !FIELDS.includes(field) && !OF_OTHERS.includes(field),
+    (fieldName) => !KNOWN_FIELDS.includes(fieldName) && !OF_OTHERS.includes(fieldName),
   );
   if (strange !== undefined) {
-    const meant = nearest(strange, FIELDS);
-    const next = meant ? `Did you mean "${meant}"?` : `Its fields are ${FIELDS.join(", ")}.`;
-    return `it has "${strange.slice(0, 60)}", which zz does not know. ${next}`;
+    const nearestField = nearest(strange, KNOWN_FIELDS);
+    const nextStep = nearestField
+      ? `Did you mean "${nearestField}"?`
+      : `Its fields are ${KNOWN_FIELDS.join(", ")}.`;
+    return `it has "${strange.slice(0, 60)}", which zz does not know. ${nextStep}`;
   }
   if (config.url !== undefined && !URL.canParse(config.url.replace(VARIABLE, "x")))
     return "its url is not a URL. Fix it.";
@@ -124,41 +134,45 @@ function wrongIn(name: string, config: ServerConfig): string | undefined {
  */
 function sourcesOf({ settings, plugins }: Ctx): Map<string, Source[]> {
   if (!plugins.brought?.given || !plugins.brought.files.includes(SETTINGS)) return new Map();
-  const setBy = new Map<string, Source[]>();
+  const sourcesByServer = new Map<string, Source[]>();
   for (const { name, from = [] } of settings.list()) {
-    const [section, server] = name.split(".");
+    const [section, serverName] = name.split(".");
     const sources = from.map((source) => (source === "team" ? "home" : source));
-    if (section === "mcpServers" && server)
-      setBy.set(server, [...new Set([...(setBy.get(server) ?? []), ...sources])]);
+    if (section === "mcpServers" && serverName)
+      sourcesByServer.set(serverName, [
+        ...new Set([...(sourcesByServer.get(serverName) ?? []), ...sources]),
+      ]);
   }
-  return setBy;
+  return sourcesByServer;
 }
 
 /** The servers of the project's file. A file that is not trusted is named, but not read. */
 function projectServers({ root, plugins }: Ctx, leftOut: string[]): Record<string, ServerConfig> {
   const { brought } = plugins;
-  if (!brought?.files.includes(FILE)) return {};
+  if (!brought?.files.includes(PROJECT_FILE)) return {};
   if (!brought.given) {
-    const others = brought.files.length - 1;
-    const trust = others
-      ? `, like ${plural(others, "other file")} of this folder: nobody has trusted them`
+    const otherCount = brought.files.length - 1;
+    const trustWords = otherCount
+      ? `, like ${plural(otherCount, "other file")} of this folder: nobody has trusted them`
       : ": nobody has trusted it";
     leftOut.push(
-      `The MCP servers of ${FILE} are left out${trust}. /trust shows ${others ? "them" : "it"}.`,
+      `The MCP servers of ${PROJECT_FILE} are left out${trustWords}. /trust shows ${otherCount ? "them" : "it"}.`,
     );
     return {};
   }
-  const text = textOf(path.join(root, FILE));
+  const projectText = textOf(path.join(root, PROJECT_FILE));
   const servers =
-    text.length > MAX_FILE_BYTES ? undefined : tryTo(() => JSON.parse(text).mcpServers);
+    projectText.length > MAX_FILE_BYTES
+      ? undefined
+      : tryTo(() => JSON.parse(projectText).mcpServers);
   if (typeof servers === "object" && servers !== null) return servers;
   leftOut.push(
-    `The MCP servers of ${FILE} are left out: it is not JSON with "mcpServers". Fix it.`,
+    `The MCP servers of ${PROJECT_FILE} are left out: it is not JSON with "mcpServers". Fix it.`,
   );
   return {};
 }
 
-const FIELDS = Object.keys(SCHEMA.additionalProperties.properties);
+const KNOWN_FIELDS = Object.keys(SCHEMA.additionalProperties.properties);
 /** Fields that other programs have in such a file. */
 const OF_OTHERS =
   `$schema type transport name title id description icon version enabled alwaysAllow autoApprove autoStart trust tools
@@ -170,7 +184,7 @@ const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
 /** The environment variables that a server's settings refer to. */
 export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerConfig): string[] => {
-  const texts = [
+  const configTexts = [
     command,
     url,
     cwd,
@@ -180,7 +194,9 @@ export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerCon
   ];
   return [
     ...new Set(
-      texts.flatMap((text) => [...(text ?? "").matchAll(VARIABLE)].map(([, name]) => name!)),
+      configTexts.flatMap((configText) =>
+        [...(configText ?? "").matchAll(VARIABLE)].map(([, variableName]) => variableName!),
+      ),
     ),
   ];
 };
@@ -195,31 +211,34 @@ export function filledIn(
   { name, config, from }: Configured,
 ): ServerConfig {
   if (from === "editor") return asGiven(zz, config);
-  const kept = (tryTo(() => JSON.parse(textOf(path.join(about.home, "env.json")))) ?? {}) as Record<
-    string,
-    string
-  >;
-  const fill = (text: string) =>
-    text.replace(VARIABLE, (_, variable: string, otherwise?: string) => {
-      const value = zz.io.variable(variable) ?? kept[variable];
-      if (value) zz.secret(value);
-      if (value === undefined && otherwise === undefined)
+  const keptVariables = (tryTo(() => JSON.parse(textOf(path.join(about.home, "env.json")))) ??
+    {}) as Record<string, string>;
+  const fillVariables = (configText: string) =>
+    configText.replace(VARIABLE, (_, variable: string, otherwise?: string) => {
+      const variableValue = zz.io.variable(variable) ?? keptVariables[variable];
+      if (variableValue) zz.secret(variableValue);
+      if (variableValue === undefined && otherwise === undefined)
         throw fault(
           `Cannot start MCP server '${name}': the variable ${variable} is not set. Set it, as by /env set ${variable}.`,
         );
-      return value ?? otherwise!;
+      return variableValue ?? otherwise!;
     });
-  const each = (texts: Record<string, string> = {}) =>
-    Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, fill(String(text))]));
+  const fillEach = (textsByName: Record<string, string> = {}) =>
+    Object.fromEntries(
+      Object.entries(textsByName).map(([fieldName, fieldText]) => [
+        fieldName,
+        fillVariables(String(fieldText)),
+      ]),
+    );
   const { command, args, env, cwd, url, headers } = config;
   return {
     ...config,
-    ...(command !== undefined && { command: fill(command) }),
-    ...(args && { args: args.map((arg) => fill(String(arg))) }),
-    ...(cwd !== undefined && { cwd: fill(cwd) }),
-    ...(url !== undefined && { url: fill(url) }),
-    env: each(env),
-    headers: each(headers),
+    ...(command !== undefined && { command: fillVariables(command) }),
+    ...(args && { args: args.map((arg) => fillVariables(String(arg))) }),
+    ...(cwd !== undefined && { cwd: fillVariables(cwd) }),
+    ...(url !== undefined && { url: fillVariables(url) }),
+    env: fillEach(env),
+    headers: fillEach(headers),
   };
 }
 
@@ -227,8 +246,11 @@ export function filledIn(
  * An editor's settings, unchanged: the editor fills in variables. Values with a secret's name
  * become secrets.
  */
-function asGiven(zz: Zz<any>, config: ServerConfig): ServerConfig {
-  for (const [name, value] of Object.entries({ ...config.env, ...config.headers }))
-    if (/auth|cookie|key|password|secret|token/i.test(name)) zz.secret(value);
-  return config;
+function asGiven(zz: Zz<any>, editorConfig: ServerConfig): ServerConfig {
+  for (const [fieldName, fieldValue] of Object.entries({
+    ...editorConfig.env,
+    ...editorConfig.headers,
+  }))
+    if (/auth|cookie|key|password|secret|token/i.test(fieldName)) zz.secret(fieldValue);
+  return editorConfig;
 }

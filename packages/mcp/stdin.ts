@@ -7,9 +7,9 @@ import { lineReader } from "./read-lines.ts";
 const [UNREADABLE, INVALID] = [-32_700, -32_600];
 
 export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStream): Transport {
-  const reader = lineReader(onLine, ({ head, bytes }) => {
+  const reader = lineReader(readMessages, ({ head, bytes }) => {
     const [, id] = /"id"\s*:\s*(\d+|"[^"\\]*")/.exec(head) ?? [];
-    refuse(
+    refuseMessage(
       JSON.parse(id ?? "null"),
       INVALID,
       `it has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in`,
@@ -17,7 +17,7 @@ export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStr
   });
   const transport: Transport = {
     start: async () => void stdin.on("data", reader.add),
-    send: async (message) => write(message),
+    send: async (message) => writeMessage(message),
     async close() {
       stdin.off("data", reader.add);
       transport.onclose?.();
@@ -25,26 +25,26 @@ export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStr
   };
   return transport;
 
-  function write(message: object): void {
+  function writeMessage(message: object): void {
     stdout.write(`${JSON.stringify(message)}\n`);
   }
 
-  function onLine(line: string): void {
-    if (!line.trim()) return;
-    const message: unknown = tryTo(() => JSON.parse(line));
+  function readMessages(messageLine: string): void {
+    if (!messageLine.trim()) return;
+    const message: unknown = tryTo(() => JSON.parse(messageLine));
     // older versions of the protocol batch messages
     const messages = Array.isArray(message) && message.length ? message : [message];
-    if (message === undefined) refuse(null, UNREADABLE, "it is not JSON");
+    if (message === undefined) refuseMessage(null, UNREADABLE, "it is not JSON");
     else for (const singleMessage of messages) receive(singleMessage);
   }
 
   function receive(message: unknown): void {
-    const parsed = tryTo(() => parseJSONRPCMessage(message));
-    if (parsed) transport.onmessage?.(parsed);
+    const parsedMessage = tryTo(() => parseJSONRPCMessage(message));
+    if (parsedMessage) transport.onmessage?.(parsedMessage);
     else {
       const { id, method, result, error } = Object(message) as Record<string, unknown>;
       if (method === undefined && (result ?? error) !== undefined) return; // an answer to nothing
-      refuse(
+      refuseMessage(
         typeof id === "string" || typeof id === "number" ? id : null,
         INVALID,
         "it is not a JSON-RPC message",
@@ -52,7 +52,11 @@ export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStr
     }
   }
 
-  function refuse(id: string | number | null, code: number, reason: string): void {
-    write({ jsonrpc: "2.0", id, error: { code, message: `Cannot read this message: ${reason}.` } });
+  function refuseMessage(id: string | number | null, code: number, reason: string): void {
+    writeMessage({
+      jsonrpc: "2.0",
+      id,
+      error: { code, message: `Cannot read this message: ${reason}.` },
+    });
   }
 }

@@ -16,108 +16,111 @@ interface Stdio extends Transport {
   garbage(): string; // the first line that was not a message; "": none
 }
 
-function lastWordsIn(errors: string): string {
+function lastWordsIn(stderrText: string): string {
   // where an error came from says less than the error, which stands before it
-  const text = errors.replace(/^[ \t]+at .*\n/gm, "");
-  return errors && `its last words: ${clip(oneLine(clean(text)).slice(-300), 300)}`;
+  const withoutTraces = stderrText.replace(/^[ \t]+at .*\n/gm, "");
+  return stderrText && `its last words: ${clip(oneLine(clean(withoutTraces)).slice(-300), 300)}`;
 }
 
-/** The transport. `start` starts the program once the client connects. */
-export function stdio(start: () => ChildProcess): Stdio {
+/** The transport. `startProgram` starts the program once the client connects. */
+export function stdio(startProgram: () => ChildProcess): Stdio {
   const pending = new Set<string | number>();
-  let child: ChildProcess | undefined;
-  let [errors, end] = ["", ""];
-  let closed = false;
-  const inbox = openInbox(pending, {
-    give: (message) => void (closed || transport.onmessage?.(message as JSONRPCMessage)),
+  let serverProcess: ChildProcess | undefined;
+  let [stderrEnd, endedBecause] = ["", ""];
+  let isClosed = false;
+  const messageInbox = openInbox(pending, {
+    give: (message) => void (isClosed || transport.onmessage?.(message as JSONRPCMessage)),
     flood() {
-      signal(child, "SIGKILL");
-      gone("it sent far more than anybody asked for, and was ended");
+      signalGroup(serverProcess, "SIGKILL");
+      markEnded("it sent far more than anybody asked for, and was ended");
     },
   });
   const transport: Stdio & { stderr: null; pid: undefined } = {
     stderr: null,
     pid: undefined, // by which the client knows a program: one that is silent is of the older era
-    errors: () => errors,
-    start: () => begin(),
+    errors: () => stderrEnd,
+    start: () => startServer(),
     send,
     close,
-    endReason: () => [end, lastWordsIn(errors)].filter(Boolean).join("; "),
-    garbage: inbox.garbage,
+    endReason: () => [endedBecause, lastWordsIn(stderrEnd)].filter(Boolean).join("; "),
+    garbage: messageInbox.garbage,
   };
   return transport;
 
-  async function begin(): Promise<void> {
-    child = start();
-    endWithZz(child);
-    child.stdout!.on("data", inbox.add);
-    const hear = (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS));
-    child.stderr!.setEncoding("utf8").on("data", hear);
-    child.on("close", (code, signal) => {
-      gone(signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`);
+  async function startServer(): Promise<void> {
+    serverProcess = startProgram();
+    endWithZz(serverProcess);
+    serverProcess.stdout!.on("data", messageInbox.add);
+    const keepErrors = (errorText: string) =>
+      void (stderrEnd = (stderrEnd + errorText).slice(-MAX_STDERR_CHARS));
+    serverProcess.stderr!.setEncoding("utf8").on("data", keepErrors);
+    serverProcess.on("close", (code, exitSignal) => {
+      markEnded(exitSignal ? `it was ended by ${exitSignal}` : `it ended with exit code ${code}`);
     });
-    await spawned(child);
+    await spawned(serverProcess);
   }
 
   async function send(message: JSONRPCMessage): Promise<void> {
-    if (closed || !child?.stdin?.writable)
+    if (isClosed || !serverProcess?.stdin?.writable)
       // before "close" has told of it
       throw Object.assign(fault("The server has ended."), { code: "EPIPE" });
     if ("id" in message && "method" in message) pending.add(message.id);
-    const isFull = !child.stdin.write(`${JSON.stringify(message)}\n`);
-    if (isFull) await drained(child.stdin);
+    const isBufferFull = !serverProcess.stdin.write(`${JSON.stringify(message)}\n`);
+    if (isBufferFull) await drained(serverProcess.stdin);
   }
 
   async function close(): Promise<void> {
-    if (closed) return;
-    gone("it was stopped");
-    endInTime(child);
+    if (isClosed) return;
+    markEnded("it was stopped");
+    endInTime(serverProcess);
   }
 
-  function gone(reason: string): void {
-    end ||= reason;
-    if (closed) return;
-    closed = true;
+  function markEnded(reason: string): void {
+    endedBecause ||= reason;
+    if (isClosed) return;
+    isClosed = true;
     pending.clear();
     transport.onclose?.();
   }
 }
 
-function endInTime(child?: ChildProcess): void {
-  child?.stdin?.end();
-  setTimeout(signal, GRACE_MS, child, "SIGTERM").unref();
-  setTimeout(signal, 2 * GRACE_MS, child, "SIGKILL").unref();
+function endInTime(serverProcess?: ChildProcess): void {
+  serverProcess?.stdin?.end();
+  setTimeout(signalGroup, GRACE_MS, serverProcess, "SIGTERM").unref();
+  setTimeout(signalGroup, 2 * GRACE_MS, serverProcess, "SIGKILL").unref();
 }
 
-function spawned(child: ChildProcess): Promise<void> {
-  const { stdin, stdout, stderr } = child;
+function spawned(serverProcess: ChildProcess): Promise<void> {
+  const { stdin, stdout, stderr } = serverProcess;
   // an error of stdin: the server ended; "close" handles that
   for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
   // zz may end while it runs
-  for (const emitter of [child, stdin, stdout, stderr]) (emitter as { unref?(): void }).unref?.();
-  return new Promise((resolve, reject) => {
-    child.once("spawn", resolve).once("error", reject);
+  for (const emitter of [serverProcess, stdin, stdout, stderr])
+    (emitter as { unref?(): void }).unref?.();
+  return new Promise((resolve, rejectSpawn) => {
+    serverProcess.once("spawn", resolve).once("error", rejectSpawn);
   });
 }
 
 /** The servers that run. They are killed when zz ends, even stopped ones. */
 const running = new Set<ChildProcess>();
-const killAll = () => running.forEach((child) => void signal(child, "SIGKILL"));
-function endWithZz(child: ChildProcess): void {
+const killAll = () =>
+  running.forEach((serverProcess) => void signalGroup(serverProcess, "SIGKILL"));
+function endWithZz(serverProcess: ChildProcess): void {
   if (!running.size) process.once("exit", killAll);
-  running.add(child);
-  const forget = () => {
-    running.delete(child);
+  running.add(serverProcess);
+  const forgetProcess = () => {
+    running.delete(serverProcess);
     if (!running.size) process.off("exit", killAll);
   };
-  child.once("exit", forget).once("error", forget);
+  serverProcess.once("exit", forgetProcess).once("error", forgetProcess);
 }
 
 /** Sends a signal to the server's whole process group. */
-function signal(child: ChildProcess | undefined, name: NodeJS.Signals): void {
-  const pid = child?.pid;
-  if (!pid || child?.exitCode !== null || child.signalCode !== null) return;
-  tryTo(() => process.kill(process.platform === "win32" ? pid : -pid, name));
+function signalGroup(serverProcess: ChildProcess | undefined, signalName: NodeJS.Signals): void {
+  const processId = serverProcess?.pid;
+  if (!processId || serverProcess?.exitCode !== null || serverProcess.signalCode !== null) return;
+  tryTo(() => process.kill(process.platform === "win32" ? processId : -processId, signalName));
 }
 
 /**
@@ -126,47 +129,47 @@ function signal(child: ChildProcess | undefined, name: NodeJS.Signals): void {
  */
 function openInbox(
   pending: Set<string | number>,
-  on: { give(message: Message): void; flood(): void },
+  inboxEvents: { give(message: Message): void; flood(): void },
 ) {
   let garbage = "";
-  let [unasked, bytes] = [0, 0];
-  const reader = lineReader(onLine, (cut) => {
-    const message = salvage(cut, pending);
+  let [unasked, unaskedBytes] = [0, 0];
+  const reader = lineReader(readLine, (overlongCut) => {
+    const message = salvage(overlongCut, pending);
     if (message) receive(message, 0);
-    else count(cut.bytes);
+    else countUnasked(overlongCut.bytes);
   });
   return { add: reader.add, garbage: () => garbage };
 
-  function onLine(line: string): void {
-    if (!line.trim()) return;
-    const message = tryTo(() => JSON.parse(line)) as Message | undefined;
+  function readLine(messageLine: string): void {
+    if (!messageLine.trim()) return;
+    const message = tryTo(() => JSON.parse(messageLine)) as Message | undefined;
     // older versions of the protocol batch messages
     const messages = Array.isArray(message) ? message : [message];
     for (const singleMessage of messages)
       if (typeof singleMessage === "object" && singleMessage?.jsonrpc === "2.0")
-        receive(singleMessage, line.length);
+        receive(singleMessage, messageLine.length);
       else {
-        garbage ||= clip(oneLine(clean(line)), 120);
-        count(line.length);
+        garbage ||= clip(oneLine(clean(messageLine)), 120);
+        countUnasked(messageLine.length);
       }
   }
 
   function receive(message: Message, length: number): void {
     if (message.method === undefined && message.id !== undefined && pending.delete(message.id))
-      [unasked, bytes] = [0, 0];
-    else count(length);
-    on.give(message);
+      [unasked, unaskedBytes] = [0, 0];
+    else countUnasked(length);
+    inboxEvents.give(message);
   }
 
-  function count(length: number): void {
-    bytes += length;
-    if (++unasked > MAX_UNASKED || bytes > MAX_UNASKED_BYTES) on.flood();
+  function countUnasked(length: number): void {
+    unaskedBytes += length;
+    if (++unasked > MAX_UNASKED || unaskedBytes > MAX_UNASKED_BYTES) inboxEvents.flood();
   }
 }
 
 const DRAIN_MS = 10_000; // how long a server may leave its stdin unread
 const drained = (stdin: Writable): Promise<void> =>
-  new Promise((go) => {
-    stdin.once("drain", go).once("close", go);
-    setTimeout(go, DRAIN_MS).unref();
+  new Promise((resolveDrained) => {
+    stdin.once("drain", resolveDrained).once("close", resolveDrained);
+    setTimeout(resolveDrained, DRAIN_MS).unref();
   });

@@ -19,16 +19,16 @@ type Connection = {
 };
 const NOTHING: Kept = { hosts: [], write: [] };
 
-/** `config`: the server's settings with variables filled in. */
+/** `filledConfig`: the server's settings with variables filled in. */
 export function transportOf(
   zz: Zz<any>,
   ctx: Ctx,
   server: Server,
-  config: ServerConfig,
+  filledConfig: ServerConfig,
 ): Promise<Connection> {
-  return config.command === undefined
-    ? atAddress(zz, ctx, server, config)
-    : asProgram(zz, ctx, server, config);
+  return filledConfig.command === undefined
+    ? atAddress(zz, ctx, server, filledConfig)
+    : asProgram(zz, ctx, server, filledConfig);
 }
 
 async function atAddress(
@@ -65,7 +65,7 @@ const VARIABLES =
   REQUESTS_CA_BUNDLE`.split(/\s+/);
 
 /** Where programs that download a server keep it: else they would at each start. */
-const CACHES: Record<string, string> = {
+const CACHE_VARIABLES: Record<string, string> = {
   npx: "npm_config_cache",
   npm: "npm_config_cache",
   uvx: "UV_CACHE_DIR",
@@ -73,14 +73,14 @@ const CACHES: Record<string, string> = {
 };
 
 /** `isPersons`: the person named it. What a project or an editor names must be there. */
-function makeFolder(server: string, folder: string, isPersons: boolean): void {
+function makeFolder(serverName: string, folder: string, isPersons: boolean): void {
   try {
     if (isPersons) fs.mkdirSync(folder, { recursive: true });
     else fs.accessSync(folder);
   } catch (error) {
     const reason = errnoSentence(error) || "it is missing.";
     throw fault(
-      `Cannot start MCP server '${server}': '${folder}', which it may write to, cannot be made: ${reason}`,
+      `Cannot start MCP server '${serverName}': '${folder}', which it may write to, cannot be made: ${reason}`,
     );
   }
 }
@@ -102,12 +102,12 @@ async function asProgram(
       `Cannot start MCP server '${name}': '${command}' was not found: ${reason}. Install it, or name it by its whole path.`,
     );
   }
-  const folder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);
+  const workFolder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);
   const allowed = typeof sandbox === "object" ? sandbox : {};
   const cache =
     sandbox !== false &&
     (await ctx.service("sandbox")?.name(ctx)) &&
-    CACHES[path.basename(program).replace(/\..*/, "")];
+    CACHE_VARIABLES[path.basename(program).replace(/\..*/, "")];
   const kept = cache
     ? path.join(zz.io.variable("XDG_CACHE_HOME") ?? path.join(os.homedir(), ".cache"), "zz", name)
     : "";
@@ -121,7 +121,7 @@ async function asProgram(
   const [file = program, ...remainingArgs] = box?.argv ?? [program, ...args];
   const transport = stdio(() =>
     ctx.programs.start(file, remainingArgs, {
-      cwd: folder,
+      cwd: workFolder,
       env: {
         ...Object.fromEntries(ownVariables),
         ...box?.env,

@@ -28,93 +28,104 @@ const [CALL_SECONDS, START_MS] = [120, 60_000];
  * A server's tool as a tool of zz. Getters look up its description each time, since the server may
  * change it.
  */
-export function toolFor(hub: Hub, server: string, tool: string, name: string): Tool {
+export function toolFor(hub: Hub, serverName: string, remoteTool: string, name: string): Tool {
   const currentTool = () =>
-    hub.servers.get(server)?.catalog?.tools.find((candidate) => candidate.name === tool);
+    hub.servers.get(serverName)?.catalog?.tools.find((candidate) => candidate.name === remoteTool);
   return {
     name,
     aliases: [`mcp__${name}`],
     get description() {
-      return descriptionOf(server, currentTool());
+      return descriptionOf(serverName, currentTool());
     },
     get params() {
       return (currentTool()?.schema ?? { type: "object" }) as object;
     },
     get kind() {
-      return hub.servers.get(server)?.config.readOnly === "believe" &&
+      return hub.servers.get(serverName)?.config.readOnly === "believe" &&
         currentTool()?.hints?.readOnlyHint
         ? undefined
         : ("run" as const);
     },
     get timeout() {
-      return (hub.servers.get(server)?.config.timeout ?? CALL_SECONDS) * 1_000 + START_MS;
+      return (hub.servers.get(serverName)?.config.timeout ?? CALL_SECONDS) * 1_000 + START_MS;
     },
-    needs: (_, ctx) => callNeeds(hub, server, tool, ctx),
-    preview: (args) => preview(server, currentTool(), args),
-    family: (need) => (need.startsWith("mcp:") ? need.split(" ")[0] : undefined),
-    run: (args, ctx) => call(hub, server, tool, args, ctx),
+    needs: (_, ctx) => callNeeds(hub, serverName, remoteTool, ctx),
+    preview: (callArguments) => preview(serverName, currentTool(), callArguments),
+    family: (needText) => (needText.startsWith("mcp:") ? needText.split(" ")[0] : undefined),
+    run: (callArguments, ctx) => call(hub, serverName, remoteTool, callArguments, ctx),
   } as Tool;
 }
 
-const descriptionOf = (server: string, tool: KnownTool | undefined): string =>
-  `MCP server '${server}' says: ${tool?.description || "(nothing)"}`;
+const descriptionOf = (serverName: string, knownTool: KnownTool | undefined): string =>
+  `MCP server '${serverName}' says: ${knownTool?.description || "(nothing)"}`;
 
-function preview(server: string, tool: KnownTool | undefined, args: unknown): string {
-  const { readOnlyHint, destructiveHint, openWorldHint } = tool?.hints ?? {};
+function preview(
+  serverName: string,
+  knownTool: KnownTool | undefined,
+  callArguments: unknown,
+): string {
+  const { readOnlyHint, destructiveHint, openWorldHint } = knownTool?.hints ?? {};
   const hintTexts = [
     readOnlyHint && "it only reads",
     destructiveHint && !readOnlyHint && "it may destroy something",
     openWorldHint && "it reaches beyond this machine",
   ].filter(Boolean);
-  const claims = hintTexts.length
-    ? `\nBy the word of MCP server '${server}', ${hintTexts.join(", ")}.`
+  const claimWords = hintTexts.length
+    ? `\nBy the word of MCP server '${serverName}', ${hintTexts.join(", ")}.`
     : "";
-  return `${JSON.stringify(args, null, 2)}${claims}`;
+  return `${JSON.stringify(callArguments, null, 2)}${claimWords}`;
 }
 
-export async function callNeeds(hub: Hub, name: string, tool: string, ctx: Ctx): Promise<Needs> {
-  return needsOf(hub, serverNamed(hub, name), tool, ctx);
+export async function callNeeds(
+  hub: Hub,
+  serverName: string,
+  remoteTool: string,
+  ctx: Ctx,
+): Promise<Needs> {
+  return needsOf(hub, serverNamed(hub, serverName), remoteTool, ctx);
 }
 
 export async function call(
   hub: Hub,
-  name: string,
-  tool: string,
-  args: unknown,
+  serverName: string,
+  remoteTool: string,
+  callArguments: unknown,
   ctx: Ctx,
 ): Promise<Result> {
-  const server = serverNamed(hub, name);
+  const server = serverNamed(hub, serverName);
   const link = await running(hub, server, ctx);
-  const heldReason = server.held.get(tool);
+  const heldReason = server.held.get(remoteTool);
   if (heldReason)
     throw fault(
-      `Cannot call '${tool}' of MCP server '${name}': ${heldReason}. The person can look at it: /mcp accept ${name}`,
+      `Cannot call '${remoteTool}' of MCP server '${serverName}': ${heldReason}. The person can look at it: /mcp accept ${serverName}`,
     );
-  if (!server.catalog!.tools.some((candidate) => candidate.name === tool)) {
-    const names = server.catalog!.tools.map((candidate) => candidate.name).slice(0, MAX_LISTED);
+  if (!server.catalog!.tools.some((candidate) => candidate.name === remoteTool)) {
+    const knownNames = server
+      .catalog!.tools.map((candidate) => candidate.name)
+      .slice(0, MAX_LISTED);
     throw fault(
-      `Cannot call '${tool}' of MCP server '${name}': it has no such tool. It has: ${names.join(", ") || "none"}.`,
+      `Cannot call '${remoteTool}' of MCP server '${serverName}': it has no such tool. It has: ${knownNames.join(", ") || "none"}.`,
     );
   }
-  const result = resultOf(await link.call(tool, args, ctx));
-  const kept = result.failed ? server.kept?.(result.text) : undefined;
-  if (!kept || !isAny(kept)) return result;
-  const isAllowed = await allow(hub, server, kept, ctx);
+  const result = resultOf(await link.call(remoteTool, callArguments, ctx));
+  const denials = result.failed ? server.kept?.(result.text) : undefined;
+  if (!denials || !isAny(denials)) return result;
+  const isAllowed = await allow(hub, server, denials, ctx);
   if (isAllowed) await stop(server);
-  const next = isAllowed ? "It is allowed now: call it again." : wordsOf(server, kept);
-  return { ...result, text: `${result.text}\n[zz: ${next}]` };
+  const nextStep = isAllowed ? "It is allowed now: call it again." : wordsOf(server, denials);
+  return { ...result, text: `${result.text}\n[zz: ${nextStep}]` };
 }
 
 /** The tools of a server that the model is offered. */
 export function offeredOf(
   server: Server,
-  nameOf: (server: string, tool: string) => string | undefined,
+  registeredNameOf: (serverName: string, remoteTool: string) => string | undefined,
 ) {
   const offered = server.catalog?.tools.filter(({ name }) => !server.held.has(name)) ?? [];
-  return offered.flatMap((tool) => {
-    const name = nameOf(server.name, tool.name);
+  return offered.flatMap((catalogTool) => {
+    const name = registeredNameOf(server.name, catalogTool.name);
     return name
-      ? [{ name, description: descriptionOf(server.name, tool), schema: tool.schema }]
+      ? [{ name, description: descriptionOf(server.name, catalogTool), schema: catalogTool.schema }]
       : [];
   });
 }
@@ -122,9 +133,9 @@ export function offeredOf(
 /** `github (35 tools: search_issues, …)`. */
 export function briefly({ name, catalog }: Server): string {
   if (!catalog) return `${name} (not started yet)`;
-  const names = catalog.tools.slice(0, MAX_NAMES).map((tool) => tool.name);
+  const firstNames = catalog.tools.slice(0, MAX_NAMES).map((catalogTool) => catalogTool.name);
   return clip(
-    `${name} (${plural(catalog.tools.length, "tool")}: ${names.join(", ")}${catalog.tools.length > MAX_NAMES ? ", …" : ""})`,
+    `${name} (${plural(catalog.tools.length, "tool")}: ${firstNames.join(", ")}${catalog.tools.length > MAX_NAMES ? ", …" : ""})`,
     MAX_BRIEF_CHARS,
   );
 }
@@ -138,12 +149,13 @@ export async function renew(hub: Hub, ctx: Ctx): Promise<void> {
 
 export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx): Promise<Needs> {
   const allNeeds: Needs = {};
-  for (const name of names) {
-    const server = serverNamed(hub, name);
+  for (const serverName of names) {
+    const server = serverNamed(hub, serverName);
     if (server.running) continue;
-    const needs = await needsOf(hub, server, undefined, ctx);
+    const serverNeeds = await needsOf(hub, server, undefined, ctx);
     for (const needKind of ["run", "net", "env"] as const)
-      if (needs[needKind]) allNeeds[needKind] = [...(allNeeds[needKind] ?? []), ...needs[needKind]];
+      if (serverNeeds[needKind])
+        allNeeds[needKind] = [...(allNeeds[needKind] ?? []), ...serverNeeds[needKind]];
   }
   return allNeeds;
 }
@@ -151,65 +163,67 @@ export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx)
 export async function describeAll(
   hub: Hub,
   names: readonly string[],
-  nameOf: (server: string, tool: string) => string | undefined,
+  registeredNameOf: (serverName: string, remoteTool: string) => string | undefined,
   ctx: Ctx,
 ): Promise<string> {
-  const rows: string[] = [];
-  for (const name of names) {
-    const server = serverNamed(hub, name);
+  const describedRows: string[] = [];
+  for (const serverName of names) {
+    const server = serverNamed(hub, serverName);
     const link = await running(hub, server, ctx);
-    rows.push(
-      ...offeredOf(server, nameOf).map(
-        (tool) => `${tool.name}: ${clip(oneLine(tool.description), 120)}`,
+    describedRows.push(
+      ...offeredOf(server, registeredNameOf).map(
+        (offeredTool) => `${offeredTool.name}: ${clip(oneLine(offeredTool.description), 120)}`,
       ),
     );
     const { instructions } = link.about;
-    const steers = steering({ description: instructions, schema: {} });
-    if (steers)
+    const steeringText = steering({ description: instructions, schema: {} });
+    if (steeringText)
       ctx.note(
-        `What MCP server '${name}' says of itself is left out, since it would steer the model: ${steers}`,
+        `What MCP server '${serverName}' says of itself is left out, since it would steer the model: ${steeringText}`,
       );
     else if (instructions)
-      rows.push(`MCP server '${name}' says of itself: ${clip(oneLine(instructions), 1_000)}`);
+      describedRows.push(
+        `MCP server '${serverName}' says of itself: ${clip(oneLine(instructions), 1_000)}`,
+      );
   }
-  return rows.length
-    ? `Described from now on:\n${rows.slice(0, MAX_LISTED).join("\n")}`
+  return describedRows.length
+    ? `Described from now on:\n${describedRows.slice(0, MAX_LISTED).join("\n")}`
     : "They have no tools.";
 }
 
 // Resources
 
-export async function resourceNeeds(hub: Hub, name: string, ctx: Ctx): Promise<Needs> {
-  return needsOf(hub, serverNamed(hub, name), "resources/read", ctx);
+export async function resourceNeeds(hub: Hub, serverName: string, ctx: Ctx): Promise<Needs> {
+  return needsOf(hub, serverNamed(hub, serverName), "resources/read", ctx);
 }
 
 export async function resource(
   hub: Hub,
-  name: string,
+  serverName: string,
   uri: string | undefined,
   ctx: Ctx,
 ): Promise<Result> {
-  const link = await running(hub, serverNamed(hub, name), ctx);
-  if (!link.can.resources) throw fault(`MCP server '${name}' has no resources.`);
+  const link = await running(hub, serverNamed(hub, serverName), ctx);
+  if (!link.can.resources) throw fault(`MCP server '${serverName}' has no resources.`);
   if (uri !== undefined) return readResource(await link.read(uri, ctx));
   const resources = await link.resources(ctx);
-  const rows = resources
+  const resourceRows = resources
     .slice(0, MAX_LISTED)
     .map(
       (resource) =>
         `${resource.uri}  ${resource.name}${resource.description && `: ${resource.description}`}`,
     );
-  return { text: cut(rows.join("\n")) || "It has none now.", data: resources };
+  return { text: cut(resourceRows.join("\n")) || "It has none now.", data: resources };
 }
 
 function readResource({ contents = [] }: { contents?: object[]; content?: object[] }): Result {
   const images: NonNullable<Result["images"]> = [];
-  const text = contents
+  const resourceText = contents
     .map((content) => ofResource(content, images))
     .filter(Boolean)
     .join("\n");
   return {
-    text: cut(text) || (images.length ? "" : "[It is empty.]"),
+    text: cut(resourceText) || (images.length ? "" : "[It is empty.]"),
     ...(images.length && { images }),
   };
 }
@@ -217,46 +231,50 @@ function readResource({ contents = [] }: { contents?: object[]; content?: object
 const MENTION = /(?<![\w\\@.+/-])@([A-Za-z][\w-]*):([a-zA-Z][\w+.-]*:\/*[^\s]+|[^\s:]+)/g;
 
 /** Attaches each resource that @server:uri names to the message; the text of the line stays. */
-export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise<string> {
-  const command = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
+export async function attachResources(hub: Hub, typedLine: string, ctx: Ctx): Promise<string> {
+  const command = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(typedLine.trim())?.[1];
   if (
     command &&
     ctx.about.commands.some(
       ({ name, group }) => name === command && group !== "templates" && group !== "MCP",
     )
   )
-    return line;
-  const named = [...line.matchAll(MENTION)].filter(([, name = ""]) => hub.servers.has(name));
-  for (const [, name = "", mention = ""] of named) {
+    return typedLine;
+  const resourceMentions = [...typedLine.matchAll(MENTION)].filter(([, serverName = ""]) =>
+    hub.servers.has(serverName),
+  );
+  for (const [, serverName = "", mention = ""] of resourceMentions) {
     const uri = mention.replace(/[.,;!?)\]'"]+$/, "");
     try {
-      const denied = ctx.permissions.judge("run", needName(name, "resources/read"));
-      if (denied.verdict === "deny") throw fault(`it is denied ${denied.why}.`);
-      await started(name, ctx);
-      const { text, images = [] } = await resource(hub, name, uri, ctx);
-      const title = `RESOURCE ${name}:${uri}`;
+      const judgement = ctx.permissions.judge("run", needName(serverName, "resources/read"));
+      if (judgement.verdict === "deny") throw fault(`it is denied ${judgement.why}.`);
+      await started(serverName, ctx);
+      const { text, images = [] } = await resource(hub, serverName, uri, ctx);
+      const title = `RESOURCE ${serverName}:${uri}`;
       if (text) ctx.chat.attach(`--- ${title} ---\n${text}\n--- END ${title} ---`);
       images.forEach(ctx.chat.attach);
-      ctx.note(`Attached ${name}:${uri}.`);
+      ctx.note(`Attached ${serverName}:${uri}.`);
     } catch (error) {
       ctx.signal.throwIfAborted();
-      ctx.note(`@${name}:${uri} is not attached: ${sentenceOf(error)}`);
+      ctx.note(`@${serverName}:${uri} is not attached: ${sentenceOf(error)}`);
     }
   }
-  return named.length
-    ? line.replace(MENTION, (matched, name) => (hub.servers.has(name) ? `\\${matched}` : matched))
-    : line;
+  return resourceMentions.length
+    ? typedLine.replace(MENTION, (matched, serverName) =>
+        hub.servers.has(serverName) ? `\\${matched}` : matched,
+      )
+    : typedLine;
 }
 
 /** Starts a server through the gate, also when the person asked for it. */
-export async function started(name: string, ctx: Ctx): Promise<void> {
-  const { failed, text } = await ctx.call("mcp_start", { server: name });
+export async function started(serverName: string, ctx: Ctx): Promise<void> {
+  const { failed, text } = await ctx.call("mcp_start", { server: serverName });
   if (failed) throw fault(text);
 }
-export async function start(hub: Hub, name: string, ctx: Ctx): Promise<string> {
-  const server = serverNamed(hub, name);
+export async function start(hub: Hub, serverName: string, ctx: Ctx): Promise<string> {
+  const server = serverNamed(hub, serverName);
   await running(hub, server, ctx);
-  return `MCP server '${name}' runs: ${countOf(server)}.`;
+  return `MCP server '${serverName}' runs: ${countOf(server)}.`;
 }
 
 // Prompts
@@ -270,49 +288,55 @@ export const usageOf = ({ args }: KnownPrompt): string =>
  */
 export async function sendPrompt(
   hub: Hub,
-  name: string,
-  prompt: string,
-  typed: string,
+  serverName: string,
+  promptName: string,
+  typedText: string,
   ctx: Ctx,
 ): Promise<void> {
-  const server = serverNamed(hub, name);
-  await started(name, ctx);
+  const server = serverNamed(hub, serverName);
+  await started(serverName, ctx);
   const link = await running(hub, server, ctx);
-  const knownPrompt = server.catalog!.prompts.find((candidate) => candidate.name === prompt);
-  if (!knownPrompt) throw fault(`MCP server '${name}' no longer has the prompt '${prompt}'.`);
-  const args = argumentsOf(knownPrompt, typed);
+  const knownPrompt = server.catalog!.prompts.find((candidate) => candidate.name === promptName);
+  if (!knownPrompt)
+    throw fault(`MCP server '${serverName}' no longer has the prompt '${promptName}'.`);
+  const promptArguments = argumentsOf(knownPrompt, typedText);
   const missing = knownPrompt.args
-    .filter((arg) => arg.required && args[arg.name] === undefined)
+    .filter((arg) => arg.required && promptArguments[arg.name] === undefined)
     .map((arg) => arg.name);
   if (missing.length)
     throw fault(
-      `Cannot send '${prompt}': it needs ${missing.join(" and ")}. Type them after the name.`,
+      `Cannot send '${promptName}': it needs ${missing.join(" and ")}. Type them after the name.`,
     );
-  const { messages = [] } = await link.prompt(prompt, args, ctx);
-  const texts = messages.map(({ role, content }: any) => {
+  const { messages = [] } = await link.prompt(promptName, promptArguments, ctx);
+  const messageTexts = messages.map(({ role, content }: any) => {
     const { text, images } = readContent([content].flat());
     images.forEach(ctx.chat.attach);
     return role === "assistant" && text ? `(You answered:)\n${text}` : text;
   });
-  const text = cut(texts.filter(Boolean).join("\n\n"));
-  if (!text) throw fault(`MCP server '${name}' gave an empty prompt for '${prompt}'.`);
-  ctx.note(`${prompt} of MCP server '${name}': ${clip(oneLine(clean(text)), 200)}`);
-  ctx.chat.send(text);
+  const promptText = cut(messageTexts.filter(Boolean).join("\n\n"));
+  if (!promptText)
+    throw fault(`MCP server '${serverName}' gave an empty prompt for '${promptName}'.`);
+  ctx.note(`${promptName} of MCP server '${serverName}': ${clip(oneLine(clean(promptText)), 200)}`);
+  ctx.chat.send(promptText);
 }
 
-function argumentsOf({ args }: KnownPrompt, typed: string): Record<string, string> {
+function argumentsOf({ args }: KnownPrompt, typedText: string): Record<string, string> {
   const argumentValues: Record<string, string> = {};
-  const words = [...typed.matchAll(/(?:([\w-]+)=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g)];
-  const bare = words.flatMap(([word, name, doubleQuoted, singleQuoted, three]) => {
-    const value = doubleQuoted ?? singleQuoted ?? three ?? "";
-    if (name && args.some((arg) => arg.name === name)) argumentValues[name] = value;
-    else return name ? [word] : [value];
-    return [];
-  });
-  const open = args.filter(({ name }) => !(name in argumentValues));
-  open.forEach(({ name }, i) => {
-    const value = i === open.length - 1 ? bare.slice(i).join(" ") : bare[i];
-    if (value) argumentValues[name] = value;
+  const wordMatches = [...typedText.matchAll(/(?:([\w-]+)=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g)];
+  const unnamedWords = wordMatches.flatMap(
+    ([wholeWord, argumentName, doubleQuoted, singleQuoted, unquoted]) => {
+      const wordValue = doubleQuoted ?? singleQuoted ?? unquoted ?? "";
+      if (argumentName && args.some((arg) => arg.name === argumentName))
+        argumentValues[argumentName] = wordValue;
+      else return argumentName ? [wholeWord] : [wordValue];
+      return [];
+    },
+  );
+  const openArguments = args.filter(({ name }) => !(name in argumentValues));
+  openArguments.forEach(({ name }, i) => {
+    const assignedWords =
+      i === openArguments.length - 1 ? unnamedWords.slice(i).join(" ") : unnamedWords[i];
+    if (assignedWords) argumentValues[name] = assignedWords;
   });
   return argumentValues;
 }
@@ -321,14 +345,14 @@ function argumentsOf({ args }: KnownPrompt, typed: string): Record<string, strin
 
 type Asked = { server: string; params: any };
 // a server's questions to the model, by an id that only zz knows
-const asked = new Map<string, Asked>();
-let count = 0;
+const openQuestions = new Map<string, Asked>();
+let questionCount = 0;
 
-export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (server: string) => Answers {
+export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (serverName: string) => Answers {
   return (server) => ({
     async sample(params, ctx) {
-      const id = `${process.pid}-${++count}-${Math.random().toString(36).slice(2)}`;
-      asked.set(id, { server, params });
+      const id = `${process.pid}-${++questionCount}-${Math.random().toString(36).slice(2)}`;
+      openQuestions.set(id, { server, params });
       try {
         const { text, failed, data } = await ctx.call("mcp_sampling", { id });
         if (failed) throw fault(text);
@@ -339,7 +363,7 @@ export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (server: string
           stopReason: "endTurn",
         };
       } finally {
-        asked.delete(id);
+        openQuestions.delete(id);
       }
     },
     elicit: async (params, ctx) =>
@@ -348,7 +372,7 @@ export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (server: string
 }
 
 function askedBy(id: string): Asked {
-  const question = asked.get(id);
+  const question = openQuestions.get(id);
   if (!question)
     throw fault(
       "Cannot ask the model for a server: no server asks. Only a server's own request starts this.",
@@ -371,9 +395,9 @@ export function samplingNeeds(id: string): Needs {
 
 export function samplingPreview(id: string): string {
   const { params } = askedBy(id);
-  const rows = messagesOf(params).map(({ role, text }) => `${role}: ${text}`);
+  const messageRows = messagesOf(params).map(({ role, text }) => `${role}: ${text}`);
   return cut(
-    [...(params.systemPrompt ? [`system: ${params.systemPrompt}`] : []), ...rows].join("\n"),
+    [...(params.systemPrompt ? [`system: ${params.systemPrompt}`] : []), ...messageRows].join("\n"),
     8_000,
   );
 }

@@ -13,7 +13,7 @@ type Means = { image: string[]; text: string[]; fits: unknown; decode?(output: B
 
 export async function clipboard(programs: Programs, signal: AbortSignal): Promise<Attachment> {
   const { env, platform } = process;
-  const isMac = platform === "darwin";
+  const isMacSystem = platform === "darwin";
   const allMeans: Means[] = [
     {
       image: ["wl-paste", "--type", "image/png"],
@@ -25,41 +25,43 @@ export async function clipboard(programs: Programs, signal: AbortSignal): Promis
       text: ["xclip", "-selection", "clipboard", "-out"],
       fits: env.DISPLAY,
     },
-    { image: ["pngpaste", "-"], text: ["pbpaste"], fits: isMac },
+    { image: ["pngpaste", "-"], text: ["pbpaste"], fits: isMacSystem },
     {
       image: ["osascript", "-e", "the clipboard as «class PNGf»"],
       text: ["pbpaste"],
-      fits: isMac,
+      fits: isMacSystem,
       decode: fromHex,
     },
   ];
-  const usable = allMeans.filter(({ fits, image: [name = ""] }) => fits && programs.find(name));
-  if (!usable.length)
+  const usableMeans = allMeans.filter(
+    ({ fits, image: [programName = ""] }) => fits && programs.find(programName),
+  );
+  if (!usableMeans.length)
     throw new Error(
       "Cannot paste: there is no wl-paste, xclip, pngpaste or osascript here. Save the image, and name it with @FILE.",
     );
-  for (const { image, decode = (output: Buffer) => output } of usable) {
-    const bytes = decode(await outputOf(programs, image, signal));
-    const media = bytes.length ? mediaOf(bytes) : undefined;
-    if (media) return attachmentOf("the clipboard", media);
+  for (const { image, decode = (output: Buffer) => output } of usableMeans) {
+    const imageBytes = decode(await outputOf(programs, image, signal));
+    const clipboardMedia = imageBytes.length ? mediaOf(imageBytes) : undefined;
+    if (clipboardMedia) return attachmentOf("the clipboard", clipboardMedia);
   }
-  for (const { text } of usable) {
-    const bytes = programs.find(text[0]!)
+  for (const { text } of usableMeans) {
+    const textBytes = programs.find(text[0]!)
       ? await outputOf(programs, text, signal)
       : Buffer.alloc(0);
-    const words = bytes.includes(0) ? "" : bytes.toString("utf8").trimEnd();
-    if (!words) continue;
-    if (words.length > MAX_TEXT_CHARS)
+    const clipboardText = textBytes.includes(0) ? "" : textBytes.toString("utf8").trimEnd();
+    if (!clipboardText) continue;
+    if (clipboardText.length > MAX_TEXT_CHARS)
       throw new Error("Cannot paste: the clipboard's text is too long. Save it to a file.");
-    const label = `a text of ${plural(words.split("\n").length, "line")}, since the clipboard holds no image`;
-    return { label, what: `--- CLIPBOARD ---\n${words}\n--- END CLIPBOARD ---` };
+    const label = `a text of ${plural(clipboardText.split("\n").length, "line")}, since the clipboard holds no image`;
+    return { label, what: `--- CLIPBOARD ---\n${clipboardText}\n--- END CLIPBOARD ---` };
   }
   throw new Error("Cannot paste: the clipboard holds neither an image nor a text. Copy one first.");
 }
 
-function mediaOf(bytes: Buffer): ReturnType<typeof mediaIn> {
+function mediaOf(imageBytes: Buffer): ReturnType<typeof mediaIn> {
   try {
-    return mediaIn(bytes);
+    return mediaIn(imageBytes);
   } catch (error) {
     throw new Error(`Cannot paste: ${(error as Error).message}`);
   }
@@ -72,23 +74,25 @@ const fromHex = (output: Buffer): Buffer =>
 /** Empty where it fails, says nothing, or takes too long. */
 function outputOf(
   programs: Programs,
-  [name = "", ...args]: string[],
+  [programName = "", ...programArgs]: string[],
   signal: AbortSignal,
 ): Promise<Buffer> {
   return new Promise((resolve) => {
-    const child = programs.start(name, args, {
+    const childProcess = programs.start(programName, programArgs, {
       stdio: ["ignore", "pipe", "ignore"],
       timeout: LIMIT_MS,
       signal,
     });
     const pieces: Buffer[] = [];
-    let size = 0;
-    child.stdout!.on("data", (piece: Buffer) => {
-      size += piece.length;
-      if (size > 2 * MAX_MEDIA_BYTES + 64) child.kill();
+    let outputSize = 0;
+    childProcess.stdout!.on("data", (piece: Buffer) => {
+      outputSize += piece.length;
+      if (outputSize > 2 * MAX_MEDIA_BYTES + 64) childProcess.kill();
       else pieces.push(piece);
     });
-    child.on("error", () => resolve(Buffer.alloc(0)));
-    child.on("close", (code) => resolve(code === 0 ? Buffer.concat(pieces) : Buffer.alloc(0)));
+    childProcess.on("error", () => resolve(Buffer.alloc(0)));
+    childProcess.on("close", (exitCode) =>
+      resolve(exitCode === 0 ? Buffer.concat(pieces) : Buffer.alloc(0)),
+    );
   });
 }

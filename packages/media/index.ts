@@ -8,7 +8,7 @@ export type Attachment = { label: string; what: Image | string };
 
 export default (zz: Zz) => {
   const waiting: Attachment[] = [];
-  const take = (): Attachment[] => waiting.splice(0);
+  const takeWaiting = (): Attachment[] => waiting.splice(0);
 
   zz.flag({
     name: "attachment",
@@ -17,9 +17,9 @@ export default (zz: Zz) => {
     many: true,
     group: "asking",
     description: "attach an image, a PDF or a sound; - is the pipe",
-    async set(source) {
+    async set(mediaSource) {
       const { load } = await import("./load.ts");
-      waiting.push(await load(zz, String(source)));
+      waiting.push(await load(zz, String(mediaSource)));
     },
   });
 
@@ -27,20 +27,20 @@ export default (zz: Zz) => {
   // of lines.
   zz.on("started", ({ stays }, { chat, note }) => {
     if (stays && waiting.length) note(attachedNote(waiting));
-    if (!stays) for (const { what } of take()) chat.attach(what);
+    if (!stays) for (const { what } of takeWaiting()) chat.attach(what);
   });
-  zz.wrap("line", async (line, next, ctx) => {
-    const attachments = isMessage(line, ctx) ? take() : [];
+  zz.wrap("line", async (typedLine, runNext, ctx) => {
+    const attachments = isMessage(typedLine, ctx) ? takeWaiting() : [];
     for (const { what } of attachments) ctx.chat.attach(what);
-    return next(line);
+    return runNext(typedLine);
   });
 
   addCommands(zz, waiting);
-  zz.wrap("request", async (request, next, ctx) => {
+  zz.wrap("request", async (request, runNext, ctx) => {
     if (!request.messages.some((message) => message.role !== "assistant" && message.images?.length))
-      return next(request);
+      return runNext(request);
     const { suited } = await import("./unfit-media.ts");
-    return next(suited(request, await ctx.about.model(request.model, true)));
+    return runNext(suited(request, await ctx.about.model(request.model, true)));
   });
 };
 
@@ -72,16 +72,18 @@ function addCommands(zz: Zz, waiting: Attachment[]): void {
     },
     group: "conversation",
     complete: () => waiting.map(({ label }, i) => ({ name: String(i + 1), description: label })),
-    run(typed, { note }) {
-      const number = typed === "" ? waiting.length : Number(typed);
+    run(typedText, { note }) {
+      const number = typedText === "" ? waiting.length : Number(typedText);
       const takeOne = () =>
         Number.isInteger(number) && number > 0 ? waiting.splice(number - 1, 1) : [];
-      const gone = typed === "all" ? waiting.splice(0) : takeOne();
-      if (!gone.length && waiting.length)
-        throw new Error(`Cannot detach '${typed}': no such attachment. ${attachedNote(waiting)}`);
+      const detached = typedText === "all" ? waiting.splice(0) : takeOne();
+      if (!detached.length && waiting.length)
+        throw new Error(
+          `Cannot detach '${typedText}': no such attachment. ${attachedNote(waiting)}`,
+        );
       note(
-        gone.length
-          ? `Taken back: ${listOf(gone)}. ${attachedNote(waiting)}`
+        detached.length
+          ? `Taken back: ${describeList(detached)}. ${attachedNote(waiting)}`
           : attachedNote(waiting),
       );
     },
@@ -89,19 +91,21 @@ function addCommands(zz: Zz, waiting: Attachment[]): void {
 }
 
 const attachedNote = (waiting: Attachment[]): string =>
-  waiting.length ? `With your next message: ${listOf(waiting)}.` : "Nothing is attached.";
+  waiting.length ? `With your next message: ${describeList(waiting)}.` : "Nothing is attached.";
 
-const listOf = (attachments: Attachment[]): string =>
+const describeList = (attachments: Attachment[]): string =>
   attachments.length > 1
     ? `${plural(attachments.length, "attachment")} (${attachments.map(({ label }, i) => `${i + 1}: ${label}`).join("; ")})`
     : attachments[0]!.label;
 
 /** Whether the line is a message; a command of a prompt template is one too. */
-function isMessage(line: string, { about }: Ctx): boolean {
-  const name = line.trim().includes("\n")
+function isMessage(typedLine: string, { about }: Ctx): boolean {
+  const commandName = typedLine.trim().includes("\n")
     ? undefined
-    : /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
-  if (name)
-    return about.commands.some((command) => command.name === name && command.group === "templates");
-  return line.trim() !== "" && !line.startsWith("!");
+    : /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(typedLine.trim())?.[1];
+  if (commandName)
+    return about.commands.some(
+      (command) => command.name === commandName && command.group === "templates",
+    );
+  return typedLine.trim() !== "" && !typedLine.startsWith("!");
 }

@@ -16,52 +16,54 @@ import type { Attachment } from "./index.ts";
 
 const FETCH_LIMIT_MS = 60_000;
 const STDIN_WAIT_SECONDS = 30;
-const MB = 1024 * 1024;
+const MEGABYTE = 1024 * 1024;
 const UNKNOWN = "it is no image, PDF or sound that zz knows. -f FILE attaches a text";
 
 export async function load(zz: Zz, source: string): Promise<Attachment> {
   const refuse = (reason: string) => usage(`Cannot attach '${zz.veil(source)}': ${reason}`);
   if (!source) throw refuse("it names no file. Give a file, a URL, or - for the pipe.");
   try {
-    const media = await mediaAt(zz, source);
-    if (!media) throw refuse(`${UNKNOWN}.`);
-    const name =
+    const loadedMedia = await mediaAt(zz, source);
+    if (!loadedMedia) throw refuse(`${UNKNOWN}.`);
+    const mediaName =
       source === "-" ? "the pipe" : path.basename(source.replace(/[?#].*$/, "")) || source;
-    return attachmentOf(name, media);
+    return attachmentOf(mediaName, loadedMedia);
   } catch (error) {
     const { exit, kind, message } = error as Fault;
     if (exit) throw error;
-    const failed = refuse(errnoSentence(error) || message);
-    throw kind ? fault(failed.message, { kind }) : failed;
+    const loadFailure = refuse(errnoSentence(error) || message);
+    throw kind ? fault(loadFailure.message, { kind }) : loadFailure;
   }
 }
 
 export const attachmentOf = (
-  name: string,
+  mediaName: string,
   { type, base64, bytes, width, height }: MediaFile,
 ): Attachment => ({
   label: [
-    `${name} (${type}`,
+    `${mediaName} (${type}`,
     ...(width && height ? [`${width} × ${height}`] : []),
-    `${sizeOf(bytes)})`,
+    `${sizeInWords(bytes)})`,
   ].join(", "),
   what: { type, base64 },
 });
 
-const sizeOf = (bytes: number): string =>
-  bytes < MB ? `${Math.ceil(bytes / 1024)} KB` : `${(bytes / MB).toFixed(1)} MB`;
+const sizeInWords = (byteCount: number): string =>
+  byteCount < MEGABYTE
+    ? `${Math.ceil(byteCount / 1024)} KB`
+    : `${(byteCount / MEGABYTE).toFixed(1)} MB`;
 
 async function mediaAt(zz: Zz, source: string): Promise<MediaFile | undefined> {
   if (source === "-") return mediaIn(await fromPipe(zz));
   if (/^https?:\/\//i.test(source)) return mediaIn(await fromUrl(zz, source));
-  const fd = openSync(
+  const descriptor = openSync(
     path.resolve(zz.io.cwd(), source),
     constants.O_RDONLY | (constants.O_NONBLOCK ?? 0),
   ); // a FIFO holds nobody up
   try {
-    return readMedia(fd);
+    return readMedia(descriptor);
   } finally {
-    closeSync(fd);
+    closeSync(descriptor);
   }
 }
 
@@ -73,46 +75,46 @@ async function fromPipe({ io: { stdin, variable, clock } }: Zz): Promise<Uint8Ar
   const seconds = Number(variable("ZZ_STDIN_WAIT") ?? STDIN_WAIT_SECONDS);
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const pieces: Buffer[] = [];
-  let size = 0;
-  const stop = (reason: string) => {
+  let stdinSize = 0;
+  const stopReading = (reason: string) => {
     stdin.destroy?.();
     reject(new Error(reason));
   };
-  const silent = `nothing came on stdin for ${seconds} s. ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit).`;
-  let cancel = () => {};
+  const silenceReason = `nothing came on stdin for ${seconds} s. ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit).`;
+  let cancelTimer = () => {};
   const waitForMore = () => {
-    cancel();
-    if (seconds) cancel = clock.timer(seconds * 1000, () => stop(silent));
+    cancelTimer();
+    if (seconds) cancelTimer = clock.timer(seconds * 1000, () => stopReading(silenceReason));
   };
   waitForMore();
   stdin.on("data", (piece: Buffer) => {
     waitForMore();
     pieces.push(Buffer.from(piece));
-    size += piece.length;
-    if (size > MAX_MEDIA_BYTES) stop(tooLarge());
+    stdinSize += piece.length;
+    if (stdinSize > MAX_MEDIA_BYTES) stopReading(tooLarge());
   });
   stdin.on("end", () => resolve(Buffer.concat(pieces))).on("error", reject);
-  const bytes = await promise.finally(() => cancel());
+  const bytes = await promise.finally(() => cancelTimer());
   if (!bytes.length) throw new Error("nothing came through the pipe. Give it a file: < photo.png");
   return bytes;
 }
 
-async function fromUrl(zz: Zz, source: string): Promise<Uint8Array> {
-  if (!URL.canParse(source)) throw new Error("it is not a URL. Check it.");
+async function fromUrl(zz: Zz, sourceUrl: string): Promise<Uint8Array> {
+  if (!URL.canParse(sourceUrl)) throw new Error("it is not a URL. Check it.");
   let isJudged = false;
-  zz.wrap("fetch", async (request, next, { permissions }) => {
-    if (isJudged || request.url !== source) return next(request);
+  zz.wrap("fetch", async (request, runNext, { permissions }) => {
+    if (isJudged || request.url !== sourceUrl) return runNext(request);
     isJudged = true;
-    const { hostname } = new URL(source);
+    const { hostname } = new URL(sourceUrl);
     const { verdict, why } = permissions.judge("net", hostname);
     if (verdict === "deny")
-      throw fault(`Cannot attach '${source}': reaching '${hostname}' is denied ${why}.`, {
+      throw fault(`Cannot attach '${sourceUrl}': reaching '${hostname}' is denied ${why}.`, {
         exit: 4,
       });
-    return next(request);
+    return runNext(request);
   });
   try {
-    return await download(zz, source);
+    return await download(zz, sourceUrl);
   } catch (error) {
     const { exit, kind = "network", status = 0, message } = error as Fault;
     // what was named may be wrong, or too large; what a server or the way there does is not
@@ -121,21 +123,22 @@ async function fromUrl(zz: Zz, source: string): Promise<Uint8Array> {
   }
 }
 
-async function download(zz: Zz, source: string): Promise<Uint8Array> {
-  const answer = await zz.fetch(source, {
+async function download(zz: Zz, sourceUrl: string): Promise<Uint8Array> {
+  const response = await zz.fetch(sourceUrl, {
     signal: AbortSignal.any([zz.signal, zz.io.clock.limit(FETCH_LIMIT_MS)]),
   });
-  if (Number(answer.headers.get("content-length") ?? 0) > MAX_MEDIA_BYTES)
+  if (Number(response.headers.get("content-length") ?? 0) > MAX_MEDIA_BYTES)
     throw new TooLarge(tooLarge());
   const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of answer.body) {
+  let bodySize = 0;
+  for await (const piece of response.body) {
     pieces.push(piece);
-    size += piece.length;
-    if (size > MAX_MEDIA_BYTES) throw new TooLarge(tooLarge());
+    bodySize += piece.length;
+    if (bodySize > MAX_MEDIA_BYTES) throw new TooLarge(tooLarge());
   }
   return Buffer.concat(pieces);
 }
 
 class TooLarge extends Error {}
-const tooLarge = (): string => `it has more than ${MAX_MEDIA_BYTES / MB} MB. Make it smaller.`;
+const tooLarge = (): string =>
+  `it has more than ${MAX_MEDIA_BYTES / MEGABYTE} MB. Make it smaller.`;

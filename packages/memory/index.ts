@@ -25,7 +25,7 @@ export const settings = {
 const MAX_PLACES = 10; // in one result of recall
 const MAX_FILE_CHARS = 20_000; // of a file that recall gives whole
 const MAX_NOTE_CHARS = 2_000;
-const GUIDE =
+const MEMORY_GUIDE =
   "What was noted in earlier conversations; it may be out of date. recall finds what is not here, remember adds to it.";
 
 export default (zz: Zz<typeof defaults>) => {
@@ -47,7 +47,7 @@ export default (zz: Zz<typeof defaults>) => {
       where: "string? home (for every project) or project; home unless the project has a memory",
     },
     changes: true,
-    needs: (args, ctx) => reads(targetOf(args, ctx)),
+    needs: (noteArgs, ctx) => needsToRead(targetOf(noteArgs, ctx)),
     run: remember,
   });
   zz.tool({
@@ -58,7 +58,7 @@ export default (zz: Zz<typeof defaults>) => {
     aliases: ["search_memory"],
     params: { query: "string words of what is looked for" },
     needs: (_, ctx) => ({ read: tree.filesOf(ctx).files.map(tree.allowed) }),
-    run: recall,
+    run: recallNotes,
   });
   zz.tool({
     name: "forget",
@@ -69,7 +69,7 @@ export default (zz: Zz<typeof defaults>) => {
     params: { what: "string FILE:LINE, or words" },
     changes: true,
     needs: (_, ctx) => ({ read: tree.filesOf(ctx).files.map(tree.allowed) }),
-    run: forget,
+    run: forgetNote,
   });
   zz.command({
     name: "memory",
@@ -80,18 +80,19 @@ export default (zz: Zz<typeof defaults>) => {
       "/memory deploy": "find where a word stands",
     },
     group: "conversation",
-    run: (typed, ctx) => show(typed, ctx, zz.config.tokens),
+    run: (typedWords, ctx) => showMemory(typedWords, ctx, zz.config.tokens),
   });
 };
 
-async function show(typed: string, ctx: Ctx, tokens: number): Promise<void> {
-  if (typed.trim()) return ctx.note((await ctx.call("recall", { query: typed })).text);
+async function showMemory(typedWords: string, ctx: Ctx, tokens: number): Promise<void> {
+  if (typedWords.trim()) return ctx.note((await ctx.call("recall", { query: typedWords })).text);
   ctx.note(
-    overview(ctx, tokens) ?? `Nothing is remembered yet. Notes would be kept in ${places(ctx)}.`,
+    overview(ctx, tokens) ??
+      `Nothing is remembered yet. Notes would be kept in ${listPlaces(ctx)}.`,
   );
 }
 
-const places = (ctx: Ctx): string =>
+const listPlaces = (ctx: Ctx): string =>
   tree
     .treesOf(ctx)
     .map(({ folder }) => tree.shownPath(ctx.root, folder))
@@ -99,38 +100,38 @@ const places = (ctx: Ctx): string =>
 
 /** Each tree's index, and what else it contains. */
 function overview(ctx: Ctx, tokens: number): string | undefined {
-  const trees = tree.treesOf(ctx);
-  const promptFiles = trees.map(tree.promptFileOf);
-  const room = (tokens * CHARS_PER_TOKEN) / Math.max(1, promptFiles.filter(Boolean).length);
-  const texts = trees.map((memoryTree, i) =>
-    [promptText(memoryTree, promptFiles[i]), hint(memoryTree)].filter(Boolean).join("\n"),
+  const memoryTrees = tree.treesOf(ctx);
+  const promptFiles = memoryTrees.map(tree.promptFileOf);
+  const charsForEach = (tokens * CHARS_PER_TOKEN) / Math.max(1, promptFiles.filter(Boolean).length);
+  const treeTexts = memoryTrees.map((memoryTree, i) =>
+    [promptText(memoryTree, promptFiles[i]), describeParts(memoryTree)].filter(Boolean).join("\n"),
   );
-  const present = texts.filter(Boolean);
-  return present.length ? [GUIDE, ...present].join("\n\n") : undefined;
+  const present = treeTexts.filter(Boolean);
+  return present.length ? [MEMORY_GUIDE, ...present].join("\n\n") : undefined;
 
-  function promptText({ from }: tree.Tree, file: string | undefined): string {
-    if (!file) return "";
-    const name = tree.shownPath(ctx.root, file);
+  function promptText({ from }: tree.Tree, promptFile: string | undefined): string {
+    if (!promptFile) return "";
+    const shownName = tree.shownPath(ctx.root, promptFile);
     try {
-      const real = tree.realOf(file); // both judged and read, since a link may change in between
-      const refused = tree.refusal(ctx, from, real ?? file);
+      const realFile = tree.realOf(promptFile); // both judged and read, since a link may change in between
+      const refused = tree.refusal(ctx, from, realFile ?? promptFile);
       if (refused) throw new Error(refused);
-      const { text, size } = tree.endsOf(real!, ctx.files.open);
+      const { text, size } = tree.endsOf(realFile!, ctx.files.open);
       if (size > tree.MAX_FILE_BYTES)
         ctx.note(
-          `Memory '${name}' has ${size} bytes: only its beginning and its end are in the prompt. Shorten it.`,
+          `Memory '${shownName}' has ${size} bytes: only its beginning and its end are in the prompt. Shorten it.`,
         );
-      return text.trim() && `# ${name}\n${shorten(text.trim(), room)}`;
+      return text.trim() && `# ${shownName}\n${shorten(text.trim(), charsForEach)}`;
     } catch (error) {
-      ctx.note(`Memory '${name}' was left out: ${tree.reason(error)}.`);
+      ctx.note(`Memory '${shownName}' was left out: ${tree.reason(error)}.`);
       return "";
     }
   }
 
-  function hint({ folder }: tree.Tree): string {
+  function describeParts({ folder }: tree.Tree): string {
     const parts = tree
       .entriesIn(folder)
-      .filter((dirent) => dirent.isDirectory() && tree.PARTS.includes(dirent.name))
+      .filter((folderEntry) => folderEntry.isDirectory() && tree.PARTS.includes(folderEntry.name))
       .map(({ name }) => `${name}/ (${tree.entriesIn(path.join(folder, name)).length})`);
     return parts.length ? `[More in ${tree.shownPath(ctx.root, folder)}: ${parts.join(", ")}]` : "";
   }
@@ -152,139 +153,160 @@ function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
     );
   if (where !== undefined && where !== "home" && where !== "project")
     throw refuse(`'${where}' is not a place. Use home or project.`);
-  const trees = tree.treesOf(ctx);
-  const chosen = where
-    ? trees.find(({ from }) => from === where)
-    : trees.find((candidate) => tree.promptFileOf(candidate));
-  const { base, folder } = chosen ?? trees.at(-1)!;
-  const [part, ...remaining] = (topic ?? "").split("/");
-  const isPart = remaining.length > 0 && tree.PARTS.includes(part!);
-  const slug = slugOf(isPart ? remaining.join(" ") : (topic ?? ""));
-  if (topic !== undefined && !slug)
+  const memoryTrees = tree.treesOf(ctx);
+  const chosenTree = where
+    ? memoryTrees.find(({ from }) => from === where)
+    : memoryTrees.find((candidate) => tree.promptFileOf(candidate));
+  const { base, folder } = chosenTree ?? memoryTrees.at(-1)!;
+  const [partName, ...remaining] = (topic ?? "").split("/");
+  const isPart = remaining.length > 0 && tree.PARTS.includes(partName!);
+  const topicSlug = slugOf(isPart ? remaining.join(" ") : (topic ?? ""));
+  if (topic !== undefined && !topicSlug)
     throw refuse(`'${topic}' is not a topic. Name it with letters.`);
-  const name = slug ? `${isPart ? part : "topics"}/${slug}.md` : `daily/${today()}.md`;
+  const name = topicSlug
+    ? `${isPart ? partName : "topics"}/${topicSlug}.md`
+    : `daily/${today()}.md`;
   const promptFile = tree.promptFileOf({ from: "home", base, folder });
   if (promptFile?.endsWith("MEMORY.md"))
     return { file: promptFile, title: "Memory", name: "MEMORY.md" };
-  const title = slug ? oneLine(isPart ? remaining.join("/") : topic!) : today();
+  const title = topicSlug ? oneLine(isPart ? remaining.join("/") : topic!) : today();
   return { file: path.join(folder, name), title, index: path.join(folder, tree.INDEX), name };
 }
 
-const slugOf = (topic: string): string =>
-  topic
+const slugOf = (topicText: string): string =>
+  topicText
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, "-")
     .replace(/^-|-$/g, "")
     .slice(0, 60);
 
-const reads = ({ file, index }: Target): Needs => ({
+const needsToRead = ({ file, index }: Target): Needs => ({
   read: [file, ...(index ? [index] : [])].filter(tree.lstat).map(tree.allowed),
 });
 
 async function remember({ text, topic, where }: Noted, ctx: Ctx): Promise<Result> {
   const { file, title, index, name } = targetOf({ text, topic, where }, ctx);
-  const note = oneLine(text);
-  const old = await noteText(file, ctx);
+  const noteLine = oneLine(text);
+  const previousText = await noteText(file, ctx);
   const place = tree.shownPath(ctx.root, file);
-  if (old !== undefined && linesOf(old).some((line) => line.endsWith(`: ${note}`)))
+  if (
+    previousText !== undefined &&
+    linesOf(previousText).some((textLine) => textLine.endsWith(`: ${noteLine}`))
+  )
     return { text: `Nothing to add: '${place}' says that already.`, data: { place } };
-  const next = withNote(old, title, `- ${today()}: ${note}`);
-  await ctx.files.write(file, next);
-  if (index) await ctx.files.write(index, withIndexed(await noteText(index, ctx), name, next));
-  const line = linesOf(next.trimEnd()).length;
+  const updatedText = withNote(previousText, title, `- ${today()}: ${noteLine}`);
+  await ctx.files.write(file, updatedText);
+  if (index)
+    await ctx.files.write(index, withIndexed(await noteText(index, ctx), name, updatedText));
+  const line = linesOf(updatedText.trimEnd()).length;
   return { text: `Remembered in ${place}:${line}.`, data: { place, line } };
 }
 
 /** The text of a file of notes; undefined if the file does not exist. */
-async function noteText(file: string, { files }: Ctx): Promise<string | undefined> {
-  if (!tree.lstat(file)) return undefined;
-  const { text, bytes } = await files.read(file);
+async function noteText(notesFile: string, { files }: Ctx): Promise<string | undefined> {
+  if (!tree.lstat(notesFile)) return undefined;
+  const { text, bytes } = await files.read(notesFile);
   if (bytes.includes(0))
-    throw new Error(`Cannot remember that: '${file}' is not text. Move it away, or name a topic.`);
+    throw new Error(
+      `Cannot remember that: '${notesFile}' is not text. Move it away, or name a topic.`,
+    );
   if (bytes.length > tree.MAX_FILE_BYTES)
     throw new Error(
-      `Cannot remember that: '${file}' has ${bytes.length} bytes, too many to add to. Name another topic.`,
+      `Cannot remember that: '${notesFile}' has ${bytes.length} bytes, too many to add to. Name another topic.`,
     );
   return text;
 }
 
-async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
+async function recallNotes({ query }: { query: string }, ctx: Ctx): Promise<Result> {
   const { root } = ctx;
   const { pages, leftOut } = await pagesOf(ctx);
   const ignored = leftOut.map(
     ({ file, problem }) => `[Left out: ${tree.shownPath(root, file)}: ${problem}]`,
   );
-  const page = /\.(md|txt)$/i.test(query.trim()) ? pageNamed(pages, root, query.trim()) : undefined;
-  if (page)
+  const namedPage = /\.(md|txt)$/i.test(query.trim())
+    ? pageNamed(pages, root, query.trim())
+    : undefined;
+  if (namedPage)
     return {
-      text: shorten(page.lines.join("\n"), MAX_FILE_CHARS),
-      data: { place: tree.shownPath(root, page.file) },
+      text: shorten(namedPage.lines.join("\n"), MAX_FILE_CHARS),
+      data: { place: tree.shownPath(root, namedPage.file) },
     };
-  const exact = byWords(pages, query);
-  const hits = exact.length ? exact : await bySimilarity(pages, query, MAX_PLACES + 1);
-  const shown = hits.slice(0, MAX_PLACES).map((hit) => around(hit, pages, root));
-  const moreHits = hits.length - shown.length;
-  const none = `Nothing like '${query}' in ${plural(pages.length, "file")} of memory.`;
-  const caveat = exact.length ? [] : ["No exact match. The nearest:"];
-  const head = hits.length ? caveat : [none];
+  const exactHits = byWords(pages, query);
+  const foundHits = exactHits.length ? exactHits : await bySimilarity(pages, query, MAX_PLACES + 1);
+  const shownHits = foundHits.slice(0, MAX_PLACES).map((lineHit) => around(lineHit, pages, root));
+  const moreHits = foundHits.length - shownHits.length;
+  const noHitsText = `Nothing like '${query}' in ${plural(pages.length, "file")} of memory.`;
+  const caveat = exactHits.length ? [] : ["No exact match. The nearest:"];
+  const headLines = foundHits.length ? caveat : [noHitsText];
   const moreNote =
-    moreHits > 0 ? [`[${exact.length ? moreHits : "There are"} more; use more words]`] : [];
-  const data = hits
+    moreHits > 0 ? [`[${exactHits.length ? moreHits : "There are"} more; use more words]`] : [];
+  const data = foundHits
     .slice(0, MAX_PLACES)
     .map(({ file, line, text }) => ({ place: tree.shownPath(root, file), line, text }));
-  return { text: [...head, ...shown, ...moreNote, ...ignored].join("\n"), data };
+  return { text: [...headLines, ...shownHits, ...moreNote, ...ignored].join("\n"), data };
 }
 
 /** A line with its place and its neighbours. */
-function around({ file, line }: Hit, pages: Page[], root: string): string {
-  const { lines } = pages.find((page) => page.file === file)!;
-  const from = Math.max(1, line - 1);
-  const neighbours = lines.slice(from - 1, line + 1).map((text, i) => ({ text, number: from + i }));
-  const rows = neighbours.filter(({ text, number }) => text.trim() || number === line);
+function around({ file, line }: Hit, pages: Page[], projectRoot: string): string {
+  const { lines } = pages.find((candidate) => candidate.file === file)!;
+  const firstNumber = Math.max(1, line - 1);
+  const neighbours = lines
+    .slice(firstNumber - 1, line + 1)
+    .map((text, i) => ({ text, number: firstNumber + i }));
+  const filledLines = neighbours.filter(({ text, number }) => text.trim() || number === line);
   return [
-    `${tree.shownPath(root, file)}:${line}`,
-    ...rows.map(({ text, number }) => `${number === line ? ">" : " "} ${number}\t${text}`),
+    `${tree.shownPath(projectRoot, file)}:${line}`,
+    ...filledLines.map(({ text, number }) => `${number === line ? ">" : " "} ${number}\t${text}`),
   ].join("\n");
 }
 
-async function forget({ what }: { what: string }, ctx: Ctx): Promise<Result> {
+async function forgetNote({ what }: { what: string }, ctx: Ctx): Promise<Result> {
   const { root } = ctx;
   const refuse = (reason: string) => new Error(`Cannot forget '${what}': ${reason}`);
   const { pages } = await pagesOf(ctx);
   const { file, line, text } = hitToForget();
-  const lines = pages.find((page) => page.file === file)!.lines.toSpliced(line - 1, 1);
-  const next = lines.join("\n");
-  const home = tree.treesOf(ctx).find(({ folder }) => file.startsWith(folder + path.sep));
-  const index = home && path.join(home.folder, tree.INDEX);
-  const name = home && path.relative(home.folder, file);
-  const isNote = index !== undefined && file !== index && name !== "MEMORY.md";
-  if (isNote && isBare(next)) await ctx.files.remove(file);
-  else await ctx.files.write(file, next);
-  const indexed = isNote ? pages.find((page) => page.file === index) : undefined;
+  const remainingLines = pages
+    .find((candidate) => candidate.file === file)!
+    .lines.toSpliced(line - 1, 1);
+  const updatedText = remainingLines.join("\n");
+  const memoryTree = tree.treesOf(ctx).find(({ folder }) => file.startsWith(folder + path.sep));
+  const index = memoryTree && path.join(memoryTree.folder, tree.INDEX);
+  const relativeFile = memoryTree && path.relative(memoryTree.folder, file);
+  const isIndexedNote = index !== undefined && file !== index && relativeFile !== "MEMORY.md";
+  if (isIndexedNote && isBare(updatedText)) await ctx.files.remove(file);
+  else await ctx.files.write(file, updatedText);
+  const indexed = isIndexedNote ? pages.find((candidate) => candidate.file === index) : undefined;
   if (indexed)
     await ctx.files.write(
       index!,
-      withIndexed(indexed.lines.join("\n"), name!, isBare(next) ? undefined : next),
+      withIndexed(
+        indexed.lines.join("\n"),
+        relativeFile!,
+        isBare(updatedText) ? undefined : updatedText,
+      ),
     );
   const place = `${tree.shownPath(root, file)}:${line}`;
   return { text: `Forgot ${place}: ${text.trim()}`, data: { place, text } };
 
   function hitToForget(): Hit {
-    const [, name, number] = /^(.+):(\d+)$/.exec(what.trim()) ?? [];
-    const page = name ? pageNamed(pages, root, name) : undefined;
-    if (page) {
-      const text = page.lines[Number(number) - 1];
+    const [, pageName, lineNumber] = /^(.+):(\d+)$/.exec(what.trim()) ?? [];
+    const namedPage = pageName ? pageNamed(pages, root, pageName) : undefined;
+    if (namedPage) {
+      const text = namedPage.lines[Number(lineNumber) - 1];
       if (!text?.trim()) throw refuse("there is nothing on that line. recall gives places.");
-      return { file: page.file, line: Number(number), text };
+      return { file: namedPage.file, line: Number(lineNumber), text };
     }
-    const hits = byWords(pages, what);
-    if (hits.length === 1) return hits[0]!;
-    if (!hits.length) throw refuse("no note has these words. recall finds what is like them.");
-    const hitLines = hits
+    const matchingHits = byWords(pages, what);
+    if (matchingHits.length === 1) return matchingHits[0]!;
+    if (!matchingHits.length)
+      throw refuse("no note has these words. recall finds what is like them.");
+    const hitLines = matchingHits
       .slice(0, MAX_PLACES)
-      .map((hit) => `${tree.shownPath(root, hit.file)}:${hit.line} ${hit.text.trim()}`);
+      .map(
+        (lineHit) => `${tree.shownPath(root, lineHit.file)}:${lineHit.line} ${lineHit.text.trim()}`,
+      );
     throw refuse(
-      `${hits.length} lines have these words. Name one by its place:\n${hitLines.join("\n")}`,
+      `${matchingHits.length} lines have these words. Name one by its place:\n${hitLines.join("\n")}`,
     );
   }
 }

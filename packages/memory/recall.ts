@@ -35,24 +35,33 @@ export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; leftOut: LeftO
 
 /** Lines with all of the words; those with the exact phrase come first. */
 export function byWords(pages: Page[], query: string): Hit[] {
-  const phrase = query.trim().toLowerCase();
-  const words = wordsOf(phrase);
-  if (!words.length) return [];
-  const hits = linesIn(pages).filter(({ text }) => {
-    const line = text.toLowerCase();
-    return words.every((word) => line.includes(word));
+  const exactPhrase = query.trim().toLowerCase();
+  const queryWords = wordsOf(exactPhrase);
+  if (!queryWords.length) return [];
+  const matchingLines = linesIn(pages).filter(({ text }) => {
+    const lowerCaseLine = text.toLowerCase();
+    return queryWords.every((queryWord) => lowerCaseLine.includes(queryWord));
   });
-  const isWhole = ({ text }: Hit) => text.toLowerCase().includes(phrase);
-  return [...hits.filter(isWhole), ...hits.filter((hit) => !isWhole(hit))];
+  const isWhole = ({ text }: Hit) => text.toLowerCase().includes(exactPhrase);
+  return [
+    ...matchingLines.filter(isWhole),
+    ...matchingLines.filter((lineHit) => !isWhole(lineHit)),
+  ];
 }
 
 /** Lines with something similar to each of the words. */
 export async function bySimilarity(pages: Page[], query: string, limit: number): Promise<Hit[]> {
-  const words = wordsOf(query);
-  if (!words.length) return [];
+  const queryWords = wordsOf(query);
+  if (!queryWords.length) return [];
   const { default: Fuse } = await import("fuse.js");
-  const fuse = new Fuse(linesIn(pages), { keys: ["text"], threshold: 0.3, ignoreLocation: true });
-  return fuse.search({ $and: words.map((text) => ({ text })) }, { limit }).map(({ item }) => item);
+  const fuzzySearch = new Fuse(linesIn(pages), {
+    keys: ["text"],
+    threshold: 0.3,
+    ignoreLocation: true,
+  });
+  return fuzzySearch
+    .search({ $and: queryWords.map((text) => ({ text })) }, { limit })
+    .map(({ item }) => item);
 }
 
 /**
@@ -71,10 +80,13 @@ const linesIn = (pages: Page[]): Hit[] =>
   );
 
 /** The file with this path, or the only one whose path ends with it. */
-export function pageNamed(pages: Page[], root: string, name: string): Page | undefined {
-  const absolutePath = path.resolve(root, name);
-  const ends = pages.filter(({ file }) => file.endsWith(path.sep + path.normalize(name)));
+export function pageNamed(pages: Page[], projectRoot: string, pageName: string): Page | undefined {
+  const absolutePath = path.resolve(projectRoot, pageName);
+  const endingPages = pages.filter(({ file }) =>
+    file.endsWith(path.sep + path.normalize(pageName)),
+  );
   return (
-    pages.find(({ file }) => file === absolutePath) ?? (ends.length === 1 ? ends[0] : undefined)
+    pages.find(({ file }) => file === absolutePath) ??
+    (endingPages.length === 1 ? endingPages[0] : undefined)
   );
 }

@@ -21,52 +21,63 @@ const END_BYTES = 64 * 1024; // read of each end of a larger file, for the promp
 const MAX_FILES = 1_000;
 
 export function treesOf({ root, about }: Pick<TreeContext, "root" | "about">): Tree[] {
-  const tree = (from: From, base: string): Tree => ({
+  const treeIn = (from: From, base: string): Tree => ({
     from,
     base,
     folder: path.join(base, "memory"),
   });
-  const trees = [tree("project", path.join(root, ".zz")), tree("home", about.home)];
-  const [project, home] = trees.map(({ base }) => realOf(base));
-  return project && project === home ? trees.slice(1) : trees; // the project's .zz/ is the home
+  const trees = [treeIn("project", path.join(root, ".zz")), treeIn("home", about.home)];
+  const [project, homeBase] = trees.map(({ base }) => realOf(base));
+  return project && project === homeBase ? trees.slice(1) : trees; // the project's .zz/ is the home
 }
 
 /** The file of a tree that is in the prompt: its index, or its only file. */
 export const promptFileOf = ({ base, folder }: Tree): string | undefined =>
   [path.join(folder, INDEX), path.join(base, "MEMORY.md"), path.join(folder, "MEMORY.md")].find(
-    (file) => lstat(file),
+    (candidate) => lstat(candidate),
   );
 
 /**
  * The text of a file, or both ends of a huge one. Throws a clause that says why it cannot be read.
  */
-export function endsOf(file: string, open: Ctx["files"]["open"]): { text: string; size: number } {
-  const fd = open(file);
+export function endsOf(
+  memoryFile: string,
+  openFile: Ctx["files"]["open"],
+): { text: string; size: number } {
+  const descriptor = openFile(memoryFile);
   try {
-    const stat = fs.fstatSync(fd);
-    if (!stat.isFile()) throw new Error("it is not a regular file");
-    const [head, tail] = stat.size > MAX_FILE_BYTES ? [END_BYTES, END_BYTES] : [stat.size, 0];
-    const bytes = Buffer.alloc(head + tail);
-    let read = fs.readSync(fd, bytes, 0, head, 0);
-    if (tail) read += fs.readSync(fd, bytes, head, tail, stat.size - tail);
-    const content = bytes.subarray(0, read);
+    const fileStats = fs.fstatSync(descriptor);
+    if (!fileStats.isFile()) throw new Error("it is not a regular file");
+    const [headBytes, tailBytes] =
+      fileStats.size > MAX_FILE_BYTES ? [END_BYTES, END_BYTES] : [fileStats.size, 0];
+    const endBytes = Buffer.alloc(headBytes + tailBytes);
+    let readCount = fs.readSync(descriptor, endBytes, 0, headBytes, 0);
+    if (tailBytes)
+      readCount += fs.readSync(
+        descriptor,
+        endBytes,
+        headBytes,
+        tailBytes,
+        fileStats.size - tailBytes,
+      );
+    const content = endBytes.subarray(0, readCount);
     if (content.includes(0)) throw new Error("it is not text");
-    return { text: content.toString("utf8").replace(/^\ufeff/, ""), size: stat.size };
+    return { text: content.toString("utf8").replace(/^\ufeff/, ""), size: fileStats.size };
   } finally {
-    fs.closeSync(fd);
+    fs.closeSync(descriptor);
   }
 }
 
 /** The files of memory that may be read, and those that are left out, with the reason. */
 export function filesOf(ctx: TreeContext): { files: string[]; leftOut: LeftOut[] } {
   const [files, leftOut]: [string[], LeftOut[]] = [[], []];
-  for (const tree of treesOf(ctx)) {
-    const memoryFiles = lstat(path.join(tree.base, "MEMORY.md"))
-      ? [path.join(tree.base, "MEMORY.md")]
+  for (const memoryTree of treesOf(ctx)) {
+    const memoryFiles = lstat(path.join(memoryTree.base, "MEMORY.md"))
+      ? [path.join(memoryTree.base, "MEMORY.md")]
       : [];
-    for (const file of [...memoryFiles, ...under(tree.folder)]) {
+    for (const file of [...memoryFiles, ...filesUnder(memoryTree.folder)]) {
       const problem =
-        refusal(ctx, tree.from, file) ??
+        refusal(ctx, memoryTree.from, file) ??
         (files.length < MAX_FILES ? undefined : `there are more than ${MAX_FILES} files`);
       if (problem) leftOut.push({ file, problem });
       else files.push(file);
@@ -81,16 +92,16 @@ export function filesOf(ctx: TreeContext): { files: string[]; leftOut: LeftOut[]
  */
 export function refusal(
   { root, permissions }: TreeContext,
-  from: From,
-  file: string,
+  treeOrigin: From,
+  memoryFile: string,
 ): string | undefined {
-  const real = realOf(file);
-  if (!real) return "it is a link that leads nowhere";
-  if (from === "project" && !real.startsWith(root + path.sep))
+  const realPath = realOf(memoryFile);
+  if (!realPath) return "it is a link that leads nowhere";
+  if (treeOrigin === "project" && !realPath.startsWith(root + path.sep))
     return "it is a link that leaves the project";
-  if (from === "project" && (permissions.secret(file) || permissions.secret(real)))
+  if (treeOrigin === "project" && (permissions.secret(memoryFile) || permissions.secret(realPath)))
     return "it may hold secrets";
-  const { verdict } = permissions.judge("read", allowed(file));
+  const { verdict } = permissions.judge("read", allowed(memoryFile));
   return verdict === "deny" ? "reading it is denied" : undefined;
 }
 
@@ -101,19 +112,19 @@ export const allowed = (name: string) => ({
   why: "it is zz's memory",
 });
 
-function under(folder: string, depth = 0): string[] {
-  if (depth > 5) return [];
-  return entriesIn(folder).flatMap((dirent) => {
-    const file = path.join(folder, dirent.name);
-    if (dirent.isDirectory()) return under(file, depth + 1);
-    return /\.(md|txt)$/i.test(dirent.name) ? [file] : [];
+function filesUnder(parentFolder: string, folderDepth = 0): string[] {
+  if (folderDepth > 5) return [];
+  return entriesIn(parentFolder).flatMap((folderEntry) => {
+    const entryPath = path.join(parentFolder, folderEntry.name);
+    if (folderEntry.isDirectory()) return filesUnder(entryPath, folderDepth + 1);
+    return /\.(md|txt)$/i.test(folderEntry.name) ? [entryPath] : [];
   });
 }
 
-export function entriesIn(folder: string): fs.Dirent[] {
+export function entriesIn(parentFolder: string): fs.Dirent[] {
   try {
     const entries = fs
-      .readdirSync(folder, { withFileTypes: true })
+      .readdirSync(parentFolder, { withFileTypes: true })
       .filter(({ name }) => !name.startsWith("."));
     return entries.sort(byName);
   } catch {
@@ -121,8 +132,10 @@ export function entriesIn(folder: string): fs.Dirent[] {
   }
 }
 
-export const lstat = (file: string): fs.Stats | undefined => tryTo(() => fs.lstatSync(file));
-export const realOf = (file: string): string | undefined => tryTo(() => fs.realpathSync(file));
+export const lstat = (filePath: string): fs.Stats | undefined =>
+  tryTo(() => fs.lstatSync(filePath));
+export const realOf = (filePath: string): string | undefined =>
+  tryTo(() => fs.realpathSync(filePath));
 
 const REASONS: Record<string, string> = {
   EACCES: "permission denied",
@@ -136,5 +149,5 @@ export const reason = (error: unknown): string =>
   (errnoSentence(error).split(". ")[0] || (error as Error).message.replace(/\.$/, ""));
 
 /** The path of a file as messages show it: relative if it is inside the project. */
-export const shownPath = (root: string, file: string): string =>
-  file.startsWith(root + path.sep) ? path.relative(root, file) : file;
+export const shownPath = (projectRoot: string, filePath: string): string =>
+  filePath.startsWith(projectRoot + path.sep) ? path.relative(projectRoot, filePath) : filePath;

@@ -30,42 +30,43 @@ const MAX_BYTES = 500_000; // of a file whose difference is shown
 /** Changes by the id of their entry. `hides` says of which files nothing may be shown. */
 export function changesIn(
   entries: readonly Entry[],
-  hides: (path: string) => boolean,
+  hides: (filePath: string) => boolean,
 ): Map<number, FileChange> {
-  const files = new Map<string, Buffer>();
+  const fileContents = new Map<string, Buffer>();
   const changes = entries.filter((entry): entry is Saved => entry.type === "change");
   return new Map(
-    changes.flatMap((saved) => {
-      const change = tryTo(() => changeOf(saved, files, hides));
-      return change ? [[saved.id, change]] : []; // of a damaged line, nothing
+    changes.flatMap((savedEntry) => {
+      const fileChange = tryTo(() => changeOf(savedEntry, fileContents, hides));
+      return fileChange ? [[savedEntry.id, fileChange]] : []; // of a damaged line, nothing
     }),
   );
 }
 
 function changeOf(
-  saved: Saved,
-  files: Map<string, Buffer>,
-  hides: (path: string) => boolean,
+  savedEntry: Saved,
+  fileContents: Map<string, Buffer>,
+  hides: (filePath: string) => boolean,
 ): FileChange {
-  const { id, path, tool, was, is, base, place, cut, put, moves } = saved;
-  const change: FileChange = { entry: id, path, tool };
-  const before = base ? bytesOf(base) : (files.get(path) ?? Buffer.alloc(0));
-  const after = Buffer.concat([
-    before.subarray(0, place),
+  const { id, path, tool, was, is, base, place, cut, put, moves } = savedEntry;
+  const fileChange: FileChange = { entry: id, path, tool };
+  const bytesBefore = base ? bytesOf(base) : (fileContents.get(path) ?? Buffer.alloc(0));
+  const bytesAfter = Buffer.concat([
+    bytesBefore.subarray(0, place),
     bytesOf(put),
-    before.subarray(place + cut),
+    bytesBefore.subarray(place + cut),
   ]);
-  files.set(path, after);
-  const texts = [was === null ? undefined : before, is === null ? undefined : after];
-  if (hides(path)) return { ...change, note: "may hold secrets: not shown" };
-  if (moves !== undefined) return { ...change, note: "many files at once: not shown" };
-  if (texts.some((bytes) => bytes && bytes.length > MAX_BYTES))
-    return { ...change, note: "too large to be shown" };
-  if (texts.some((bytes) => bytes?.includes(0))) return { ...change, note: "not a text" };
-  const [old, next] = texts.map((bytes) => bytes?.toString("utf8"));
-  if (old !== undefined) change.before = old;
-  if (next !== undefined) change.after = next;
-  return change;
+  fileContents.set(path, bytesAfter);
+  const bothSides = [was === null ? undefined : bytesBefore, is === null ? undefined : bytesAfter];
+  if (hides(path)) return { ...fileChange, note: "may hold secrets: not shown" };
+  if (moves !== undefined) return { ...fileChange, note: "many files at once: not shown" };
+  if (bothSides.some((sideBytes) => sideBytes && sideBytes.length > MAX_BYTES))
+    return { ...fileChange, note: "too large to be shown" };
+  if (bothSides.some((sideBytes) => sideBytes?.includes(0)))
+    return { ...fileChange, note: "not a text" };
+  const [textBefore, textAfter] = bothSides.map((sideBytes) => sideBytes?.toString("utf8"));
+  if (textBefore !== undefined) fileChange.before = textBefore;
+  if (textAfter !== undefined) fileChange.after = textAfter;
+  return fileChange;
 }
 
 const bytesOf = (content: Content): Buffer =>

@@ -3,8 +3,11 @@ import { createRequire } from "node:module";
 import { escapeHtml } from "./escape.ts";
 
 type Highlighter = {
-  getLanguage(name: string): object | undefined;
-  highlight(code: string, how: { language: string; ignoreIllegals: boolean }): { value: string };
+  getLanguage(languageName: string): object | undefined;
+  highlight(
+    sourceCode: string,
+    options: { language: string; ignoreIllegals: boolean },
+  ): { value: string };
 };
 declare const require: NodeJS.Require | undefined;
 const highlighter: Highlighter =
@@ -15,15 +18,16 @@ const highlighter: Highlighter =
 const MAX_CHARS = 20_000; // of one piece of code: some languages take quadratic time
 const LONG_LINE = /.{1001}/; // for the same reason
 
-export function colourCode(code: string, language: string): string {
-  if (!language || code.length > MAX_CHARS || LONG_LINE.test(code)) return escapeHtml(code);
-  if (!highlighter.getLanguage(language)) return escapeHtml(code);
+export function colourCode(sourceCode: string, language: string): string {
+  if (!language || sourceCode.length > MAX_CHARS || LONG_LINE.test(sourceCode))
+    return escapeHtml(sourceCode);
+  if (!highlighter.getLanguage(language)) return escapeHtml(sourceCode);
   try {
-    return highlighter.highlight(code, { language, ignoreIllegals: true }).value;
+    return highlighter.highlight(sourceCode, { language, ignoreIllegals: true }).value;
   } catch {
-    return escapeHtml(code);
+    return escapeHtml(sourceCode);
   }
 }
 
 /** The language of a file, by its name. */
-export const languageOf = (path: string): string => /\.(\w+)$/.exec(path)?.[1] ?? "";
+export const languageOf = (filePath: string): string => /\.(\w+)$/.exec(filePath)?.[1] ?? "";

@@ -23,7 +23,7 @@ interface Tab {
 }
 
 export const CONVERSING = [
-  start,
+  startPage,
   listenToForm,
   callServer,
   showRefusal,
@@ -46,7 +46,7 @@ export const CONVERSING = [
   readFiles,
   setBusy,
   setState,
-  byId,
+  elementById,
   element,
   htmlBox,
   fillSelect,
@@ -54,7 +54,7 @@ export const CONVERSING = [
 
 // ── The tab ──────────────────────────────────────────────────────────────────────────────────────
 
-function start(): void {
+function startPage(): void {
   // The token comes in the address once, and is kept for this tab alone.
   if (location.hash.length > 1) {
     sessionStorage.setItem("token", location.hash.slice(1));
@@ -71,51 +71,59 @@ function start(): void {
     questions: new Map(),
   };
   listenToForm(tab);
-  const before = sessionStorage.getItem("chat");
-  if (!before) showRefusal(beginChat(tab));
-  else showRefusal(listChats(tab, before).then(() => void openChat(tab, before)));
+  const previousChat = sessionStorage.getItem("chat");
+  if (!previousChat) showRefusal(beginChat(tab));
+  else showRefusal(listChats(tab, previousChat).then(() => void openChat(tab, previousChat)));
 }
 
 function listenToForm(tab: Tab): void {
-  byId("say").onsubmit = (event: any) => {
-    event.preventDefault();
+  elementById("say").onsubmit = (submitEvent: any) => {
+    submitEvent.preventDefault();
     showRefusal(sendMessage(tab));
   };
-  byId("words").onkeydown = (event: any) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
+  elementById("words").onkeydown = (keyEvent: any) => {
+    if (keyEvent.key !== "Enter" || keyEvent.shiftKey || keyEvent.isComposing) return;
+    keyEvent.preventDefault();
     showRefusal(sendMessage(tab));
   };
-  const post = (what: string, body: object) =>
-    showRefusal(callServer(tab, "POST", `/chats/${tab.chat}/${what}`, body));
-  byId("stop").onclick = () => post("stop", {});
-  document.onkeydown = (event: any) => {
-    if (event.key === "Escape" && !event.isComposing && !byId("stop").disabled) post("stop", {});
+  const postToChat = (actionName: string, requestBody: object) =>
+    showRefusal(callServer(tab, "POST", `/chats/${tab.chat}/${actionName}`, requestBody));
+  elementById("stop").onclick = () => postToChat("stop", {});
+  document.onkeydown = (keyEvent: any) => {
+    if (keyEvent.key === "Escape" && !keyEvent.isComposing && !elementById("stop").disabled)
+      postToChat("stop", {});
   };
-  byId("models").onchange = (event: any) => post("model", { model: event.target.value });
-  byId("chats").onchange = (event: any) => void openChat(tab, event.target.value);
-  const list = () => showRefusal(listChats(tab, tab.chat));
-  Object.assign(byId("chats"), { onfocus: list, onpointerenter: list });
-  byId("new").onclick = () => showRefusal(beginChat(tab));
-  byId("sides").onclick = () => {
-    byId("sides").ariaPressed = String(document.body.classList.toggle("sides"));
+  elementById("models").onchange = (changeEvent: any) =>
+    postToChat("model", { model: changeEvent.target.value });
+  elementById("chats").onchange = (changeEvent: any) =>
+    void openChat(tab, changeEvent.target.value);
+  const refreshChats = () => showRefusal(listChats(tab, tab.chat));
+  Object.assign(elementById("chats"), { onfocus: refreshChats, onpointerenter: refreshChats });
+  elementById("new").onclick = () => showRefusal(beginChat(tab));
+  elementById("sides").onclick = () => {
+    elementById("sides").ariaPressed = String(document.body.classList.toggle("sides"));
   };
 }
 
 // ── The server ───────────────────────────────────────────────────────────────────────────────────
 
-async function callServer(tab: Tab, method: string, path: string, body?: object): Promise<any> {
+async function callServer(
+  tab: Tab,
+  method: string,
+  requestPath: string,
+  requestBody?: object,
+): Promise<any> {
   const headers: Record<string, string> = { authorization: `Bearer ${tab.token}` };
-  if (body) headers["content-type"] = "application/json";
-  const sent = body && JSON.stringify(body);
-  const answer = await window.fetch(path, { method, headers, body: sent });
-  const said = await answer.json();
-  if (!answer.ok) throw new Error(said.error);
-  return said;
+  if (requestBody) headers["content-type"] = "application/json";
+  const jsonBody = requestBody && JSON.stringify(requestBody);
+  const response = await window.fetch(requestPath, { method, headers, body: jsonBody });
+  const responseBody = await response.json();
+  if (!response.ok) throw new Error(responseBody.error);
+  return responseBody;
 }
 
-function showRefusal(work: Promise<unknown>): void {
-  work.catch((error: Error) => setState(error.message));
+function showRefusal(pendingWork: Promise<unknown>): void {
+  pendingWork.catch((refusal: Error) => setState(refusal.message));
 }
 
 async function beginChat(tab: Tab): Promise<void> {
@@ -125,11 +133,11 @@ async function beginChat(tab: Tab): Promise<void> {
 }
 
 async function listChats(tab: Tab, current: string): Promise<void> {
-  const saved: { id: string; title: string }[] = await callServer(tab, "GET", "/chats");
-  const rows = saved.map(({ id, title }) => ({ id, name: title || id }));
-  const isSaved = rows.some(({ id }) => id === current);
-  if (!isSaved) rows.unshift({ id: current, name: "New conversation" });
-  fillSelect(byId("chats"), rows, current);
+  const savedChats: { id: string; title: string }[] = await callServer(tab, "GET", "/chats");
+  const chatOptions = savedChats.map(({ id, title }) => ({ id, name: title || id }));
+  const isSaved = chatOptions.some(({ id }) => id === current);
+  if (!isSaved) chatOptions.unshift({ id: current, name: "New conversation" });
+  fillSelect(elementById("chats"), chatOptions, current);
 }
 
 /** Shows a conversation from its first event on, until another is opened. */
@@ -139,27 +147,27 @@ async function openChat(tab: Tab, chat: string): Promise<void> {
   const { signal } = tab.reading;
   Object.assign(tab, { chat, last: 0 });
   sessionStorage.setItem("chat", chat);
-  byId("talk").replaceChildren();
+  elementById("talk").replaceChildren();
   setBusy(false);
   while (!signal.aborted) {
     await untilSeen();
-    let pause = tab.isHeldUp ? 100 : 1_000;
+    let pauseMs = tab.isHeldUp ? 100 : 1_000;
     try {
       await readEvents(tab, signal);
-    } catch (error) {
+    } catch (readingError) {
       if (signal.aborted) return;
-      setState(`Not connected: ${(error as Error).message}`);
-      if ((error as Error).cause) pause = 10_000; // zz says why: that does not change soon
+      setState(`Not connected: ${(readingError as Error).message}`);
+      if ((readingError as Error).cause) pauseMs = 10_000; // zz says why: that does not change soon
     }
-    await new Promise((done) => window.setTimeout(done, pause)); // then it goes on where it was
+    await new Promise((resolve) => window.setTimeout(resolve, pauseMs)); // then it goes on where it was
   }
 }
 
 /** A browser has six connections to zz for all of its tabs: one that is hidden needs none. */
 function untilSeen(): Promise<void> {
   if (!document.hidden) return Promise.resolve();
-  return new Promise((done) => {
-    document.addEventListener("visibilitychange", () => done(), { once: true });
+  return new Promise((resolve) => {
+    document.addEventListener("visibilitychange", () => resolve(), { once: true });
   });
 }
 
@@ -167,56 +175,63 @@ function untilSeen(): Promise<void> {
  * Reads events until the connection ends. zz is never silent for long: where it seems to be,
  * something between holds the stream back, and an answer that ends is asked for instead.
  */
-async function readEvents(tab: Tab, signal: any): Promise<void> {
+async function readEvents(tab: Tab, chatSignal: any): Promise<void> {
   const silence = new window.AbortController();
-  let timer = 0;
-  const wait = () => {
-    window.clearTimeout(timer);
-    if (!tab.isHeldUp) timer = window.setTimeout(() => silence.abort(), 7_000);
+  let silenceTimer = 0;
+  const restartTimer = () => {
+    window.clearTimeout(silenceTimer);
+    if (!tab.isHeldUp) silenceTimer = window.setTimeout(() => silence.abort(), 7_000);
   };
-  const rest = () => document.hidden && silence.abort();
-  document.addEventListener("visibilitychange", rest);
-  const signals = window.AbortSignal.any([signal, silence.signal]);
+  const stopWhenHidden = () => document.hidden && silence.abort();
+  document.addEventListener("visibilitychange", stopWhenHidden);
+  const signals = window.AbortSignal.any([chatSignal, silence.signal]);
   const headers = { authorization: `Bearer ${tab.token}`, "last-event-id": String(tab.last) };
-  const path = `/chats/${tab.chat}/events${tab.isHeldUp ? "?once" : ""}`;
-  wait();
+  const eventsPath = `/chats/${tab.chat}/events${tab.isHeldUp ? "?once" : ""}`;
+  restartTimer();
   try {
-    const answer = await window.fetch(path, { headers, signal: signals });
-    if (!answer.ok) throw new Error((await answer.json()).error, { cause: answer.status });
+    const response = await window.fetch(eventsPath, { headers, signal: signals });
+    if (!response.ok) throw new Error((await response.json()).error, { cause: response.status });
     setState("");
-    await readPieces(answer.body, (events) => {
-      wait();
-      if (!signal.aborted) drawEvents(tab, events);
+    await readPieces(response.body, (newEvents) => {
+      restartTimer();
+      if (!chatSignal.aborted) drawEvents(tab, newEvents);
     });
-  } catch (error) {
-    if (!silence.signal.aborted) throw error;
+  } catch (fetchError) {
+    if (!silence.signal.aborted) throw fetchError;
     tab.isHeldUp ||= !document.hidden;
   } finally {
-    document.removeEventListener("visibilitychange", rest);
-    window.clearTimeout(timer);
+    document.removeEventListener("visibilitychange", stopWhenHidden);
+    window.clearTimeout(silenceTimer);
   }
 }
 
 /** Of each piece that arrives the events that end in it. */
-async function readPieces(body: any, take: (events: ChatEvent[]) => void): Promise<void> {
-  const reader = body.pipeThrough(new window.TextDecoderStream()).getReader();
-  let begun: string[] = []; // pieces of an event
+async function readPieces(
+  responseBody: any,
+  takeEvents: (newEvents: ChatEvent[]) => void,
+): Promise<void> {
+  const textReader = responseBody.pipeThrough(new window.TextDecoderStream()).getReader();
+  let unfinishedPieces: string[] = []; // pieces of an event
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await textReader.read();
     if (done) return;
-    begun.push(value);
+    unfinishedPieces.push(value);
     if (!value.includes("\n")) continue;
-    const blocks = begun.join("").split("\n\n");
-    begun = [blocks.pop()!];
-    const data = blocks.map((block) => /^data: (.*)$/m.exec(block)?.[1]);
-    take(data.filter((text) => text !== undefined).map((text) => JSON.parse(text)));
+    const eventBlocks = unfinishedPieces.join("").split("\n\n");
+    unfinishedPieces = [eventBlocks.pop()!];
+    const eventLines = eventBlocks.map((eventBlock) => /^data: (.*)$/m.exec(eventBlock)?.[1]);
+    takeEvents(
+      eventLines
+        .filter((eventJson) => eventJson !== undefined)
+        .map((eventJson) => JSON.parse(eventJson)),
+    );
   }
 }
 
-function drawEvents(tab: Tab, events: ChatEvent[]): void {
+function drawEvents(tab: Tab, newEvents: ChatEvent[]): void {
   const isAtEnd = () => window.innerHeight + window.scrollY > document.body.scrollHeight - 200;
   const follows = tab.framesToEnd > 0 || isAtEnd(); // asked once: it lays out the page
-  for (const event of events) drawEvent(tab, event);
+  for (const chatEvent of newEvents) drawEvent(tab, chatEvent);
   if (follows) goToEnd(tab);
 }
 
@@ -224,56 +239,60 @@ function drawEvents(tab: Tab, events: ChatEvent[]): void {
 function goToEnd(tab: Tab): void {
   const isOnTheWay = tab.framesToEnd > 0;
   tab.framesToEnd = 3;
-  const go = () => {
+  const scrollFrame = () => {
     window.scrollTo(0, document.body.scrollHeight);
-    if (--tab.framesToEnd) window.requestAnimationFrame(go);
+    if (--tab.framesToEnd) window.requestAnimationFrame(scrollFrame);
   };
-  if (!isOnTheWay) window.requestAnimationFrame(go);
+  if (!isOnTheWay) window.requestAnimationFrame(scrollFrame);
 }
 
 // ── Events ───────────────────────────────────────────────────────────────────────────────────────
 
-function drawEvent(tab: Tab, event: ChatEvent): void {
-  const { id, type, text, name = "", options = [] } = event;
+function drawEvent(tab: Tab, chatEvent: ChatEvent): void {
+  const { id, type, text, name = "", options = [] } = chatEvent;
   tab.last = id;
-  if (type === "user" && !event.isPast) setBusy(true);
-  if (type === "user") addMessage("user", "You", event);
-  else if (type === "text") addMessage("answer", "zz", event);
-  else if (type === "thought") addFolded("Thinking", event);
-  else if (type === "call") drawCall(tab, event);
-  else if (type === "question") drawQuestion(tab, event);
+  if (type === "user" && !chatEvent.isPast) setBusy(true);
+  if (type === "user") addMessage("user", "You", chatEvent);
+  else if (type === "text") addMessage("answer", "zz", chatEvent);
+  else if (type === "thought") addFolded("Thinking", chatEvent);
+  else if (type === "call") drawCall(tab, chatEvent);
+  else if (type === "question") drawQuestion(tab, chatEvent);
   else if (type === "answered") settleQuestion(tab, name, text);
-  else if (type === "models") fillSelect(byId("models"), options, text);
+  else if (type === "models") fillSelect(elementById("models"), options, text);
   else if (type === "used") setState(text);
-  else if (type === "left-out") byId("talk").append(element("p", text, "left-out"));
+  else if (type === "left-out") elementById("talk").append(element("p", text, "left-out"));
   else {
     setBusy(false);
-    if (type === "failed") byId("talk").append(element("p", text, "bad"));
+    if (type === "failed") elementById("talk").append(element("p", text, "bad"));
   }
 }
 
-function addMessage(kind: string, who: string, { text, html = "" }: ChatEvent): void {
-  const before = byId("talk").lastElementChild;
-  if (!text && before?.className === kind) {
-    before.append(htmlBox(html)); // a picture of the same message
+function addMessage(
+  articleClass: string,
+  authorName: string,
+  { text, html = "" }: ChatEvent,
+): void {
+  const lastArticle = elementById("talk").lastElementChild;
+  if (!text && lastArticle?.className === articleClass) {
+    lastArticle.append(htmlBox(html)); // a picture of the same message
     return;
   }
-  const article = element("article", "", kind);
-  article.append(element("h2", who), htmlBox(html));
-  byId("talk").append(article);
+  const article = element("article", "", articleClass);
+  article.append(element("h2", authorName), htmlBox(html));
+  elementById("talk").append(article);
 }
 
-function addFolded(title: string, { html = "" }: ChatEvent): any {
+function addFolded(summaryText: string, { html = "" }: ChatEvent): any {
   const details = element("details", "", "folded");
-  details.append(element("summary", title), htmlBox(html));
-  byId("talk").append(details);
+  details.append(element("summary", summaryText), htmlBox(html));
+  elementById("talk").append(details);
   return details;
 }
 
-function drawCall({ calls }: Tab, event: ChatEvent): void {
-  const { name = "", text, html, status } = event;
-  const drawn = calls.get(name);
-  const details = drawn?.isConnected ? drawn : addFolded(text, event);
+function drawCall({ calls }: Tab, callEvent: ChatEvent): void {
+  const { name = "", text, html, status } = callEvent;
+  const drawnBefore = calls.get(name);
+  const details = drawnBefore?.isConnected ? drawnBefore : addFolded(text, callEvent);
   calls.set(name, details);
   if (text) details.firstChild.textContent = text;
   if (html) details.lastChild.innerHTML = html;
@@ -281,111 +300,116 @@ function drawCall({ calls }: Tab, event: ChatEvent): void {
   if (status === "failed") details.firstChild.append(element("span", " ✗", "bad"));
 }
 
-function drawQuestion(tab: Tab, event: ChatEvent): void {
-  const { name = "", text, html = "", options = [] } = event;
+function drawQuestion(tab: Tab, questionEvent: ChatEvent): void {
+  const { name = "", text, html = "", options = [] } = questionEvent;
   const box = element("section", "", "question");
   box.ariaLabel = "A question";
-  const row = answerRow(tab, event);
+  const row = answerRow(tab, questionEvent);
   box.append(element("h2", options.length ? text : "zz asks"), htmlBox(html), row);
   tab.questions.set(name, { box, row, options });
-  byId("talk").append(box);
+  elementById("talk").append(box);
 }
 
 /** A button for each answer, or a line to write one. */
 function answerRow(tab: Tab, { name, hash, options = [] }: ChatEvent): any {
-  const path = `/chats/${tab.chat}/questions/${name}`;
-  const answer = (chosen: string) =>
-    showRefusal(callServer(tab, "POST", path, { hash, answer: chosen }));
-  const row = element("div", "", "tools");
-  for (const option of options) {
-    const button = element("button", option.name);
-    button.onclick = () => answer(option.id);
-    row.append(button);
+  const questionPath = `/chats/${tab.chat}/questions/${name}`;
+  const sendAnswer = (answerText: string) =>
+    showRefusal(callServer(tab, "POST", questionPath, { hash, answer: answerText }));
+  const answerTools = element("div", "", "tools");
+  for (const answerOption of options) {
+    const optionButton = element("button", answerOption.name);
+    optionButton.onclick = () => sendAnswer(answerOption.id);
+    answerTools.append(optionButton);
   }
-  if (options.length) return row;
-  const line = element("input");
-  line.ariaLabel = "Your answer";
-  line.onkeydown = (event: any) => {
-    if (event.key === "Enter" && !event.isComposing) answer(line.value);
+  if (options.length) return answerTools;
+  const answerInput = element("input");
+  answerInput.ariaLabel = "Your answer";
+  answerInput.onkeydown = (keyEvent: any) => {
+    if (keyEvent.key === "Enter" && !keyEvent.isComposing) sendAnswer(answerInput.value);
   };
-  const button = element("button", "Answer");
-  button.onclick = () => answer(line.value);
-  row.append(line, button);
-  return row;
+  const answerButton = element("button", "Answer");
+  answerButton.onclick = () => sendAnswer(answerInput.value);
+  answerTools.append(answerInput, answerButton);
+  return answerTools;
 }
 
-function settleQuestion({ questions }: Tab, name: string, answer: string): void {
-  const question = questions.get(name);
+function settleQuestion({ questions }: Tab, questionName: string, answerText: string): void {
+  const question = questions.get(questionName);
   if (!question) return;
-  const chosen = question.options.find(({ id }) => id === answer);
+  const chosenOption = question.options.find(({ id }) => id === answerText);
   // the button goes: the keyboard stays in the page
-  if (question.row.contains(document.activeElement)) byId("words").focus();
-  question.row.replaceChildren(element("p", `Answered: ${chosen?.name ?? answer}`));
+  if (question.row.contains(document.activeElement)) elementById("words").focus();
+  question.row.replaceChildren(element("p", `Answered: ${chosenOption?.name ?? answerText}`));
   question.box.classList.add("settled");
 }
 
 // ── The form ─────────────────────────────────────────────────────────────────────────────────────
 
 async function sendMessage(tab: Tab): Promise<void> {
-  const text = byId("words").value;
+  const text = elementById("words").value;
   if (!text.trim()) return;
   const attachments = await readFiles();
   await callServer(tab, "POST", `/chats/${tab.chat}/messages`, { text, attachments });
-  byId("words").value = "";
-  byId("files").value = "";
+  elementById("words").value = "";
+  elementById("files").value = "";
 }
 
 async function readFiles(): Promise<object[]> {
-  const files: any[] = [...byId("files").files];
-  const megabytes = files.reduce((sum, { size }) => sum + size, 0) / 1_000_000;
+  const chosenFiles: any[] = [...elementById("files").files];
+  const megabytes = chosenFiles.reduce((totalBytes, { size }) => totalBytes + size, 0) / 1_000_000;
   if (megabytes > 20)
     throw new Error(
       `Cannot send these files: they have ${Math.ceil(megabytes)} MB, and 20 are the most. Put them where zz runs, and say where.`,
     );
-  const read = (file: any) =>
-    new Promise<object>((done, failed) => {
-      const reader = new FileReader();
-      const base64 = () => reader.result.slice(reader.result.indexOf(",") + 1);
-      reader.onload = () => done({ type: file.type, name: file.name, base64: base64() });
-      reader.onerror = () => failed(new Error(`Cannot read '${file.name}'.`));
-      reader.readAsDataURL(file);
+  const readAttachment = (chosenFile: any) =>
+    new Promise<object>((resolve, reject) => {
+      const fileReader = new FileReader();
+      const extractBase64 = () => fileReader.result.slice(fileReader.result.indexOf(",") + 1);
+      fileReader.onload = () =>
+        resolve({ type: chosenFile.type, name: chosenFile.name, base64: extractBase64() });
+      fileReader.onerror = () => reject(new Error(`Cannot read '${chosenFile.name}'.`));
+      fileReader.readAsDataURL(chosenFile);
     });
-  return Promise.all(files.map(read));
+  return Promise.all(chosenFiles.map(readAttachment));
 }
 
-function setBusy(busy: boolean): void {
-  byId("stop").disabled = !busy;
-  byId("send").disabled = busy;
+function setBusy(isBusy: boolean): void {
+  elementById("stop").disabled = !isBusy;
+  elementById("send").disabled = isBusy;
 }
 
-function setState(text: string): void {
-  byId("state").textContent = text;
+function setState(stateText: string): void {
+  elementById("state").textContent = stateText;
 }
 
-function byId(id: string): any {
+function elementById(id: string): any {
   return document.getElementById(id);
 }
 
-function element(tag: string, text = "", className = ""): any {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  if (className) made.className = className;
-  return made;
+function element(tagName: string, textContent = "", className = ""): any {
+  const newElement = document.createElement(tagName);
+  newElement.textContent = textContent;
+  if (className) newElement.className = className;
+  return newElement;
 }
 
-function htmlBox(html: string): any {
-  const box = document.createElement("div");
-  box.innerHTML = html;
-  return box;
+function htmlBox(innerHtml: string): any {
+  const container = document.createElement("div");
+  container.innerHTML = innerHtml;
+  return container;
 }
 
-function fillSelect(select: any, rows: { id: string; name: string }[], current: string): void {
-  select.replaceChildren(
-    ...rows.map(({ id, name }) => {
-      const option = element("option", name);
-      option.value = id;
-      option.selected = id === current;
-      return option;
+function fillSelect(
+  selectElement: any,
+  choices: { id: string; name: string }[],
+  current: string,
+): void {
+  selectElement.replaceChildren(
+    ...choices.map(({ id, name }) => {
+      const optionElement = element("option", name);
+      optionElement.value = id;
+      optionElement.selected = id === current;
+      return optionElement;
     }),
   );
 }

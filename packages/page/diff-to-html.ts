@@ -11,76 +11,80 @@ export type Lines = { added: number; removed: number };
 type Row = { sign: string; number: number; code: string };
 
 /** The table, and how many lines came and went. */
-export function diffToHtml(path: string, before: string, after: string): Lines & { html: string } {
+export function diffToHtml(
+  filePath: string,
+  textBefore: string,
+  textAfter: string,
+): Lines & { html: string } {
   const options = { context: CONTEXT_LINES, timeout: DIFF_TIMEOUT };
-  const hunks = structuredPatch(path, path, before, after, "", "", options)?.hunks ?? [
-    allOf(before, after),
-  ];
-  const language = languageOf(path);
-  const lines = hunks.flatMap((hunk) => hunk.lines);
-  const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
-  const rows = hunks.map((hunk, index) => {
-    const gap = index ? '<tr class="gap"><td colspan="2">⋮</td></tr>' : "";
+  const hunks = structuredPatch(filePath, filePath, textBefore, textAfter, "", "", options)
+    ?.hunks ?? [makeWholeHunk(textBefore, textAfter)];
+  const language = languageOf(filePath);
+  const hunkLines = hunks.flatMap((hunk) => hunk.lines);
+  const countLines = (lineSign: string) =>
+    hunkLines.filter((hunkLine) => hunkLine.startsWith(lineSign)).length;
+  const tableRows = hunks.map((hunk, hunkIndex) => {
+    const gapRow = hunkIndex ? '<tr class="gap"><td colspan="2">⋮</td></tr>' : "";
     return (
-      gap +
+      gapRow +
       blocksOf(hunk)
-        .map((block) => rowOf(block, language))
+        .map((block) => blockHtml(block, language))
         .join("")
     );
   });
-  const html = `<table class="diff"><tbody>${rows.join("")}</tbody></table>`;
-  return { html, added: count("+"), removed: count("-") };
+  const html = `<table class="diff"><tbody>${tableRows.join("")}</tbody></table>`;
+  return { html, added: countLines("+"), removed: countLines("-") };
 }
 
 type Hunk = { oldStart: number; newStart: number; lines: string[] };
-const allOf = (before: string, after: string): Hunk => ({
+const makeWholeHunk = (textBefore: string, textAfter: string): Hunk => ({
   oldStart: 1,
   newStart: 1,
-  lines: [...signed("-", before), ...signed("+", after)],
+  lines: [...signLines("-", textBefore), ...signLines("+", textAfter)],
 });
-const signed = (sign: string, text: string): string[] =>
-  text
-    ? text
+const signLines = (lineSign: string, wholeText: string): string[] =>
+  wholeText
+    ? wholeText
         .replace(/\n$/, "")
         .split("\n")
-        .map((line) => sign + line)
+        .map((textLine) => lineSign + textLine)
     : [];
 
 type Block = { left: Row[]; right: Row[]; changed: boolean };
 /** Runs of lines that are the same on both sides, and of lines that are not. */
 function blocksOf({ oldStart, newStart, lines }: Hunk): Block[] {
   const blocks: Block[] = [];
-  let [left, right] = [oldStart, newStart];
-  for (const line of lines) {
-    const [sign = " ", code] = [line[0], line.slice(1)];
+  let [leftNumber, rightNumber] = [oldStart, newStart];
+  for (const hunkLine of lines) {
+    const [sign = " ", code] = [hunkLine[0], hunkLine.slice(1)];
     if (sign === "\\") continue; // no newline at the end of the file
     const changed = sign !== " ";
-    let block = blocks.at(-1);
-    if (block?.changed !== changed) {
-      block = { left: [], right: [], changed };
-      blocks.push(block);
+    let lastBlock = blocks.at(-1);
+    if (lastBlock?.changed !== changed) {
+      lastBlock = { left: [], right: [], changed };
+      blocks.push(lastBlock);
     }
-    if (sign !== "+") block.left.push({ sign, number: left++, code });
-    if (sign !== "-") block.right.push({ sign, number: right++, code });
+    if (sign !== "+") lastBlock.left.push({ sign, number: leftNumber++, code });
+    if (sign !== "-") lastBlock.right.push({ sign, number: rightNumber++, code });
   }
   return blocks;
 }
 
-function rowOf({ left, right, changed }: Block, language: string): string {
-  const cell = (rows: Row[], side: string) =>
-    `<td class="${side}">${rows.map((row) => lineOf(row, language)).join("")}</td>`;
-  const kind = changed ? "changed" : "same";
-  return `<tr class="${kind}">${cell(left, "old")}${cell(right, "new")}</tr>`;
+function blockHtml({ left, right, changed }: Block, language: string): string {
+  const cellHtml = (sideRows: Row[], sideClass: string) =>
+    `<td class="${sideClass}">${sideRows.map((sideRow) => lineHtml(sideRow, language)).join("")}</td>`;
+  const rowClass = changed ? "changed" : "same";
+  return `<tr class="${rowClass}">${cellHtml(left, "old")}${cellHtml(right, "new")}</tr>`;
 }
 
 type Look = { tag: string; sign: string };
-const LOOKS: Record<string, Look> = {
+const SIGN_LOOKS: Record<string, Look> = {
   "-": { tag: "del", sign: "−" },
   "+": { tag: "ins", sign: "+" },
   " ": { tag: "span", sign: " " },
 };
-function lineOf({ sign, number, code }: Row, language: string): string {
-  const { tag, sign: shown } = LOOKS[sign] ?? LOOKS[" "]!;
-  const text = colourCode(clean(code), language) || " ";
-  return `<${tag} class="line"><i>${number}</i><b>${shown}</b><code>${text}</code></${tag}>`;
+function lineHtml({ sign, number, code }: Row, language: string): string {
+  const { tag, sign: shownSign } = SIGN_LOOKS[sign] ?? SIGN_LOOKS[" "]!;
+  const codeHtml = colourCode(clean(code), language) || " ";
+  return `<${tag} class="line"><i>${number}</i><b>${shownSign}</b><code>${codeHtml}</code></${tag}>`;
 }

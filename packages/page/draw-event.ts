@@ -25,13 +25,13 @@ const MAX_CHARS = 20_000; // of a result
 
 /** Each event once, however many browsers read it. */
 export function drawEvent(event: ConversationEvent): ChatEvent {
-  const drawn = drawnEvents.get(event) ?? draw(event);
-  drawnEvents.set(event, drawn);
-  return drawn;
+  const drawnEvent = drawnEvents.get(event) ?? drawAfresh(event);
+  drawnEvents.set(event, drawnEvent);
+  return drawnEvent;
 }
 const drawnEvents = new WeakMap<ConversationEvent, ChatEvent>();
 
-function draw(event: ConversationEvent): ChatEvent {
+function drawAfresh(event: ConversationEvent): ChatEvent {
   switch (event.type) {
     case "user": {
       const { along = {}, ...said } = event;
@@ -54,25 +54,25 @@ function draw(event: ConversationEvent): ChatEvent {
 /** Names and sizes of what went along with a message, and the pictures. */
 function alongHtml({ images = [], files = [] }: SentAlong): string {
   const pictures = images.map(({ name = "picture", type, base64 }) => {
-    const bytes = Buffer.byteLength(base64, "base64");
-    return fileHtml(name, bytes) + htmlOfShown({ type: "image", mime: type, base64 });
+    const imageBytes = Buffer.byteLength(base64, "base64");
+    return fileHtml(name, imageBytes) + htmlOfShown({ type: "image", mime: type, base64 });
   });
-  const kept = files.map((file) =>
+  const keptFiles = files.map((sentFile) =>
     fileHtml(
-      path.basename(file),
-      tryTo(() => fs.statSync(file).size),
+      path.basename(sentFile),
+      tryTo(() => fs.statSync(sentFile).size),
     ),
   );
-  return [...pictures, ...kept].join("");
+  return [...pictures, ...keptFiles].join("");
 }
 
-function fileHtml(name: string, bytes: number | undefined): string {
-  return `<p class="path">${htmlOf(name)} <span class="count">${sizeOf(bytes)}</span></p>`;
+function fileHtml(fileName: string, byteCount: number | undefined): string {
+  return `<p class="path">${htmlOf(fileName)} <span class="count">${formatBytes(byteCount)}</span></p>`;
 }
 
-function sizeOf(bytes: number | undefined): string {
-  if (bytes === undefined) return "gone";
-  return bytes < 10_000 ? plural(bytes, "byte") : `${Math.round(bytes / 1_000)} kB`;
+function formatBytes(byteCount: number | undefined): string {
+  if (byteCount === undefined) return "gone";
+  return byteCount < 10_000 ? plural(byteCount, "byte") : `${Math.round(byteCount / 1_000)} kB`;
 }
 
 /** One without options asks for a line of text. */
@@ -82,28 +82,28 @@ function drawQuestion(event: ConversationEvent & { type: "question" }): ChatEven
   return {
     ...question,
     options,
-    html: htmlOfAll(shown.flatMap((part) => withoutTitle(part, event))),
+    html: htmlOfAll(shown.flatMap((shownPart) => withoutTitle(shownPart, event))),
   };
 }
 
 /** The title stands above it already. */
-function withoutTitle(part: Shown, { text: title }: ConversationEvent): Shown[] {
-  if (part.type !== "text" || !part.text.startsWith(title)) return [part];
-  const text = part.text.slice(title.length).trim();
+function withoutTitle(shownPart: Shown, { text: titleText }: ConversationEvent): Shown[] {
+  if (shownPart.type !== "text" || !shownPart.text.startsWith(titleText)) return [shownPart];
+  const text = shownPart.text.slice(titleText.length).trim();
   return text ? [{ type: "text", text }] : [];
 }
 
-const htmlOfAll = (shown: readonly Shown[]): string => shown.map(htmlOfShown).join("");
+const htmlOfAll = (shownParts: readonly Shown[]): string => shownParts.map(htmlOfShown).join("");
 
-function htmlOfShown(shown: Shown): string {
-  if (shown.type === "diff") {
-    const { path, before, after } = shown;
+function htmlOfShown(shownPart: Shown): string {
+  if (shownPart.type === "diff") {
+    const { path, before, after } = shownPart;
     const { html, added, removed } = diffToHtml(path, before, after);
     return `<p><span class="path">${htmlOf(path)}</span> <span class="count">+${added} −${removed}</span></p>${html}`;
   }
-  if (shown.type === "text")
-    return `<pre tabindex="0">${htmlOf(clip(shown.text, MAX_CHARS))}</pre>`;
-  if (shown.type === "file") return `<p class="path">${htmlOf(shown.path)}</p>`;
-  if (!/^image\/(png|jpeg|gif|webp)$/.test(shown.mime)) return "";
-  return `<img alt="picture" src="data:${shown.mime};base64,${shown.base64.replace(/[^\w+/=]/g, "")}">`;
+  if (shownPart.type === "text")
+    return `<pre tabindex="0">${htmlOf(clip(shownPart.text, MAX_CHARS))}</pre>`;
+  if (shownPart.type === "file") return `<p class="path">${htmlOf(shownPart.path)}</p>`;
+  if (!/^image\/(png|jpeg|gif|webp)$/.test(shownPart.mime)) return "";
+  return `<img alt="picture" src="data:${shownPart.mime};base64,${shownPart.base64.replace(/[^\w+/=]/g, "")}">`;
 }

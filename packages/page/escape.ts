@@ -9,8 +9,8 @@ const ENTITIES: Record<string, string> = {
   "'": "&#39;",
 };
 
-export const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+export const escapeHtml = (plainText: string): string =>
+  plainText.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 
 /** What a person, a model, a tool or a file says. */
-export const htmlOf = (text: string): string => escapeHtml(clean(text));
+export const htmlOf = (foreignText: string): string => escapeHtml(clean(foreignText));

@@ -16,8 +16,8 @@ interface Tree {
 }
 
 export const READING = [
-  start,
-  treeOf,
+  startPage,
+  buildTree,
   chooseBranchOf,
   showChosen,
   addBranchButtons,
@@ -28,19 +28,20 @@ export const READING = [
   rangesOf,
 ];
 
-function start(): void {
-  const tree = treeOf();
-  chooseBranchOf(tree, document.body.dataset.leaf);
-  for (const ids of tree.children.values()) if (ids.length > 1) addBranchButtons(tree, ids);
-  showChosen(tree);
-  followLinks(tree);
+function startPage(): void {
+  const sessionTree = buildTree();
+  chooseBranchOf(sessionTree, document.body.dataset.leaf);
+  for (const siblingIds of sessionTree.children.values())
+    if (siblingIds.length > 1) addBranchButtons(sessionTree, siblingIds);
+  showChosen(sessionTree);
+  followLinks(sessionTree);
   listenToButtons();
-  listenToSearch(tree);
+  listenToSearch(sessionTree);
 }
 
 // ── Branches ─────────────────────────────────────────────────────────────────────────────────────
 
-function treeOf(): Tree {
+function buildTree(): Tree {
   const articles: any[] = [...document.querySelectorAll("main > article")];
   const byId = new Map<string, any>(articles.map((article) => [article.id.slice(1), article]));
   const children = new Map<string, string[]>();
@@ -52,138 +53,148 @@ function treeOf(): Tree {
 }
 
 /** Chooses all that leads to this item. */
-function chooseBranchOf({ byId, chosen }: Tree, leaf: string): void {
-  for (let id = leaf; byId.has(id); id = byId.get(id).dataset.parent)
+function chooseBranchOf({ byId, chosen }: Tree, leafId: string): void {
+  for (let id = leafId; byId.has(id); id = byId.get(id).dataset.parent)
     chosen.set(byId.get(id).dataset.parent, id);
 }
 
 function showChosen({ articles, children, chosen }: Tree): void {
-  const shown = new Set<string>();
+  const shownIds = new Set<string>();
   let id = "0";
-  for (let next = children.get(id); next; next = children.get(id)) {
-    id = chosen.get(id) ?? next.at(-1)!;
-    shown.add(id);
+  for (let followers = children.get(id); followers; followers = children.get(id)) {
+    id = chosen.get(id) ?? followers.at(-1)!;
+    shownIds.add(id);
   }
-  for (const article of articles) article.hidden = !shown.has(article.id.slice(1));
+  for (const article of articles) article.hidden = !shownIds.has(article.id.slice(1));
 }
 
 /** To each of these items, ways to those before and after it that answer the same. */
-function addBranchButtons(tree: Tree, ids: string[]): void {
-  for (const [index, id] of ids.entries()) {
-    const turn = document.createElement("p");
-    turn.className = "branches";
-    turn.append(`Branch ${index + 1} of ${ids.length} `);
-    for (const [sign, name, to] of [
-      ["‹", "the branch before", ids[index - 1]],
-      ["›", "the next branch", ids[index + 1]],
+function addBranchButtons(sessionTree: Tree, siblingIds: string[]): void {
+  for (const [index, id] of siblingIds.entries()) {
+    const branchLine = document.createElement("p");
+    branchLine.className = "branches";
+    branchLine.append(`Branch ${index + 1} of ${siblingIds.length} `);
+    for (const [buttonSign, buttonLabel, targetId] of [
+      ["‹", "the branch before", siblingIds[index - 1]],
+      ["›", "the next branch", siblingIds[index + 1]],
     ]) {
-      const button = document.createElement("button");
-      Object.assign(button, { textContent: sign, ariaLabel: name, disabled: to === undefined });
-      button.onclick = () => {
-        tree.chosen.set(tree.byId.get(id).dataset.parent, to!);
-        showChosen(tree);
-        tree.byId.get(to!).querySelector(".branches button:enabled")?.focus();
+      const branchButton = document.createElement("button");
+      Object.assign(branchButton, {
+        textContent: buttonSign,
+        ariaLabel: buttonLabel,
+        disabled: targetId === undefined,
+      });
+      branchButton.onclick = () => {
+        sessionTree.chosen.set(sessionTree.byId.get(id).dataset.parent, targetId!);
+        showChosen(sessionTree);
+        sessionTree.byId.get(targetId!).querySelector(".branches button:enabled")?.focus();
       };
-      turn.append(button);
+      branchLine.append(branchButton);
     }
-    tree.byId.get(id).prepend(turn);
+    sessionTree.byId.get(id).prepend(branchLine);
   }
 }
 
 /** A link to an item shows its branch. */
-function followLinks(tree: Tree): void {
-  const follow = () => {
-    const article = tree.byId.get(window.location.hash.slice(2));
+function followLinks(sessionTree: Tree): void {
+  const followHash = () => {
+    const article = sessionTree.byId.get(window.location.hash.slice(2));
     if (!article) return;
-    chooseBranchOf(tree, article.id.slice(1));
-    showChosen(tree);
+    chooseBranchOf(sessionTree, article.id.slice(1));
+    showChosen(sessionTree);
     for (const details of article.querySelectorAll("details")) details.open = true;
     article.scrollIntoView();
   };
-  window.addEventListener("hashchange", follow);
-  follow();
+  window.addEventListener("hashchange", followHash);
+  followHash();
 }
 
 // ── Buttons ──────────────────────────────────────────────────────────────────────────────────────
 
 function listenToButtons(): void {
-  const fold = document.getElementById("fold");
-  fold.onclick = () => {
-    const open = fold.textContent === "Unfold all";
-    for (const details of document.querySelectorAll("main details")) details.open = open;
-    fold.textContent = open ? "Fold all" : "Unfold all";
+  const foldButton = document.getElementById("fold");
+  foldButton.onclick = () => {
+    const opensAll = foldButton.textContent === "Unfold all";
+    for (const details of document.querySelectorAll("main details")) details.open = opensAll;
+    foldButton.textContent = opensAll ? "Fold all" : "Unfold all";
   };
-  const sides = document.getElementById("sides");
-  sides.onclick = () => {
-    sides.ariaPressed = String(document.body.classList.toggle("sides"));
+  const sidesButton = document.getElementById("sides");
+  sidesButton.onclick = () => {
+    sidesButton.ariaPressed = String(document.body.classList.toggle("sides"));
   };
   const { dataset } = document.documentElement;
   document.getElementById("theme").onclick = () => {
     const { matches } = window.matchMedia("(prefers-color-scheme: dark)");
-    const isDark = dataset.theme ? dataset.theme === "dark" : matches;
-    dataset.theme = isDark ? "light" : "dark";
+    const isDarkNow = dataset.theme ? dataset.theme === "dark" : matches;
+    dataset.theme = isDarkNow ? "light" : "dark";
   };
 }
 
 // ── Search ───────────────────────────────────────────────────────────────────────────────────────
 
 /** Enter goes from one to the next, Shift+Enter back. */
-function listenToSearch(tree: Tree): void {
-  const words = document.getElementById("words");
-  const hits = document.getElementById("hits");
-  const holds = (element: any, wanted: string) =>
-    element.textContent.toLowerCase().includes(wanted);
-  const wantedWords = () => words.value.trim().toLowerCase();
-  let found: any[] = [];
+function listenToSearch(sessionTree: Tree): void {
+  const searchInput = document.getElementById("words");
+  const hitsOutput = document.getElementById("hits");
+  const holdsText = (element: any, wantedText: string) =>
+    element.textContent.toLowerCase().includes(wantedText);
+  const wantedWords = () => searchInput.value.trim().toLowerCase();
+  let hitArticles: any[] = [];
   let current = -1;
-  words.oninput = () => {
-    const wanted = wantedWords();
-    found = wanted ? tree.articles.filter((article) => holds(article, wanted)) : [];
+  searchInput.oninput = () => {
+    const wantedText = wantedWords();
+    hitArticles = wantedText
+      ? sessionTree.articles.filter((article) => holdsText(article, wantedText))
+      : [];
     current = -1;
-    hits.textContent = wanted ? `${found.length} found` : "";
-    markWords(found, wanted);
+    hitsOutput.textContent = wantedText ? `${hitArticles.length} found` : "";
+    markWords(hitArticles, wantedText);
   };
-  const step = (by: number) => {
-    if (!found.length) return;
-    current = (current + by + found.length) % found.length;
-    hits.textContent = `${current + 1} of ${found.length}`;
-    const article = found[current];
-    chooseBranchOf(tree, article.id.slice(1));
-    showChosen(tree);
+  const stepToHit = (stepCount: number) => {
+    if (!hitArticles.length) return;
+    current = (current + stepCount + hitArticles.length) % hitArticles.length;
+    hitsOutput.textContent = `${current + 1} of ${hitArticles.length}`;
+    const article = hitArticles[current];
+    chooseBranchOf(sessionTree, article.id.slice(1));
+    showChosen(sessionTree);
     for (const details of article.querySelectorAll("details"))
-      if (holds(details, wantedWords())) details.open = true;
+      if (holdsText(details, wantedWords())) details.open = true;
     article.scrollIntoView();
   };
-  words.form.onsubmit = (event: any) => event.preventDefault();
-  words.onkeydown = (event: any) => {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    step(event.shiftKey ? -1 : 1);
+  searchInput.form.onsubmit = (submitEvent: any) => submitEvent.preventDefault();
+  searchInput.onkeydown = (keyEvent: any) => {
+    if (keyEvent.key !== "Enter") return;
+    keyEvent.preventDefault();
+    stepToHit(keyEvent.shiftKey ? -1 : 1);
   };
 }
 
 /** Where the browser can mark words without changing the page. */
-function markWords(articles: any[], wanted: string): void {
+function markWords(articles: any[], wantedText: string): void {
   if (typeof Highlight === "undefined") return;
-  CSS.highlights.set("found", new Highlight(...rangesOf(articles, wanted)));
+  CSS.highlights.set("found", new Highlight(...rangesOf(articles, wantedText)));
 }
 
-function rangesOf(articles: any[], wanted: string): any[] {
+function rangesOf(articles: any[], wantedText: string): any[] {
   const mostMarks = 1_000;
-  const ranges: any[] = [];
+  const hitRanges: any[] = [];
   for (const article of articles) {
-    const walker = document.createTreeWalker(article, 4); // texts
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      const text = node.data.toLowerCase();
-      let index = text.indexOf(wanted);
-      for (; index >= 0; index = text.indexOf(wanted, index + wanted.length)) {
-        if (ranges.length >= mostMarks) return ranges;
-        const range = document.createRange();
-        range.setStart(node, index);
-        range.setEnd(node, index + wanted.length);
-        ranges.push(range);
+    const textWalker = document.createTreeWalker(article, 4); // texts
+    for (let textNode = textWalker.nextNode(); textNode; textNode = textWalker.nextNode()) {
+      const lowerCaseText = textNode.data.toLowerCase();
+      let hitIndex = lowerCaseText.indexOf(wantedText);
+      for (
+        ;
+        hitIndex >= 0;
+        hitIndex = lowerCaseText.indexOf(wantedText, hitIndex + wantedText.length)
+      ) {
+        if (hitRanges.length >= mostMarks) return hitRanges;
+        const hitRange = document.createRange();
+        hitRange.setStart(textNode, hitIndex);
+        hitRange.setEnd(textNode, hitIndex + wantedText.length);
+        hitRanges.push(hitRange);
       }
     }
   }
-  return ranges;
+  return hitRanges;
 }

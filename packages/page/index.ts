@@ -18,9 +18,9 @@ export default (zz: Zz) => {
     optional: true,
     group: "other programs",
     description: "a page on this machine that converses, for any number of browsers",
-    run: async (port, ctx) => {
+    run: async (requestedPort, ctx) => {
       const { serve } = await import("./serve.ts");
-      await serve(zz, ctx, portIn(port));
+      await serve(zz, ctx, parsePort(requestedPort));
       return { text: "" };
     },
   });
@@ -30,35 +30,37 @@ export default (zz: Zz) => {
     description: "write this conversation as one HTML file, to read or to send",
     examples: { "/share": "write it beside your files", "/share talk.html": "name the file" },
     group: "sessions and model",
-    async run(name, ctx) {
+    async run(typedName, ctx) {
       if (!ctx.chat.messages.length)
         throw new Error("Cannot share this conversation: nothing was said in it.");
-      const page = await html(savedOf(ctx), ctx);
-      const file = freeName(path.resolve(ctx.root, name.trim() || "zz-conversation.html"));
-      writeWhole(file, page);
-      const kilobytes = Math.ceil(Buffer.byteLength(page) / 1_000);
+      const pageHtml = await html(savedOf(ctx), ctx);
+      const targetFile = freeName(
+        path.resolve(ctx.root, typedName.trim() || "zz-conversation.html"),
+      );
+      writeWhole(targetFile, pageHtml);
+      const kilobytes = Math.ceil(Buffer.byteLength(pageHtml) / 1_000);
       ctx.note(
-        `Wrote ${file} (${kilobytes} kB). It holds all that was said and changed: read it before you send it.`,
+        `Wrote ${targetFile} (${kilobytes} kB). It holds all that was said and changed: read it before you send it.`,
       );
     },
   });
 
-  async function html(saved: Saved, ctx: Ctx): Promise<string> {
+  async function html(savedSession: Saved, ctx: Ctx): Promise<string> {
     const { pageOf } = await import("./page-of-session.ts");
-    return pageOf(saved, {
-      veil: (text) => zz.veil(text),
-      hides: (file) => ctx.permissions.secret(file),
+    return pageOf(savedSession, {
+      veil: (unveiledText) => zz.veil(unveiledText),
+      hides: (changedFile) => ctx.permissions.secret(changedFile),
       describe: ({ name, args }) => ctx.about.line({ name, args }),
       home: zz.io.variable("HOME") || "/nowhere",
     });
   }
 };
 
-function portIn(value: string | boolean): number {
-  if (value === true) return 0;
-  const port = Number(value);
-  if (Number.isInteger(port) && port >= 0 && port < 65_536) return port;
-  throw usage(`Cannot serve on port '${value}': it is a number from 0 to 65535.`);
+function parsePort(flagValue: string | boolean): number {
+  if (flagValue === true) return 0;
+  const portNumber = Number(flagValue);
+  if (Number.isInteger(portNumber) && portNumber >= 0 && portNumber < 65_536) return portNumber;
+  throw usage(`Cannot serve on port '${flagValue}': it is a number from 0 to 65535.`);
 }
 
 /** The conversation in force, saved or not. */
@@ -72,12 +74,12 @@ function savedOf({ chat, root, sessions }: Ctx): Saved {
 }
 
 /** The name itself, or with a number where it is taken. */
-function freeName(file: string): string {
-  const { dir, name, ext } = path.parse(file);
+function freeName(wantedFile: string): string {
+  const { dir, name, ext } = path.parse(wantedFile);
   if (!fs.statSync(dir, { throwIfNoEntry: false })?.isDirectory())
-    throw new Error(`Cannot write '${file}': its folder does not exist. Make it first.`);
-  let free = file;
-  for (let number = 2; fs.existsSync(free); number++)
-    free = path.join(dir, `${name}-${number}${ext || ".html"}`);
-  return free;
+    throw new Error(`Cannot write '${wantedFile}': its folder does not exist. Make it first.`);
+  let freePath = wantedFile;
+  for (let suffixNumber = 2; fs.existsSync(freePath); suffixNumber++)
+    freePath = path.join(dir, `${name}-${suffixNumber}${ext || ".html"}`);
+  return freePath;
 }

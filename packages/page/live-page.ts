@@ -4,10 +4,10 @@ import { LOOK } from "./look.ts";
 import { allowed, scriptOf } from "./script-of.ts";
 
 export function livePage(): { html: string; policy: string } {
-  const script = `(()=>{"use strict";${scriptOf(CONVERSING)}})();`;
+  const pageScript = `(()=>{"use strict";${scriptOf(CONVERSING)}})();`;
   const policy =
     "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
-    `frame-ancestors 'none'; style-src ${allowed(LOOK)}; script-src ${allowed(script)}`;
+    `frame-ancestors 'none'; style-src ${allowed(LOOK)}; script-src ${allowed(pageScript)}`;
   const html = [
     "<!doctype html>",
     '<html lang="en"><head><meta charset="utf-8">',
@@ -26,7 +26,7 @@ export function livePage(): { html: string; policy: string } {
     '<button type="button" id="stop" disabled>Stop</button>',
     '<label>Files, 20 MB at most <input type="file" id="files" multiple></label>',
     '<output id="state" aria-live="polite"></output></div></form>',
-    `<script>${script}</script></body></html>`,
+    `<script>${pageScript}</script></body></html>`,
   ].join("\n");
   return { html, policy };
 }

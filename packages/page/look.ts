@@ -1,19 +1,19 @@
 // The style of the page: light and dark, readable on a phone, and quick where it is long.
 
-const LIGHT =
+const LIGHT_COLOURS =
   "--back:#fff;--front:#1f2328;--dim:#59636e;--line:#d1d9e0;--box:#f6f8fa;--link:#0550ae;" +
   "--good:#116329;--bad:#a40e26;--add:#dafbe1;--cut:#ffebe9;--mark:#ffe58f;" +
   "--word:#a40e26;--text:#0a3069;--name:#6639ba;--note:#59636e;--value:#0550ae";
-const DARK =
+const DARK_COLOURS =
   "--back:#0d1117;--front:#e6edf3;--dim:#9198a1;--line:#3d444d;--box:#151b23;--link:#79c0ff;" +
   "--good:#56d364;--bad:#ff9492;--add:#12361f;--cut:#4a1a1d;--mark:#6b5300;" +
   "--word:#ff9492;--text:#a5d6ff;--name:#d2a8ff;--note:#9198a1;--value:#79c0ff";
 
 export const LOOK = `
-:root{${LIGHT}}
-@media(prefers-color-scheme:dark){:root{${DARK}}}
-:root[data-theme=light]{${LIGHT};color-scheme:light}
-:root[data-theme=dark]{${DARK};color-scheme:dark}
+:root{${LIGHT_COLOURS}}
+@media(prefers-color-scheme:dark){:root{${DARK_COLOURS}}}
+:root[data-theme=light]{${LIGHT_COLOURS};color-scheme:light}
+:root[data-theme=dark]{${DARK_COLOURS};color-scheme:dark}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:60rem;padding:0 1rem 4rem;background:var(--back);color:var(--front);
   font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}

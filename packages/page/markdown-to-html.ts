@@ -5,23 +5,25 @@ import { clean } from "zz/text";
 import { colourCode } from "./colour-code.ts";
 import { escapeHtml } from "./escape.ts";
 
-const WEB = /^(?:https?:\/\/|mailto:)/i;
+const WEB_ADDRESS = /^(?:https?:\/\/|mailto:)/i;
 const MAX_CHARS = 100_000; // of what is said: a browser takes long for more
 const PARSE_TIMEOUT = 500; // ms; what is not parsed by then stays as it was written
 const CLOCK_STEPS = 16; // parsing steps between two looks at the clock
 
 export function markdownToHtml(markdown: string): string {
-  const more = markdown.length - MAX_CHARS;
-  if (more > 0)
-    return `${markdownToHtml(markdown.slice(0, MAX_CHARS))}<p>… ${more} more characters</p>`;
-  const source = clean(markdown.replace(/\r\n?/g, "\n"));
+  const excessChars = markdown.length - MAX_CHARS;
+  if (excessChars > 0)
+    return `${markdownToHtml(markdown.slice(0, MAX_CHARS))}<p>… ${excessChars} more characters</p>`;
+  const cleanSource = clean(markdown.replace(/\r\n?/g, "\n"));
   const deadline = performance.now() + PARSE_TIMEOUT;
   try {
-    const marked = new Marked({ async: false, gfm: true }, limitedTo(deadline), { renderer });
-    const html = marked.parse(source) as string;
-    return html.replace(/<(?:pre|table)>/g, (tag) => tag.replace(">", ' tabindex="0">')); // they scroll
+    const markedParser = new Marked({ async: false, gfm: true }, limitedTo(deadline), { renderer });
+    const parsedHtml = markedParser.parse(cleanSource) as string;
+    return parsedHtml.replace(/<(?:pre|table)>/g, (openingTag) =>
+      openingTag.replace(">", ' tabindex="0">'),
+    ); // they scroll
   } catch {
-    return `<pre tabindex="0">${escapeHtml(source)}</pre>`; // it takes too long, or is nested too deep
+    return `<pre tabindex="0">${escapeHtml(cleanSource)}</pre>`; // it takes too long, or is nested too deep
   }
 }
 
@@ -30,33 +32,33 @@ const renderer: RendererObject = {
   code: ({ text, lang = "" }) =>
     `<pre><code>${colourCode(text, lang.split(/\s/)[0]!)}</code></pre>`,
   codespan: ({ text }) => `<code>${escapeHtml(text)}</code>`,
-  link(token) {
-    return linkTo(token.href, this.parser.parseInline(token.tokens));
+  link(linkToken) {
+    return linkHtml(linkToken.href, this.parser.parseInline(linkToken.tokens));
   },
-  image: ({ href, text }) => linkTo(href, `picture: ${escapeHtml(text || href)}`),
-  text(token) {
-    const { tokens } = token as Tokens.Text;
-    return tokens ? this.parser.parseInline(tokens) : escapeHtml(token.text);
+  image: ({ href, text }) => linkHtml(href, `picture: ${escapeHtml(text || href)}`),
+  text(textToken) {
+    const { tokens } = textToken as Tokens.Text;
+    return tokens ? this.parser.parseInline(tokens) : escapeHtml(textToken.text);
   },
   heading({ tokens, depth }) {
-    const level = Math.min(6, depth + 2); // the page and the message have the first two
-    return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
+    const headingLevel = Math.min(6, depth + 2); // the page and the message have the first two
+    return `<h${headingLevel}>${this.parser.parseInline(tokens)}</h${headingLevel}>`;
   },
   checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
 };
 
-function linkTo(href: string, shown: string): string {
-  if (!WEB.test(href)) return shown;
-  return `<a href="${escapeHtml(href)}" rel="noreferrer noopener nofollow" target="_blank">${shown}</a>`;
+function linkHtml(linkTarget: string, shownHtml: string): string {
+  if (!WEB_ADDRESS.test(linkTarget)) return shownHtml;
+  return `<a href="${escapeHtml(linkTarget)}" rel="noreferrer noopener nofollow" target="_blank">${shownHtml}</a>`;
 }
 
 /** The rules that are tried first look at the clock now and then; false: the parser goes on. */
 function limitedTo(deadline: number): MarkedExtension {
-  let steps = 0;
-  const check = (): false => {
-    if (++steps % CLOCK_STEPS === 0 && performance.now() > deadline)
+  let parseSteps = 0;
+  const checkClock = (): false => {
+    if (++parseSteps % CLOCK_STEPS === 0 && performance.now() > deadline)
       throw new Error("Cannot parse this text: it takes too long.");
     return false;
   };
-  return { tokenizer: { space: check, escape: check } };
+  return { tokenizer: { space: checkClock, escape: checkClock } };
 }

@@ -11,9 +11,9 @@ import { markdownToHtml } from "./markdown-to-html.ts";
 import { allowed, scriptOf } from "./script-of.ts";
 
 export interface Reader {
-  veil(text: string): string; // secrets replaced
-  hides(path: string): boolean; // nothing of this file may be shown
-  describe(call: Call): string | undefined; // in its tool's words
+  veil(plainText: string): string; // secrets replaced
+  hides(filePath: string): boolean; // nothing of this file may be shown
+  describe(toolCall: Call): string | undefined; // in its tool's words
   home: string; // shown as ~
 }
 
@@ -27,37 +27,39 @@ interface Item {
 
 const MAX_TEXT_CHARS = 20_000; // of a result, an argument or a thought
 const MAX_PAGE_CHARS = 64_000_000; // what follows is left out, and the page says so
-const IMAGES = /^image\/(?:png|jpeg|gif|webp)$/; // none of them can hold a script
+const SHOWN_IMAGES = /^image\/(?:png|jpeg|gif|webp)$/; // none of them can hold a script
 
-export function pageOf(saved: Saved, reader: Reader): string {
-  const title = reader.veil(oneLine(saved.header.title) || "A conversation");
-  const { items, timeline, leftOut } = itemsOf(saved, reader);
-  const inForce = branchInForce(saved, items);
-  const script = `(()=>{"use strict";${scriptOf(READING)}})();`;
-  const policy =
-    `default-src 'none'; img-src data:; style-src ${allowed(LOOK)}; script-src ${allowed(script)}; ` +
+export function pageOf(savedSession: Saved, pageReader: Reader): string {
+  const pageTitle = pageReader.veil(oneLine(savedSession.header.title) || "A conversation");
+  const { items, timeline, leftOut } = itemsOf(savedSession, pageReader);
+  const inForce = branchInForce(savedSession, items);
+  const pageScript = `(()=>{"use strict";${scriptOf(READING)}})();`;
+  const pagePolicy =
+    `default-src 'none'; img-src data:; style-src ${allowed(LOOK)}; script-src ${allowed(pageScript)}; ` +
     "base-uri 'none'; form-action 'none'";
-  const { at, model, root } = saved.header;
-  const place = root.startsWith(reader.home) ? `~${root.slice(reader.home.length)}` : root;
+  const { at, model, root } = savedSession.header;
+  const shownRoot = root.startsWith(pageReader.home)
+    ? `~${root.slice(pageReader.home.length)}`
+    : root;
   return [
     "<!doctype html>",
     '<html lang="en"><head><meta charset="utf-8">',
-    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    `<meta http-equiv="Content-Security-Policy" content="${pagePolicy}">`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     '<meta name="referrer" content="no-referrer">',
     '<meta name="color-scheme" content="light dark">',
-    `<title>${htmlOf(title)}</title><style>${LOOK}</style></head>`,
-    `<body data-leaf="${inForce.at(-1) ?? 0}"><header class="top"><h1>${htmlOf(title)}</h1>`,
-    `<p>${[timeHtml(at), htmlOf(model), htmlOf(place)].join(" · ")}</p>`,
+    `<title>${htmlOf(pageTitle)}</title><style>${LOOK}</style></head>`,
+    `<body data-leaf="${inForce.at(-1) ?? 0}"><header class="top"><h1>${htmlOf(pageTitle)}</h1>`,
+    `<p>${[timeHtml(at), htmlOf(model), htmlOf(shownRoot)].join(" · ")}</p>`,
     TOOLBAR,
     "</header>",
     timelineHtml(timeline),
     "<main>",
-    ...[...items.values()].map((item) => itemHtml(item, inForce.includes(item.id))),
+    ...[...items.values()].map((shownItem) => itemHtml(shownItem, inForce.includes(shownItem.id))),
     leftOut
       ? `<p class="left-out">${plural(leftOut, "later part")} left out: the page would be too large.</p>`
       : "",
-    `</main><script>${script}</script></body></html>\n`,
+    `</main><script>${pageScript}</script></body></html>\n`,
   ].join("\n");
 }
 
@@ -80,27 +82,28 @@ function itemsOf({ entries }: Saved, reader: Reader): Made {
   const items: Items = new Map();
   const shownAt = new Map<number, number>([[0, 0]]); // for each entry, the item that it belongs to
   const timeline: FileChange[] = [];
-  let [chars, leftOut] = [0, 0];
-  for (const entry of entries) {
-    const parent = shownAt.get(entry.parent ?? 0) ?? 0;
-    const change = changes.get(entry.id);
-    const drawn = chars > MAX_PAGE_CHARS ? undefined : drawnOf(entry, { change, results, reader });
-    if (chars > MAX_PAGE_CHARS) leftOut++;
-    shownAt.set(entry.id, drawn ? entry.id : parent);
-    if (!drawn) continue;
-    items.set(entry.id, { id: entry.id, parent, ...drawn });
-    chars += drawn.html.length;
+  let [pageChars, leftOut] = [0, 0];
+  for (const sessionEntry of entries) {
+    const parent = shownAt.get(sessionEntry.parent ?? 0) ?? 0;
+    const change = changes.get(sessionEntry.id);
+    const drawnEntry =
+      pageChars > MAX_PAGE_CHARS ? undefined : drawnOf(sessionEntry, { change, results, reader });
+    if (pageChars > MAX_PAGE_CHARS) leftOut++;
+    shownAt.set(sessionEntry.id, drawnEntry ? sessionEntry.id : parent);
+    if (!drawnEntry) continue;
+    items.set(sessionEntry.id, { id: sessionEntry.id, parent, ...drawnEntry });
+    pageChars += drawnEntry.html.length;
     if (change) timeline.push(change);
   }
   return { items, timeline, leftOut };
 }
 
 /** From the first item to the last of the branch that was gone on with. */
-function branchInForce(saved: Saved, items: Items): number[] {
-  return saved
+function branchInForce(savedSession: Saved, shownItems: Items): number[] {
+  return savedSession
     .branch()
     .map(({ id }) => id)
-    .filter((id) => items.has(id));
+    .filter((id) => shownItems.has(id));
 }
 
 // ── One item ─────────────────────────────────────────────────────────────────────────────────────
@@ -109,12 +112,12 @@ type Results = Map<string, Message & { role: "tool" }>;
 type Around = { change: FileChange | undefined; results: Results; reader: Reader };
 type Drawn = { kind: string; html: string };
 
-function drawnOf(entry: Entry, { change, results, reader }: Around): Drawn | undefined {
-  const { message, type, at } = entry;
+function drawnOf(sessionEntry: Entry, { change, results, reader }: Around): Drawn | undefined {
+  const { message, type, at } = sessionEntry;
   if (change) return { kind: "change", html: changeHtml(change, reader) };
-  if (type === "draft" && entry.text) {
-    const text = markdownToHtml(reader.veil(String(entry.text)));
-    return { kind: "answer", html: `${headHtml("zz, unfinished", at)}${text}` };
+  if (type === "draft" && sessionEntry.text) {
+    const draftHtml = markdownToHtml(reader.veil(String(sessionEntry.text)));
+    return { kind: "answer", html: `${headHtml("zz, unfinished", at)}${draftHtml}` };
   }
   if (type === "compaction")
     return { kind: "note", html: "<p>What was said before was summed up for the model.</p>" };
@@ -129,56 +132,67 @@ function drawnOf(entry: Entry, { change, results, reader }: Around): Drawn | und
     : { kind: "answer", html: answerHtml(message, at, results, reader) };
 }
 
-function userDrawn(message: Message & { role: "user" }, at: string, reader: Reader): Drawn {
-  const text = markdownToHtml(reader.veil(message.text));
-  if (message.aside) return { kind: "aside", html: folded("zz told the model", text) };
-  return { kind: "user", html: `${headHtml("You", at)}${text}${imagesHtml(message.images)}` };
+function userDrawn(
+  message: Message & { role: "user" },
+  sentTime: string,
+  pageReader: Reader,
+): Drawn {
+  const messageHtml = markdownToHtml(pageReader.veil(message.text));
+  if (message.aside) return { kind: "aside", html: foldedHtml("zz told the model", messageHtml) };
+  return {
+    kind: "user",
+    html: `${headHtml("You", sentTime)}${messageHtml}${imagesHtml(message.images)}`,
+  };
 }
 
 function answerHtml(
   message: Message & { role: "assistant" },
-  at: string,
+  sentTime: string,
   results: Results,
-  reader: Reader,
+  pageReader: Reader,
 ): string {
   const { text, thinking, calls = [], cut, model, usage, ms } = message;
-  const about = [
+  const answerFacts = [
     model && htmlOf(model),
     usage && `${usage.input + usage.output} tokens`,
     ms && `${(ms / 1_000).toFixed(1)} s`,
   ].filter(Boolean);
   return [
-    headHtml("zz", at, about.join(" · ")),
-    thinking ? folded("Thinking", preHtml(reader.veil(thinking))) : "",
-    text ? markdownToHtml(reader.veil(text)) : "",
+    headHtml("zz", sentTime, answerFacts.join(" · ")),
+    thinking ? foldedHtml("Thinking", preHtml(pageReader.veil(thinking))) : "",
+    text ? markdownToHtml(pageReader.veil(text)) : "",
     cut ? "<p><em>unfinished</em></p>" : "",
-    ...calls.map((call) => callHtml(call, results.get(call.id), reader)),
+    ...calls.map((toolCall) => callHtml(toolCall, results.get(toolCall.id), pageReader)),
   ].join("");
 }
 
 function callHtml(
-  call: Call,
-  result: (Message & { role: "tool" }) | undefined,
-  reader: Reader,
+  toolCall: Call,
+  callResult: (Message & { role: "tool" }) | undefined,
+  pageReader: Reader,
 ): string {
-  const given = Object.values(call.args).filter((value) => typeof value === "string");
-  const words = reader.describe(call) ?? given.join(" ");
-  const sign = result?.failed ? "✗" : "✓";
-  const head = `<span class="${result?.failed ? "bad" : "good"}">${result ? sign : "■"}</span> <b>${htmlOf(call.name)}</b> ${htmlOf(clip(oneLine(reader.veil(words)), 120))}`;
-  const asked = preHtml(reader.veil(JSON.stringify(call.args, null, 2)));
-  const came = result ? preHtml(reader.veil(result.text)) + imagesHtml(result.images) : "";
-  return `<details class="call"><summary>${head}</summary>${asked}${came}</details>`;
+  const textArguments = Object.values(toolCall.args).filter(
+    (argument) => typeof argument === "string",
+  );
+  const callWords = pageReader.describe(toolCall) ?? textArguments.join(" ");
+  const resultSign = callResult?.failed ? "✗" : "✓";
+  const summaryHtml = `<span class="${callResult?.failed ? "bad" : "good"}">${callResult ? resultSign : "■"}</span> <b>${htmlOf(toolCall.name)}</b> ${htmlOf(clip(oneLine(pageReader.veil(callWords)), 120))}`;
+  const argumentsHtml = preHtml(pageReader.veil(JSON.stringify(toolCall.args, null, 2)));
+  const resultHtml = callResult
+    ? preHtml(pageReader.veil(callResult.text)) + imagesHtml(callResult.images)
+    : "";
+  return `<details class="call"><summary>${summaryHtml}</summary>${argumentsHtml}${resultHtml}</details>`;
 }
 
-function changeHtml(change: FileChange, { veil }: Reader): string {
-  const { path, before, after, note } = change;
-  const head = `<b>${didOf(change)}</b> <span class="path">${htmlOf(veil(path))}</span>`;
-  if (note) return `<p>${head} · ${note}</p>`;
+function changeHtml(fileChange: FileChange, { veil }: Reader): string {
+  const { path, before, after, note } = fileChange;
+  const summaryHtml = `<b>${verbOf(fileChange)}</b> <span class="path">${htmlOf(veil(path))}</span>`;
+  if (note) return `<p>${summaryHtml} · ${note}</p>`;
   const { html, added, removed } = diffToHtml(path, veil(before ?? ""), veil(after ?? ""));
-  return `<details open><summary>${head} <span class="count">+${added} −${removed}</span></summary>${html}</details>`;
+  return `<details open><summary>${summaryHtml} <span class="count">+${added} −${removed}</span></summary>${html}</details>`;
 }
 
-function didOf({ before, after, note }: FileChange): string {
+function verbOf({ before, after, note }: FileChange): string {
   if (note) return "change";
   if (before === undefined) return "create";
   return after === undefined ? "delete" : "edit";
@@ -192,38 +206,41 @@ function itemHtml({ id, parent, kind, html }: Item, isShown: boolean): string {
 
 function timelineHtml(changes: FileChange[]): string {
   if (!changes.length) return "";
-  const rows = changes.map(
-    (change) =>
-      `<li><a href="#e${change.entry}">${didOf(change)} ${htmlOf(change.path.split("/").at(-1)!)}</a></li>`,
+  const timelineRows = changes.map(
+    (fileChange) =>
+      `<li><a href="#e${fileChange.entry}">${verbOf(fileChange)} ${htmlOf(fileChange.path.split("/").at(-1)!)}</a></li>`,
   );
-  const count = plural(changes.length, "change");
-  return `<nav aria-label="Changes"><details><summary>${count}</summary><ol>${rows.join("")}</ol></details></nav>`;
+  const changeCount = plural(changes.length, "change");
+  return `<nav aria-label="Changes"><details><summary>${changeCount}</summary><ol>${timelineRows.join("")}</ol></details></nav>`;
 }
 
 /** `about` is HTML. */
-const headHtml = (who: string, at: string, about = ""): string =>
-  `<div class="head"><h2>${who}</h2><p class="when">${about && `${about} · `}${timeHtml(at)}</p></div>`;
+const headHtml = (authorName: string, sentTime: string, about = ""): string =>
+  `<div class="head"><h2>${authorName}</h2><p class="when">${about && `${about} · `}${timeHtml(sentTime)}</p></div>`;
 
-function timeHtml(at: string): string {
-  const time = new Date(at);
-  if (Number.isNaN(time.getTime())) return htmlOf(at.slice(0, 24));
-  const iso = time.toISOString();
-  return `<time datetime="${iso}">${iso.slice(0, 16).replace("T", " ")} UTC</time>`;
+function timeHtml(timestamp: string): string {
+  const parsedTime = new Date(timestamp);
+  if (Number.isNaN(parsedTime.getTime())) return htmlOf(timestamp.slice(0, 24));
+  const isoTime = parsedTime.toISOString();
+  return `<time datetime="${isoTime}">${isoTime.slice(0, 16).replace("T", " ")} UTC</time>`;
 }
 
-const folded = (name: string, html: string): string =>
-  `<details class="folded"><summary>${name}</summary>${html}</details>`;
+const foldedHtml = (summaryText: string, contentHtml: string): string =>
+  `<details class="folded"><summary>${summaryText}</summary>${contentHtml}</details>`;
 
-function preHtml(text: string): string {
-  const more = text.length - MAX_TEXT_CHARS;
-  const shown = more > 0 ? `${text.slice(0, MAX_TEXT_CHARS)}\n… ${more} more characters` : text;
-  return `<pre tabindex="0">${htmlOf(shown)}</pre>`;
+function preHtml(longText: string): string {
+  const excessChars = longText.length - MAX_TEXT_CHARS;
+  const shownText =
+    excessChars > 0
+      ? `${longText.slice(0, MAX_TEXT_CHARS)}\n… ${excessChars} more characters`
+      : longText;
+  return `<pre tabindex="0">${htmlOf(shownText)}</pre>`;
 }
 
-function imagesHtml(images: Image[] = []): string {
-  return images
+function imagesHtml(pictures: Image[] = []): string {
+  return pictures
     .map(({ type, base64 }) =>
-      IMAGES.test(type) && /^[\w+/=\s-]*$/.test(base64)
+      SHOWN_IMAGES.test(type) && /^[\w+/=\s-]*$/.test(base64)
         ? `<img alt="attached picture" src="data:${type};base64,${base64}">`
         : `<p>(an attachment: ${escapeHtml(type)})</p>`,
     )

@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 
 /** The first one is called. `__name` is what tsx puts around functions. */
-export const scriptOf = (functions: ((...args: never[]) => unknown)[]): string =>
+export const scriptOf = (functions: ((...parameters: never[]) => unknown)[]): string =>
   ["const __name=(f)=>f;", ...functions.map(String), `${functions[0]!.name}();`].join("\n");
 
 /** How a content security policy names a text that may stand in the page. */
-export const allowed = (text: string): string =>
-  `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+export const allowed = (pageText: string): string =>
+  `'sha256-${createHash("sha256").update(pageText).digest("base64")}'`;

@@ -6,7 +6,7 @@ import path from "node:path";
 import type { Ctx, Needs, Zz } from "zz";
 import { stampOf } from "zz/text";
 
-const LAYERS = [
+const PERSONA_LAYERS = [
   { name: "identity", slot: "identity" },
   { name: "soul", slot: "identity" },
   { name: "relations", slot: "memory" },
@@ -25,16 +25,16 @@ interface File {
 type LastRead = { stamp: string; text: string };
 
 export default (zz: Zz) => {
-  let home: string | undefined;
+  let homeFolder: string | undefined;
   // by file, as it was when it was last read
   const lastRead = new Map<string, LastRead>();
-  for (const { name, slot } of LAYERS)
+  for (const { name, slot } of PERSONA_LAYERS)
     zz.layer({
       name,
       slot,
       text(ctx) {
-        home ??= ctx.about.home; // once: ctx.about collects everything
-        return textOf(nearest(`${name.toUpperCase()}.md`, home, ctx), ctx, lastRead);
+        homeFolder ??= ctx.about.home; // once: ctx.about collects everything
+        return readLayer(nearest(`${name.toUpperCase()}.md`, homeFolder, ctx), ctx, lastRead);
       },
     });
 
@@ -46,16 +46,16 @@ export default (zz: Zz) => {
     changes: true,
     needs: ({ name }, ctx) => {
       checkName(name.trim());
-      return reads(nearest("IDENTITY.md", ctx.about.home, ctx));
+      return needsToRead(nearest("IDENTITY.md", ctx.about.home, ctx));
     },
     async run({ name: newName }, ctx) {
-      const name = newName.trim();
-      const file = nearest("IDENTITY.md", ctx.about.home, ctx);
-      const before = fs.existsSync(file.at)
-        ? textIn(file.name, (await ctx.files.read(file.at)).bytes)
+      const trimmedName = newName.trim();
+      const identityFile = nearest("IDENTITY.md", ctx.about.home, ctx);
+      const identityText = fs.existsSync(identityFile.at)
+        ? decodeText(identityFile.name, (await ctx.files.read(identityFile.at)).bytes)
         : "";
-      await ctx.files.write(file.at, withName(before, name));
-      return `Your name is ${name} from now on, by ${file.name}.`;
+      await ctx.files.write(identityFile.at, withName(identityText, trimmedName));
+      return `Your name is ${trimmedName} from now on, by ${identityFile.name}.`;
     },
   });
   zz.tool({
@@ -70,94 +70,98 @@ export default (zz: Zz) => {
       return {};
     },
     async run({ text }, ctx) {
-      const file = nearest("SOUL.md", ctx.about.home, ctx);
-      await ctx.files.write(file.at, `${text.trim()}\n`);
-      return `From now on you are as ${file.name} says.`;
+      const soulFile = nearest("SOUL.md", ctx.about.home, ctx);
+      await ctx.files.write(soulFile.at, `${text.trim()}\n`);
+      return `From now on you are as ${soulFile.name} says.`;
     },
   });
   // A question cuts a long diff, but the person must see every line of a soul.
-  zz.wrap("preview", async (input, next) => {
-    const { tool, about, changes } = input;
-    const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
-    if (tool !== "update_soul" || !isLong) return next(input);
+  zz.wrap("preview", async (previewInput, runNext) => {
+    const { tool, about, changes } = previewInput;
+    const hasLongChange = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
+    if (tool !== "update_soul" || !hasLongChange) return runNext(previewInput);
     return [about, ...changes.map(fullText)].filter(Boolean).join("\n\n");
   });
 };
 
-const fullText = ({ path: name, after = "" }: { path: string; after?: string }): string =>
-  `${name}, all of it:\n${after.trimEnd()}`;
+const fullText = ({ path: fileName, after = "" }: { path: string; after?: string }): string =>
+  `${fileName}, all of it:\n${after.trimEnd()}`;
 /**
  * The text of a layer. An unchanged file is not read again in each turn. A project's file is
  * marked as such.
  */
-async function textOf(
+async function readLayer(
   { name, at, own }: File,
   { files, permissions }: Ctx,
   lastRead: Map<string, LastRead>,
 ): Promise<string | undefined> {
   const stamp = stampOf(at);
   if (!stamp) return undefined;
-  const last = lastRead.get(at);
+  const cachedRead = lastRead.get(at);
   // a rule may deny it meanwhile
   const mayRead = !own || permissions.judge("read", name).verdict === "allow";
-  if (last?.stamp === stamp && mayRead) return last.text;
+  if (cachedRead?.stamp === stamp && mayRead) return cachedRead.text;
   // a link may leave the project
-  const bytes = own ? (await files.read(name)).bytes : fs.readFileSync(at);
-  const text = textIn(name, bytes);
-  const block = own && text ? `From ${name}, which this project brings:\n${text}` : text;
-  lastRead.set(at, { stamp, text: block });
-  return block;
+  const fileBytes = own ? (await files.read(name)).bytes : fs.readFileSync(at);
+  const fileText = decodeText(name, fileBytes);
+  const markedText =
+    own && fileText ? `From ${name}, which this project brings:\n${fileText}` : fileText;
+  lastRead.set(at, { stamp, text: markedText });
+  return markedText;
 }
 
 /** The project's file hides the home's, even if it is empty. */
-function nearest(name: string, home: string, { root }: Pick<Ctx, "root">): File {
-  const projectFile = path.join(root, ".zz", name);
-  const isOwn = path.join(root, ".zz") !== home && fs.existsSync(projectFile);
-  return isOwn
-    ? { name: `.zz/${name}`, at: projectFile, own: true }
-    : { name: path.join(home, name), at: path.join(home, name), own: false };
+function nearest(fileName: string, homeFolder: string, { root }: Pick<Ctx, "root">): File {
+  const projectFile = path.join(root, ".zz", fileName);
+  const isProjectFile = path.join(root, ".zz") !== homeFolder && fs.existsSync(projectFile);
+  return isProjectFile
+    ? { name: `.zz/${fileName}`, at: projectFile, own: true }
+    : { name: path.join(homeFolder, fileName), at: path.join(homeFolder, fileName), own: false };
 }
 
 /** The home's file may always be read; a project's may be a link to anywhere. */
-function reads({ at, own }: File): Needs {
+function needsToRead({ at, own }: File): Needs {
   if (!fs.existsSync(at)) return {};
   return { read: [own ? at : { name: at, verdict: "allow", why: "it says who zz is" }] };
 }
 
-function textIn(file: string, bytes: Uint8Array): string {
-  if (bytes.subarray(0, 8_192).includes(0))
-    throw new Error(`Cannot use '${file}': it is not text. Write it again.`);
-  return new TextDecoder().decode(bytes).trim();
+function decodeText(fileName: string, fileBytes: Uint8Array): string {
+  if (fileBytes.subarray(0, 8_192).includes(0))
+    throw new Error(`Cannot use '${fileName}': it is not text. Write it again.`);
+  return new TextDecoder().decode(fileBytes).trim();
 }
 
 /** Replaces the name in the sentence that states it, or puts that sentence first. */
-function withName(text: string, name: string): string {
-  const sentence = `Your name is ${name}.`;
+function withName(identityText: string, personaName: string): string {
+  const sentence = `Your name is ${personaName}.`;
   const existing = /^Your name is [^\n]*?\.(?=\s|$)/m;
-  if (existing.test(text)) return `${text.replace(existing, () => sentence)}\n`;
-  return text ? `${sentence}\n\n${text}\n` : `${sentence}\n`;
+  if (existing.test(identityText)) return `${identityText.replace(existing, () => sentence)}\n`;
+  return identityText ? `${sentence}\n\n${identityText}\n` : `${sentence}\n`;
 }
 
-function checkName(name: string): void {
+function checkName(personaName: string): void {
   const refuse = (reason: string) =>
-    new Error(`Cannot take the name '${[...name].slice(0, MAX_NAME_CHARS).join("")}': ${reason}`);
-  if (!name) throw refuse("it is empty. Give one.");
-  if ([...name].length > MAX_NAME_CHARS)
+    new Error(
+      `Cannot take the name '${[...personaName].slice(0, MAX_NAME_CHARS).join("")}': ${reason}`,
+    );
+  if (!personaName) throw refuse("it is empty. Give one.");
+  if ([...personaName].length > MAX_NAME_CHARS)
     throw refuse(`it has more than ${MAX_NAME_CHARS} characters. Shorten it.`);
-  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) throw refuse("a name is one line of visible characters.");
-  if (/\.(\s|$)/.test(name))
+  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(personaName))
+    throw refuse("a name is one line of visible characters.");
+  if (/\.(\s|$)/.test(personaName))
     throw refuse("a full stop in it would end the sentence that tells it. Leave it out.");
 }
 
-function checkSoul(text: string): void {
+function checkSoul(soulText: string): void {
   const refuse = (reason: string) => new Error(`Cannot write that: ${reason}`);
-  if (!text.trim()) throw refuse("it is empty. Say how you are.");
-  if (text.length > MAX_SOUL_CHARS)
-    throw refuse(`${text.length} characters are too many (${MAX_SOUL_CHARS}). Shorten it.`);
-  if (text.split("\n").some((line) => line.length > MAX_LINE_CHARS))
+  if (!soulText.trim()) throw refuse("it is empty. Say how you are.");
+  if (soulText.length > MAX_SOUL_CHARS)
+    throw refuse(`${soulText.length} characters are too many (${MAX_SOUL_CHARS}). Shorten it.`);
+  if (soulText.split("\n").some((soulLine) => soulLine.length > MAX_LINE_CHARS))
     throw refuse(
       `a line of more than ${MAX_LINE_CHARS} characters cannot be shown whole. Break it.`,
     );
-  if (/(?![\n\r\t\u200c\u200d])\p{C}/u.test(text))
+  if (/(?![\n\r\t\u200c\u200d])\p{C}/u.test(soulText))
     throw refuse("it holds characters that cannot be shown. Leave them out.");
 }

@@ -6,68 +6,75 @@ import { byName, fault, oneLine, plural, usage } from "zz/text";
 
 type Step = { text: string; done: boolean };
 type Kept = { on: boolean; steps: Step[] };
-const isOpen = ({ steps }: Kept): boolean => steps.some(({ done }) => !done);
-const PLAN = "plan";
+const hasOpenSteps = ({ steps }: Kept): boolean => steps.some(({ done }) => !done);
+const PLAN_TOOL = "plan";
 const MAX_STEPS = 50;
-const MODE = `Plan mode is on. Only look: nothing that changes files or does anything else will run. Find out what you need, then present a plan
-of numbered steps with the tool \`${PLAN}\`, and wait for the person's word.`;
-const GO = "The plan is agreed. Plan mode is off: carry it out.";
+const PLAN_MODE_PROMPT = `Plan mode is on. Only look: nothing that changes files or does anything else will run. Find out what you need, then present a plan
+of numbered steps with the tool \`${PLAN_TOOL}\`, and wait for the person's word.`;
+const GO_MESSAGE = "The plan is agreed. Plan mode is off: carry it out.";
 const NOTHING_TO_APPROVE =
   "Cannot carry out a plan: plan mode is off. /plan on turns it on, and then the model makes one.";
-const TICK = `Tick off what is done, as soon as it is: ${PLAN} { "done": [1] }.`;
+const TICK_HINT = `Tick off what is done, as soon as it is: ${PLAN_TOOL} { "done": [1] }.`;
 const NO_TERMINAL =
   "No terminal is there to approve it on. Give the plan as your answer, and change nothing.";
 
 export default (zz: Zz) => {
-  const kept = zz.state<Kept>({ on: false, steps: [] });
-  let wanted = false;
+  const planState = zz.state<Kept>({ on: false, steps: [] });
+  let wantsPlanMode = false;
 
   zz.flag({
     name: "plan",
     group: "what tools may do",
     description: "plan mode: the model only looks, until you have approved its plan",
-    set: () => void (wanted = true),
+    set: () => void (wantsPlanMode = true),
   });
   zz.on("started", () => {
-    if (wanted) kept.on = true;
-    wanted = false;
+    if (wantsPlanMode) planState.on = true;
+    wantsPlanMode = false;
   });
 
-  zz.wrap("gate", (asked, next) => {
-    if (!kept.on || asked.kind === "read") return next(asked);
+  zz.wrap("gate", (gateRequest, runNext) => {
+    if (!planState.on || gateRequest.kind === "read") return runNext(gateRequest);
     return {
       verdict: "deny",
-      why: `plan mode is on, and this call would ${does(asked.kind)}. Put it into the plan.`,
+      why: `plan mode is on, and this call would ${effectInWords(gateRequest.kind)}. Put it into the plan.`,
     };
   });
   zz.layer({
     name: "plan",
     slot: "turn",
     text: () => {
-      if (kept.on) return MODE;
-      if (isOpen(kept)) return `The plan that the person approved:\n${list(kept.steps)}\n${TICK}`;
+      if (planState.on) return PLAN_MODE_PROMPT;
+      if (hasOpenSteps(planState))
+        return `The plan that the person approved:\n${checklistOf(planState.steps)}\n${TICK_HINT}`;
       return undefined;
     },
   });
-  zz.wrap("prompt", async (mark, next) => (kept.on ? `plan ${await next(mark)}` : next(mark)));
+  zz.wrap("prompt", async (mark, runNext) =>
+    planState.on ? `plan ${await runNext(mark)}` : runNext(mark),
+  );
   // The tool is offered whenever it is useful, even if only the usual tools are offered.
   zz.wrap(
     "offer",
-    async (tools, next) => {
-      const [offered, planTool] = [await next(tools), tools.find(({ name }) => name === PLAN)];
-      const isMissing = planTool && (kept.on || isOpen(kept)) && !offered.includes(planTool);
+    async (allTools, runNext) => {
+      const [offered, planTool] = [
+        await runNext(allTools),
+        allTools.find(({ name }) => name === PLAN_TOOL),
+      ];
+      const isMissing =
+        planTool && (planState.on || hasOpenSteps(planState)) && !offered.includes(planTool);
       return isMissing ? [...offered, planTool].sort(byName) : offered;
     },
     "first",
   );
 
-  planTool(zz, kept);
-  planCommand(zz, kept);
+  planTool(zz, planState);
+  planCommand(zz, planState);
 };
 
-function planTool(zz: Zz, kept: Kept): void {
+function planTool(zz: Zz, planState: Kept): void {
   zz.tool({
-    name: PLAN,
+    name: PLAN_TOOL,
     kind: "read",
     description: "Present a plan for the person to approve, or tick off its steps.",
     aliases: ["exit_plan_mode", "present_plan", "propose_plan"],
@@ -79,54 +86,64 @@ function planTool(zz: Zz, kept: Kept): void {
     needs: () => ({ write: [] }), // it asks the person, so it must not run next to other calls
     describe: ({ steps, done = [] }) =>
       steps ? `presents ${plural(steps.length, "step")}` : `done: ${[...done].join(", ")}`,
-    render: () => `${kept.steps.filter(({ done }) => done).length} of ${kept.steps.length} done`,
+    render: () =>
+      `${planState.steps.filter(({ done }) => done).length} of ${planState.steps.length} done`,
     async run({ steps, done = [] }, ctx) {
       if (steps)
-        return present(kept, steps.length === 1 ? stepsIn(steps[0]!) : steps.map(oneLine), ctx);
-      return { text: tick(kept, done), data: kept.steps };
+        return present(
+          planState,
+          steps.length === 1 ? stepsIn(steps[0]!) : steps.map(oneLine),
+          ctx,
+        );
+      return { text: tickSteps(planState, done), data: planState.steps };
     },
   });
 }
 
 /** Asks the person to approve, edit or refuse the plan. */
-async function present(kept: Kept, proposed: string[], ctx: Ctx): Promise<Result> {
+async function present(planState: Kept, proposed: string[], ctx: Ctx): Promise<Result> {
   let steps = proposed.filter(Boolean);
   if (!steps.length) throw fault("Cannot present a plan without steps. Say what is to be done.");
   if (steps.length > MAX_STEPS)
     throw fault(`Cannot present ${steps.length} steps: ${MAX_STEPS} is the limit. Combine some.`);
   if (!ctx.ask) return { text: NO_TERMINAL };
   for (let edited = ""; ; ) {
-    const key = await ctx.ask(questionOf(steps, ctx), ctx.edit ? "yne" : "yn");
-    if (key === "e") {
-      const text = await ctx.edit!(numbered(steps), "plan.md");
-      const changed = text === undefined ? [] : stepsIn(text);
+    const pressedKey = await ctx.ask(questionOf(steps, ctx), ctx.edit ? "yne" : "yn");
+    if (pressedKey === "e") {
+      const editedText = await ctx.edit!(numbered(steps), "plan.md");
+      const changed = editedText === undefined ? [] : stepsIn(editedText);
       if (changed.length) [steps, edited] = [changed.slice(0, MAX_STEPS), ", as they edited it"];
       continue;
     }
-    if (key !== "y") {
-      const reason = key === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
+    if (pressedKey !== "y") {
+      const reason =
+        pressedKey === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
       const answer = reason
         ? `The person said no to the plan: “${reason}”.`
         : "The person said no to the plan.";
       return { text: `${answer}\nChange it, and present it again.`, failed: true, refused: true };
     }
-    Object.assign(kept, { on: false, steps: steps.map((text) => ({ text, done: false })) });
-    const text = `The person approved the plan${edited}:\n${list(kept.steps)}\nPlan mode is off: carry it out. ${TICK}`;
-    return { text, data: kept.steps };
+    Object.assign(planState, { on: false, steps: steps.map((text) => ({ text, done: false })) });
+    const text = `The person approved the plan${edited}:\n${checklistOf(planState.steps)}\nPlan mode is off: carry it out. ${TICK_HINT}`;
+    return { text, data: planState.steps };
   }
 }
 
-function tick(kept: Kept, done: readonly number[]): string {
-  if (!kept.steps.length)
+function tickSteps(planState: Kept, doneNumbers: readonly number[]): string {
+  if (!planState.steps.length)
     throw fault("Cannot tick anything off: there is no plan. Present one first.");
-  for (const number of done)
-    if (!kept.steps[number - 1])
-      throw fault(`Cannot tick off step ${number}: there are ${kept.steps.length}.`);
-  kept.steps = kept.steps.map((step, i) => (done.includes(i + 1) ? { ...step, done: true } : step));
-  return isOpen(kept) ? list(kept.steps) : `${list(kept.steps)}\nAll of it is done.`;
+  for (const stepNumber of doneNumbers)
+    if (!planState.steps[stepNumber - 1])
+      throw fault(`Cannot tick off step ${stepNumber}: there are ${planState.steps.length}.`);
+  planState.steps = planState.steps.map((step, i) =>
+    doneNumbers.includes(i + 1) ? { ...step, done: true } : step,
+  );
+  return hasOpenSteps(planState)
+    ? checklistOf(planState.steps)
+    : `${checklistOf(planState.steps)}\nAll of it is done.`;
 }
 
-function planCommand(zz: Zz, kept: Kept): void {
+function planCommand(zz: Zz, planState: Kept): void {
   zz.command({
     name: "plan",
     usage: "[on | off | go | done N | clear]",
@@ -142,49 +159,56 @@ function planCommand(zz: Zz, kept: Kept): void {
     },
     group: "conversation",
     complete: () => ["on", "off", "go", "done", "clear"],
-    run(typed, { chat, note }) {
-      const [, verb = "", number = ""] =
-        /^(on|off|go|clear|done +(\d+))?$/.exec(typed.trim()) ?? [];
-      if (typed.trim() && !verb)
-        throw usage(`Cannot do '/plan ${typed}': /plan takes on, off, go, done N or clear.`);
-      const was = kept.on;
-      if (/^(on|off|go)$/.test(verb)) kept.on = verb === "on";
-      if (verb === "clear") kept.steps = [];
-      if (number) tick(kept, [Number(number)]);
-      if (verb === "go" && was) return chat.send(GO);
-      if (verb === "go") throw usage(NOTHING_TO_APPROVE);
-      const mode = `Plan mode is ${kept.on ? "on: the model only looks, until you have approved its plan" : "off"}.`;
-      note([mode, ...(kept.steps.length ? [list(kept.steps)] : [])].join("\n"));
+    run(typedText, { chat, note }) {
+      const [, planVerb = "", doneNumber = ""] =
+        /^(on|off|go|clear|done +(\d+))?$/.exec(typedText.trim()) ?? [];
+      if (typedText.trim() && !planVerb)
+        throw usage(`Cannot do '/plan ${typedText}': /plan takes on, off, go, done N or clear.`);
+      const wasPlanMode = planState.on;
+      if (/^(on|off|go)$/.test(planVerb)) planState.on = planVerb === "on";
+      if (planVerb === "clear") planState.steps = [];
+      if (doneNumber) tickSteps(planState, [Number(doneNumber)]);
+      if (planVerb === "go" && wasPlanMode) return chat.send(GO_MESSAGE);
+      if (planVerb === "go") throw usage(NOTHING_TO_APPROVE);
+      const modeSentence = `Plan mode is ${planState.on ? "on: the model only looks, until you have approved its plan" : "off"}.`;
+      note(
+        [modeSentence, ...(planState.steps.length ? [checklistOf(planState.steps)] : [])].join(
+          "\n",
+        ),
+      );
     },
   });
 }
 
-const does = (effect: "change" | "run"): string =>
+const effectInWords = (effect: "change" | "run"): string =>
   effect === "change" ? "change files" : "do more than look";
-const list = (steps: readonly Step[]): string =>
+const checklistOf = (steps: readonly Step[]): string =>
   steps.map(({ text, done }, i) => `${i + 1}. [${done ? "x" : " "}] ${text}`).join("\n");
-const numbered = (steps: readonly string[]): string =>
-  steps.map((text, i) => `${i + 1}. ${text}\n`).join("");
+const numbered = (stepTexts: readonly string[]): string =>
+  stepTexts.map((stepText, i) => `${i + 1}. ${stepText}\n`).join("");
 
 /**
  * The steps of a list as people and models write it; an indented line continues the step before it.
  */
-function stepsIn(text: string): string[] {
-  const lines = text.split("\n").filter((line) => line.trim() && !/^#/.test(line));
-  const isList = lines.some((line) => MARK.test(line));
+function stepsIn(planText: string): string[] {
+  const planLines = planText
+    .split("\n")
+    .filter((planLine) => planLine.trim() && !/^#/.test(planLine));
+  const hasListMarks = planLines.some((planLine) => LIST_MARK.test(planLine));
   const steps: string[] = [];
-  for (const line of lines)
-    if (steps.length && isList && !MARK.test(line)) steps.push(`${steps.pop()} ${oneLine(line)}`);
-    else steps.push(oneLine(line.replace(MARK, "")));
+  for (const planLine of planLines)
+    if (steps.length && hasListMarks && !LIST_MARK.test(planLine))
+      steps.push(`${steps.pop()} ${oneLine(planLine)}`);
+    else steps.push(oneLine(planLine.replace(LIST_MARK, "")));
   return steps.filter(Boolean);
 }
-const MARK = /^\s{0,3}(\d{1,3}[.)]|[-*•])\s+(\[[ xX]\]\s*)?/;
+const LIST_MARK = /^\s{0,3}(\d{1,3}[.)]|[-*•])\s+(\[[ xX]\]\s*)?/;
 
 function questionOf(steps: readonly string[], { edit }: Ctx): string {
-  const rows = steps.map((text, i) => `┃ ${i + 1}. ${text}`);
+  const stepRows = steps.map((stepText, i) => `┃ ${i + 1}. ${stepText}`);
   return [
     "┏ The model's plan:",
-    ...rows,
+    ...stepRows,
     `┗ Carry it out? [y/N${edit ? "/e" : ""}] (n: say why${edit ? ", e: edit it" : ""}) `,
   ].join("\n");
 }

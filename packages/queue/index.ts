@@ -51,48 +51,55 @@ export default (zz: Zz<typeof defaults>) => {
     group,
     value: "URL",
     description: "let workers of this queue answer: redis://USER:PASSWORD@HOST:6379",
-    set: async (url, ctx) =>
-      (await import("./sender.ts")).sendTo(zz, ctx, await open(zz, String(url), "--queue", ctx)),
+    set: async (queueUrl, ctx) =>
+      (await import("./sender.ts")).sendTo(
+        zz,
+        ctx,
+        await openQueue(zz, String(queueUrl), "--queue", ctx),
+      ),
   });
-  const stop = new AbortController();
+  const stopWorking = new AbortController();
   zz.flag({
     name: "work",
     group,
     value: "URL",
     description: "answer for those who ask with --queue; --jobs N at a time",
-    stop: () => stop.abort(),
-    async run(url, ctx, { values }) {
-      const given = values.get("jobs")?.at(-1) ?? 4;
-      const jobs = Number(given);
+    stop: () => stopWorking.abort(),
+    async run(queueUrl, ctx, { values }) {
+      const jobsValue = values.get("jobs")?.at(-1) ?? 4;
+      const jobs = Number(jobsValue);
       if (!(Number.isInteger(jobs) && jobs > 0 && jobs <= 256))
-        throw usage(`Cannot use --jobs '${given}': it takes a whole number from 1 to 256.`);
+        throw usage(`Cannot use --jobs '${jobsValue}': it takes a whole number from 1 to 256.`);
       if (values.has("queue"))
         throw usage(
           "Cannot use --queue with --work: a worker asks the model itself. Leave it out.",
         );
-      refuseOpenQueue(String(url), zz.config.key_command);
-      const queue = await open(zz, String(url), "--work", ctx);
-      return (await import("./take-jobs.ts")).work(zz, ctx, queue, { jobs, stop: stop.signal });
+      refuseOpenQueue(String(queueUrl), zz.config.key_command);
+      const openedQueue = await openQueue(zz, String(queueUrl), "--work", ctx);
+      return (await import("./take-jobs.ts")).work(zz, ctx, openedQueue, {
+        jobs,
+        stop: stopWorking.signal,
+      });
     },
   });
 };
 
-async function open(zz: Zz<typeof defaults>, url: string, named: string, ctx: Ctx) {
+async function openQueue(zz: Zz<typeof defaults>, queueUrl: string, named: string, ctx: Ctx) {
   if (zz.configFault)
     throw usage(
       `Cannot use ${named}: ${zz.configFault}. Correct it, so that nothing goes elsewhere.`,
     );
-  const redis = ctx.service("redis");
-  if (!redis)
+  const redisService = ctx.service("redis");
+  if (!redisService)
     throw usage(`Cannot use ${named}: the plugin 'redis' is off. /plugins on redis turns it on.`);
-  if (URL.parse(url)?.password) process.title = "zz"; // what `ps` shows
+  if (URL.parse(queueUrl)?.password) process.title = "zz"; // what `ps` shows
   const { key_command: keyCommand, cluster } = zz.config;
-  return redis.open(url, { what: "queue", named, keyCommand, cluster });
+  return redisService.open(queueUrl, { what: "queue", named, keyCommand, cluster });
 }
 
 /** A worker does what the queue says, with its own keys: not everyone may say it. */
-function refuseOpenQueue(url: string, keyCommand: string): void {
-  const { hostname = "", password = "" } = URL.parse(url) ?? {};
+function refuseOpenQueue(queueUrl: string, keyCommand: string): void {
+  const { hostname = "", password = "" } = URL.parse(queueUrl) ?? {};
   if (password || keyCommand || /^(|localhost|127\.[\d.]+|\[::1\])$/.test(hostname)) return;
   throw usage(
     `Cannot work for '${hostname}': without a password it takes jobs of anyone. Set one there, and give it in the URL or by queue.key_command.`,

@@ -26,18 +26,19 @@ export type Asked = Pick<ChatRequest, "model" | "system" | "messages" | "tools" 
 const OPTIONS =
   /^(temperature|top_?[pk]|min_p|typical_p|seed|stop|(max|num)_\w+|(frequency|presence|repeat)_penalty|reasoning_effort|verbosity|think)$/i;
 
-export const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
+export const hashOf = (hashedText: string): string =>
+  createHash("sha256").update(hashedText).digest("hex");
 
 /** The names of all keys. Braces: all in one slot of a cluster. */
-export function keysOf(prefix: string) {
-  const base = `{${prefix}}:queue`;
+export function keysOf(keyPrefix: string) {
+  const base = `{${keyPrefix}}:queue`;
   return {
     base, // BullMQ's own
     job: (id: string) => `${base}:${QUEUE}:${id}`,
     runs: `${base}:runs`,
-    run: (run: string) => `${base}:run:${run}`,
-    texts: (run: string) => `${base}:run:${run}:texts`,
-    answers: (run: string) => `${base}:run:${run}:answers`,
+    run: (runName: string) => `${base}:run:${runName}`,
+    texts: (runName: string) => `${base}:run:${runName}:texts`,
+    answers: (runName: string) => `${base}:run:${runName}:answers`,
     workers: `${base}:workers`,
     pace: (origin: string) => `${base}:pace:${origin}`,
   };
@@ -59,33 +60,36 @@ export function askedIn(request: ChatRequest): Asked {
 const sampling = (options: unknown): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(Object(options)).filter(
-      ([name, value]) => OPTIONS.test(name) && typeof value !== "object",
+      ([optionName, optionValue]) => OPTIONS.test(optionName) && typeof optionValue !== "object",
     ),
   );
 
 /** The version of what may be a job; undefined: it is none. */
-export function versionOf(data: unknown): number | undefined {
-  const { zz } = Object(data);
+export function versionOf(jobData: unknown): number | undefined {
+  const { zz } = Object(jobData);
   return Number.isInteger(zz) && zz > 0 ? zz : undefined;
 }
 
-export function isJob(data: unknown): data is JobData {
-  const { run, text } = Object(data);
-  const fits = (value: unknown, form: RegExp) => typeof value === "string" && form.test(value);
-  return fits(run, /^[\w.-]{1,100}$/) && fits(text, /^[0-9a-f]{64}$/);
+export function isJob(jobData: unknown): jobData is JobData {
+  const { run, text } = Object(jobData);
+  const matchesForm = (value: unknown, pattern: RegExp) =>
+    typeof value === "string" && pattern.test(value);
+  return matchesForm(run, /^[\w.-]{1,100}$/) && matchesForm(text, /^[0-9a-f]{64}$/);
 }
 
 /** What a job asks for; throws if it is no request of zz. */
-export function readAsked(text: string): Asked {
-  const { model, system, messages, tools, options, effort, schema } = JSON.parse(text);
+export function readAsked(requestText: string): Asked {
+  const { model, system, messages, tools, options, effort, schema } = JSON.parse(requestText);
   const isWhole =
     typeof model === "string" &&
     typeof system === "string" &&
     Array.isArray(messages) &&
     messages.length > 0 &&
-    messages.every((one) => /^(user|assistant|tool)$/.test(one?.role) && isText(one.text)) &&
+    messages.every(
+      (message) => /^(user|assistant|tool)$/.test(message?.role) && isString(message.text),
+    ) &&
     Array.isArray(tools) &&
-    tools.every((tool) => isText(tool?.name) && isText(tool.description));
+    tools.every((offeredTool) => isString(offeredTool?.name) && isString(offeredTool.description));
   if (!isWhole) throw new Error("it is no request");
   return {
     model,
@@ -93,15 +97,15 @@ export function readAsked(text: string): Asked {
     messages,
     tools,
     options: sampling(options),
-    ...(isText(effort) && { effort: effort as NonNullable<Asked["effort"]> }),
+    ...(isString(effort) && { effort: effort as NonNullable<Asked["effort"]> }),
     ...(schema && typeof schema === "object" && { schema }),
   };
 }
-const isText = (value: unknown): boolean => typeof value === "string";
+const isString = (fieldValue: unknown): boolean => typeof fieldValue === "string";
 
-export function readReply(text: string): Reply {
-  const reply = JSON.parse(text);
-  if (typeof reply?.text !== "string" || !Array.isArray(reply.calls))
+export function readReply(replyText: string): Reply {
+  const parsedReply = JSON.parse(replyText);
+  if (typeof parsedReply?.text !== "string" || !Array.isArray(parsedReply.calls))
     throw new Error("it is no reply");
-  return reply;
+  return parsedReply;
 }

@@ -9,46 +9,55 @@ export const SEEN_MS = 60_000; // a worker tells that it is there more often
 
 export async function statusOf(
   { client, keys, where }: Connection,
-  jobs: AskQueue,
-  given?: string,
+  jobQueue: AskQueue,
+  runPrefix?: string,
 ): Promise<Result> {
   const run = await findRun();
-  const facts = await client.hgetall(keys.run(run));
-  const counts = await jobs.getJobCounts("wait", "active", "delayed");
+  const runFacts = await client.hgetall(keys.run(run));
+  const jobCounts = await jobQueue.getJobCounts("wait", "active", "delayed");
   const workers = await client.zcount(keys.workers, Date.now() - SEEN_MS, "+inf");
-  const dead = (await jobs.getFailed(0, 9_999)).filter(({ id }) => id?.startsWith(`${run}.`));
-  const [inputs, answered] = [Number(facts.inputs), Number(facts.answered)];
-  const waiting = (counts.wait ?? 0) + (counts.delayed ?? 0);
-  const active = counts.active ?? 0;
-  const letters = dead.map(({ id, failedReason }) => ({
+  const deadJobs = (await jobQueue.getFailed(0, 9_999)).filter(({ id }) =>
+    id?.startsWith(`${run}.`),
+  );
+  const [inputs, answered] = [Number(runFacts.inputs), Number(runFacts.answered)];
+  const waiting = (jobCounts.wait ?? 0) + (jobCounts.delayed ?? 0);
+  const active = jobCounts.active ?? 0;
+  const letters = deadJobs.map(({ id, failedReason }) => ({
     input: Number(id!.slice(run.length + 1).split(".")[0]) + 1,
     error: reasonOf(failedReason),
   }));
-  const next =
+  const resumeHint =
     answered < inputs
-      ? ` Go on with it on ${facts.host}: zz --each --resume ${run} --queue ${where}`
+      ? ` Go on with it on ${runFacts.host}: zz --each --resume ${run} --queue ${where}`
       : "";
-  const lines = [
-    `${run}: ${answered} of ${inputs} answered.${next}`,
+  const statusLines = [
+    `${run}: ${answered} of ${inputs} answered.${resumeHint}`,
     `The queue has ${plural(workers, "worker")}; ${active} of its jobs are under way, ${waiting} wait.`,
   ];
   if (letters.length)
-    lines.push(
+    statusLines.push(
       `${plural(letters.length, "dead letter")}, asked again by --resume:`,
       ...letters.slice(0, SHOWN).map(({ input, error }) => `  input ${input}: ${error}`),
     );
-  const data = { run, inputs, answered, left: inputs - answered, prompt: facts.prompt };
-  return { text: lines.join("\n"), data: { ...data, workers, active, waiting, dead: letters } };
+  const runData = { run, inputs, answered, left: inputs - answered, prompt: runFacts.prompt };
+  return {
+    text: statusLines.join("\n"),
+    data: { ...runData, workers, active, waiting, dead: letters },
+  };
 
   async function findRun(): Promise<string> {
-    const runs = await client.zrevrange(keys.runs, 0, -1);
-    const fits = given === undefined ? runs.slice(0, 1) : runs.filter((id) => id.startsWith(given));
-    if (fits.length === 1) return fits[0]!;
-    if (!runs.length) throw usage(`Cannot find a run: ${where} knows of none. Check the address.`);
-    const why = fits.length
-      ? `${fits.length} begin like that. Give more of it`
-      : `${where} does not know it. The last is ${runs[0]}`;
-    throw usage(`Cannot find the run '${given}': ${why}.`);
+    const knownRuns = await client.zrevrange(keys.runs, 0, -1);
+    const matchingRuns =
+      runPrefix === undefined
+        ? knownRuns.slice(0, 1)
+        : knownRuns.filter((id) => id.startsWith(runPrefix));
+    if (matchingRuns.length === 1) return matchingRuns[0]!;
+    if (!knownRuns.length)
+      throw usage(`Cannot find a run: ${where} knows of none. Check the address.`);
+    const failureReason = matchingRuns.length
+      ? `${matchingRuns.length} begin like that. Give more of it`
+      : `${where} does not know it. The last is ${knownRuns[0]}`;
+    throw usage(`Cannot find the run '${runPrefix}': ${failureReason}.`);
   }
 }
 

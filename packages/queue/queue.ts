@@ -15,23 +15,23 @@ const PAUSE_MS = 1_000;
 const PATIENCE_MS = 30_000; // with a server that is full or read-only
 
 export function connection(
-  opened: OpenedRedis,
+  openedRedis: OpenedRedis,
   { prefix, days }: Config,
   ctx: Ctx,
   patienceMs = PATIENCE_MS,
 ) {
-  const { where, keepsLog, evicts, sentenceOf } = opened;
-  const client = opened.client as Client;
-  const told = new Set<string>();
-  const once = (text: string) => {
-    if (!told.has(text)) ctx.note(text);
-    told.add(text);
+  const { where, keepsLog, evicts, sentenceOf } = openedRedis;
+  const client = openedRedis.client as Client;
+  const toldTexts = new Set<string>();
+  const once = (noticeText: string) => {
+    if (!toldTexts.has(noticeText)) ctx.note(noticeText);
+    toldTexts.add(noticeText);
   };
   let isClosed = false;
   client.on("close", () => {
     if (!isClosed) once(`The queue ${where} is out of reach. zz goes on as soon as it is back.`);
   });
-  client.on("ready", () => told.clear());
+  client.on("ready", () => toldTexts.clear());
   if (!keepsLog)
     once(
       `The queue ${where} keeps no log on its disk: what is under way is asked again if it restarts. Set 'appendonly yes' there.`,
@@ -53,17 +53,17 @@ export function connection(
       if (sentence && client.status === "ready") once(sentence.text);
     },
     /** Does it, in spite of a server that is full for a while. */
-    async attempt<T>(act: () => Promise<T>): Promise<T> {
-      for (const until = performance.now() + patienceMs; ; )
+    async attempt<T>(attemptAction: () => Promise<T>): Promise<T> {
+      for (const patienceEnd = performance.now() + patienceMs; ; )
         try {
-          return await act();
+          return await attemptAction();
         } catch (error) {
           const sentence = sentenceOf(error as Error);
           if (!sentence) throw error;
           const mayPass = sentence.passes || /^(OOM|MISCONF)/.test((error as Error).message);
           if (!mayPass) throw usage(sentence.text);
           // no input is at fault: it ends the run, and a worker leaves the job to others
-          if (performance.now() > until) throw fault(sentence.text, { kind: "quota" });
+          if (performance.now() > patienceEnd) throw fault(sentence.text, { kind: "quota" });
           once(sentence.text);
           await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
         }

@@ -20,7 +20,7 @@ return redis.call('HGET', KEYS[1], ARGV[1])`;
 // or from when it must have arrived. Of those there are never more than the limit. One that failed
 // may have begun what the server counts, and told nothing: until an answer is surely of the first
 // ("sure"), that lasts from the first one sent on ("longest").
-const NOW = `
+const COMMON_PRELUDE = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function get(field) return tonumber(redis.call('HGET', KEYS[1], field) or '0') end
@@ -32,7 +32,7 @@ redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)`;
  * Whether one more request may be sent. ARGV: its tokens, ms that one may ask alone, ms that one
  * may be on its way. Gives ms to wait, or 0 and what has been sent with it.
  */
-export const ALLOW = `${NOW}
+export const ALLOW = `${COMMON_PRELUDE}
 local wait = get('paused') - now
 if get('known') == 0 then
   if get('probe') > now then wait = math.max(wait, 25)
@@ -67,7 +67,7 @@ return {0, sent, redis.call('HINCRBY', KEYS[1], 'tsent', ARGV[1])}`;
  * What an answer said. ARGV: ms to pause, whether it was answered, then for
  * requests and tokens: what had been sent with it, limit (0: not said), left, ms until it is whole.
  */
-export const LEARN = `${NOW}
+export const LEARN = `${COMMON_PRELUDE}
 if tonumber(ARGV[1]) > 0 then set('paused', math.max(get('paused'), now + ARGV[1])) end
 if ARGV[2] == '1' then set('known', 1) else set('probe', 0) end
 for i, kind in ipairs({'r', 't'}) do

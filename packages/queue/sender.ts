@@ -33,18 +33,18 @@ interface Place {
 }
 interface Waiting {
   again(): Promise<void>; // for a server that lost it
-  resolve(reply: Reply): void;
+  resolve(jobReply: Reply): void;
   reject(error: unknown): void;
 }
 
-export async function sendTo(zz: Zz<Config>, ctx: Ctx, opened: OpenedRedis): Promise<void> {
-  const sender = new Sender(zz, connection(opened, zz.config, ctx));
-  zz.service("queue", sender);
+export async function sendTo(zz: Zz<Config>, ctx: Ctx, openedRedis: OpenedRedis): Promise<void> {
+  const queueSender = new Sender(zz, connection(openedRedis, zz.config, ctx));
+  zz.service("queue", queueSender);
   // last: what leaves is what the provider would have got
-  zz.wrap("request", (request, _, { signal }) => sender.send(request, signal), {
+  zz.wrap("request", (request, _, { signal }) => queueSender.send(request, signal), {
     limit: NO_LIMIT_MS,
   });
-  zz.defer(() => sender.close());
+  zz.defer(() => queueSender.close());
 }
 
 class Sender implements Queue {
@@ -64,19 +64,24 @@ class Sender implements Queue {
     this.zz = zz;
     this.server = server;
     this.where = server.where;
-    const how = {
+    const bullOptions = {
       connection: server.client as never,
       prefix: server.keys.base,
       skipVersionCheck: true,
     };
-    const kept = { age: server.seconds };
+    const keptForRun = { age: server.seconds };
     const backoff = { type: "exponential", delay: FIRST_BACKOFF_MS, jitter: 0.5 };
-    const usual = { attempts: ATTEMPTS, backoff, removeOnComplete: kept, removeOnFail: kept };
+    const jobDefaults = {
+      attempts: ATTEMPTS,
+      backoff,
+      removeOnComplete: keptForRun,
+      removeOnFail: keptForRun,
+    };
     this.jobs = new BullQueue(QUEUE, {
-      ...how,
-      defaultJobOptions: { ...usual, stackTraceLimit: 0 },
+      ...bullOptions,
+      defaultJobOptions: { ...jobDefaults, stackTraceLimit: 0 },
     });
-    this.events = new QueueEvents(QUEUE, how);
+    this.events = new QueueEvents(QUEUE, bullOptions);
     this.jobs.on("error", server.trouble);
     this.hear();
     this.poll = setInterval(() => {
@@ -96,8 +101,8 @@ class Sender implements Queue {
     });
   }
 
-  ask<T>(run: string, n: number, act: () => Promise<T>): Promise<T> {
-    return this.places.run({ run, n, count: 0 }, act);
+  ask<T>(run: string, n: number, runInput: () => Promise<T>): Promise<T> {
+    return this.places.run({ run, n, count: 0 }, runInput);
   }
 
   async send(request: ChatRequest, signal: AbortSignal): Promise<Reply> {
@@ -105,107 +110,107 @@ class Sender implements Queue {
     const place = this.places.getStore();
     const { run, n, count } = place ?? { run: `once-${randomUUID().slice(0, 8)}`, n: 0, count: 0 };
     if (place) place.count++;
-    const asked = askedIn(request);
-    const text = this.zz.veil(JSON.stringify(asked));
-    const hash = hashOf(text);
-    const id = `${run}.${n}.${count}.${hashOf(gistOf(asked)).slice(0, 12)}`;
-    this.remember(`${run}.${n}`, id, hash);
+    const askedRequest = askedIn(request);
+    const requestText = this.zz.veil(JSON.stringify(askedRequest));
+    const textHash = hashOf(requestText);
+    const id = `${run}.${n}.${count}.${hashOf(gistOf(askedRequest)).slice(0, 12)}`;
+    this.remember(`${run}.${n}`, id, textHash);
     try {
-      const before = await server.attempt(() => jobs.getJob(id));
-      if (before && (await before.isFailed()))
-        await before.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
-      const put = () => server.attempt(() => this.put(id, run, text, hash));
-      const answer = this.answerTo(id, signal, put);
-      if (before) void this.settle(id); // it may have come to something
-      return await answer;
+      const previousJob = await server.attempt(() => jobs.getJob(id));
+      if (previousJob && (await previousJob.isFailed()))
+        await previousJob.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
+      const putAgain = () => server.attempt(() => this.put(id, run, requestText, textHash));
+      const awaitedReply = this.answerTo(id, signal, putAgain);
+      if (previousJob) void this.settle(id); // it may have come to something
+      return await awaitedReply;
     } finally {
       if (!place) await this.drop(run, n).catch(() => {});
     }
   }
 
-  private remember(key: string, id: string, text: string): void {
-    this.sent.set(key, [...(this.sent.get(key) ?? []), { id, text }]);
+  private remember(placeKey: string, id: string, text: string): void {
+    this.sent.set(placeKey, [...(this.sent.get(placeKey) ?? []), { id, text }]);
     this.uses.set(text, (this.uses.get(text) ?? 0) + 1);
   }
 
   /** A job that is there already is not added. */
-  private async put(id: string, run: string, text: string, hash: string): Promise<void> {
+  private async put(id: string, run: string, requestText: string, textHash: string): Promise<void> {
     const { client, keys, seconds } = this.server;
-    await client.hset(keys.texts(run), hash, text);
+    await client.hset(keys.texts(run), textHash, requestText);
     await client.expire(keys.texts(run), seconds);
-    await this.jobs.add("ask", { zz: VERSION, run, text: hash }, { jobId: id });
+    await this.jobs.add("ask", { zz: VERSION, run, text: textHash }, { jobId: id });
   }
 
   private async answerTo(
     id: string,
     signal: AbortSignal,
-    again: () => Promise<void>,
+    putAgain: () => Promise<void>,
   ): Promise<Reply> {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
-    const stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
+    const rejectAborted = () => reject(signal.reason);
+    signal.addEventListener("abort", rejectAborted, { once: true });
+    if (signal.aborted) rejectAborted();
     let isPutting = false;
-    const put = async () => {
+    const putOnce = async () => {
       if (isPutting) return;
       isPutting = true;
-      await again().catch(reject);
+      await putAgain().catch(reject);
       isPutting = false;
     };
     try {
-      this.waiting.set(id, { again: put, resolve, reject });
-      void put();
+      this.waiting.set(id, { again: putOnce, resolve, reject });
+      void putOnce();
       return await promise;
     } finally {
       this.waiting.delete(id);
-      signal.removeEventListener("abort", stop);
+      signal.removeEventListener("abort", rejectAborted);
     }
   }
 
   /** If the job has come to something, whoever waits for it gets it. */
   private async settle(id: string): Promise<void> {
     const { waiting, jobs, server } = this;
-    const waits = waiting.get(id);
-    if (!waits || server.client.status !== "ready") return;
+    const waitingJob = waiting.get(id);
+    if (!waitingJob || server.client.status !== "ready") return;
     try {
       // first its state: what was read of a job before it ended says nothing of its end
       const state = await jobs.getJobState(id);
-      const job = await jobs.getJob(id);
+      const endedJob = await jobs.getJob(id);
       if (!waiting.has(id)) return;
-      if (!job) await waits.again();
-      else if (state === "completed") waits.resolve(await this.replyTo(job));
-      else if (state === "failed") waits.reject(failureOf(job));
+      if (!endedJob) await waitingJob.again();
+      else if (state === "completed") waitingJob.resolve(await this.replyTo(endedJob));
+      else if (state === "failed") waitingJob.reject(failureOf(endedJob));
     } catch (error) {
       if (server.client.status === "ready" && !server.sentenceOf(error as Error))
-        waits.reject(error);
+        waitingJob.reject(error);
     }
   }
 
   private async replyTo({ id = "", returnvalue, data }: AskJob): Promise<Reply> {
     const { client, keys } = this.server;
-    const text = await client.hget(keys.answers(data.run), id);
-    if (text !== null && hashOf(text) === returnvalue) return readReply(text);
+    const answerText = await client.hget(keys.answers(data.run), id);
+    if (answerText !== null && hashOf(answerText) === returnvalue) return readReply(answerText);
     // gone, so that --resume asks again
     await client.hdel(keys.answers(data.run), id);
     await this.jobs.remove(id);
     throw fault("The answer in the queue is not the one that the worker gave. Ask again.");
   }
 
-  forget(run: string, n: number): Promise<void> {
-    return this.server.attempt(() => this.drop(run, n));
+  forget(runName: string, inputNumber: number): Promise<void> {
+    return this.server.attempt(() => this.drop(runName, inputNumber));
   }
 
-  private async drop(run: string, n: number): Promise<void> {
+  private async drop(runName: string, inputNumber: number): Promise<void> {
     const { client, keys } = this.server;
-    for (const { id, text } of this.sent.get(`${run}.${n}`) ?? []) {
-      const left = (this.uses.get(text) ?? 1) - 1;
-      if (left) this.uses.set(text, left);
+    for (const { id, text } of this.sent.get(`${runName}.${inputNumber}`) ?? []) {
+      const remainingUses = (this.uses.get(text) ?? 1) - 1;
+      if (remainingUses) this.uses.set(text, remainingUses);
       else this.uses.delete(text);
-      await client.hdel(keys.answers(run), id);
-      if (!left) await client.hdel(keys.texts(run), text);
+      await client.hdel(keys.answers(runName), id);
+      if (!remainingUses) await client.hdel(keys.texts(runName), text);
       await this.jobs.remove(id);
     }
-    this.sent.delete(`${run}.${n}`);
+    this.sent.delete(`${runName}.${inputNumber}`);
   }
 
   private async tellIfNobodyWorks(): Promise<void> {
@@ -216,25 +221,25 @@ class Sender implements Queue {
   }
 
   async report({ run, ...facts }: RunReport): Promise<void> {
-    const isOver = facts.answered + facts.failed === facts.inputs;
+    const isRunOver = facts.answered + facts.failed === facts.inputs;
     const { reported } = this;
-    if (reported.run === run && !isOver && performance.now() - reported.at < REPORT_MS) return;
+    if (reported.run === run && !isRunOver && performance.now() - reported.at < REPORT_MS) return;
     this.reported = { run, at: performance.now() };
     // --status tells less without it, and the run goes on
     await this.writeReport(run, facts).catch(() => {});
   }
 
-  private async writeReport(run: string, facts: object): Promise<void> {
+  private async writeReport(runName: string, reportFacts: object): Promise<void> {
     const { client, keys, seconds } = this.server;
     if (client.status !== "ready") return;
-    await client.hset(keys.run(run), { ...facts, host: os.hostname(), at: Date.now() });
-    await client.expire(keys.run(run), seconds);
-    await client.zadd(keys.runs, Date.now(), run);
+    await client.hset(keys.run(runName), { ...reportFacts, host: os.hostname(), at: Date.now() });
+    await client.expire(keys.run(runName), seconds);
+    await client.zadd(keys.runs, Date.now(), runName);
     await client.zremrangebyscore(keys.runs, "-inf", Date.now() - seconds * 1_000);
   }
 
-  status(run?: string): Promise<Result> {
-    return this.server.attempt(() => statusOf(this.server, this.jobs, run));
+  status(runName?: string): Promise<Result> {
+    return this.server.attempt(() => statusOf(this.server, this.jobs, runName));
   }
 
   async close(): Promise<void> {

@@ -5,29 +5,37 @@ import { hashOf } from "./job.ts";
 import type { Connection } from "./queue.ts";
 import { ALLOW, LEARN } from "./scripts.ts";
 
-export function sharedPace({ client, keys, attempt }: Connection, clock: Clock) {
+export function sharedPace({ client, keys, attempt }: Connection, paceClock: Clock) {
   const keysFor = (origin: string) => {
-    const key = keys.pace(hashOf(origin).slice(0, 16));
-    return [2, key, `${key}:sent`] as const;
+    const paceKey = keys.pace(hashOf(origin).slice(0, 16));
+    return [2, paceKey, `${paceKey}:sent`] as const;
   };
-  return pacing(clock, {
-    async take(origin, tokens) {
-      const given = [...keysFor(origin), tokens, PROBE_MS, TRANSIT_MS] as const;
-      const [wait = 0, requests = 0, sentTokens = 0] = (await attempt(() =>
-        client.eval(ALLOW, ...given),
+  return pacing(paceClock, {
+    async take(origin, neededTokens) {
+      const allowArgs = [...keysFor(origin), neededTokens, PROBE_MS, TRANSIT_MS] as const;
+      const [waitMs = 0, requests = 0, sentTokens = 0] = (await attempt(() =>
+        client.eval(ALLOW, ...allowArgs),
       )) as number[];
-      return wait || { requests, tokens: sentTokens };
+      return waitMs || { requests, tokens: sentTokens };
     },
-    async learn(origin, sent, { pauseMs, isAnswered, requests, tokens }) {
-      const told = [...toldOf(sent.requests, requests), ...toldOf(sent.tokens, tokens)];
-      const given = [...keysFor(origin), Math.ceil(pauseMs), isAnswered ? 1 : 0, ...told] as const;
-      await client.eval(LEARN, ...given);
+    async learn(origin, sentCounts, { pauseMs, isAnswered, requests, tokens }) {
+      const limitArgs = [
+        ...toldOf(sentCounts.requests, requests),
+        ...toldOf(sentCounts.tokens, tokens),
+      ];
+      const learnArgs = [
+        ...keysFor(origin),
+        Math.ceil(pauseMs),
+        isAnswered ? 1 : 0,
+        ...limitArgs,
+      ] as const;
+      await client.eval(LEARN, ...learnArgs);
     },
   });
 }
 
-const toldOf = (sent: number, { limit = 0, left = 0, ms = 0 }: Partial<RateLimit> = {}) => [
-  sent,
+const toldOf = (sentCount: number, { limit = 0, left = 0, ms = 0 }: Partial<RateLimit> = {}) => [
+  sentCount,
   limit,
   left,
   Math.ceil(ms),

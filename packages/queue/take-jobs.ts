@@ -39,10 +39,10 @@ interface Working {
 export async function work(
   zz: Zz<Config>,
   ctx: Ctx,
-  opened: OpenedRedis,
+  openedRedis: OpenedRedis,
   { jobs, stop }: { jobs: number; stop: AbortSignal },
 ): Promise<Result> {
-  const server = connection(opened, zz.config, ctx);
+  const server = connection(openedRedis, zz.config, ctx);
   const { client, keys, where } = server;
   zz.defer(server.close);
   const working: Working = { ctx, server, asking: new AsyncLocalStorage(), done: 0, rest() {} };
@@ -50,11 +50,11 @@ export async function work(
   // What travelled takes the place of all that this machine would say.
   zz.wrap(
     "request",
-    (request, next) => {
+    (request, runNext) => {
       const asked = working.asking.getStore();
       const own = { endpoint: request.endpoint, task: request.task };
-      if (!asked) return next(request);
-      return next({ ...asked, ...own, options: { ...request.options, ...asked.options } });
+      if (!asked) return runNext(request);
+      return runNext({ ...asked, ...own, options: { ...request.options, ...asked.options } });
     },
     { order: "first", limit: NO_LIMIT_MS },
   );
@@ -62,16 +62,20 @@ export async function work(
   const tell = () => client.zadd(keys.workers, Date.now(), name);
   await server.attempt(tell);
   const leaseMs = zz.config.lease_seconds * 1_000;
-  const worker = new Worker<JobData, string>(QUEUE, (job, token) => obey(working, job, token!), {
-    connection: client as never,
-    prefix: keys.base,
-    skipVersionCheck: true,
-    concurrency: jobs,
-    lockDuration: leaseMs,
-    stalledInterval: leaseMs,
-    maxStalledCount: MAX_STALLS,
-    runRetryDelay: 1_000,
-  });
+  const worker = new Worker<JobData, string>(
+    QUEUE,
+    (takenJob, lockToken) => answerJob(working, takenJob, lockToken!),
+    {
+      connection: client as never,
+      prefix: keys.base,
+      skipVersionCheck: true,
+      concurrency: jobs,
+      lockDuration: leaseMs,
+      stalledInterval: leaseMs,
+      maxStalledCount: MAX_STALLS,
+      runRetryDelay: 1_000,
+    },
+  );
   worker.on("error", server.trouble);
   working.rest = resting(worker);
   const telling = setInterval(() => void tell().catch(() => {}), TELL_MS);
@@ -107,58 +111,61 @@ function resting(worker: Worker): () => void {
 }
 
 /** Does one job; gives the hash of its answer. */
-async function obey(working: Working, job: AskJob, token: string): Promise<string> {
+async function answerJob(working: Working, takenJob: AskJob, lockToken: string): Promise<string> {
   const { server, ctx } = working;
   const { client, keys, seconds } = server;
-  const { data, id = "" } = job;
+  const { data, id = "" } = takenJob;
   const version = versionOf(data);
   if (version !== undefined && version !== VERSION) {
     server.once(
       `Jobs of another version of zz (${version}, this is ${VERSION}) are left for a worker that knows it.`,
     );
-    return leave(job, token, LEAVE_VERSION_MS);
+    return leaveJob(takenJob, lockToken, LEAVE_VERSION_MS);
   }
   if (!version || !isJob(data)) throw garbage(working, id);
   const answers = keys.answers(data.run);
-  const before = await server.attempt(() => client.hget(answers, id));
-  if (before !== null) return hashOf(before);
-  const text = await server.attempt(() => client.hget(keys.texts(data.run), data.text));
-  const asked = text !== null && hashOf(text) === data.text ? readRequest(text) : undefined;
-  if (!asked) throw garbage(working, id);
+  const earlierAnswer = await server.attempt(() => client.hget(answers, id));
+  if (earlierAnswer !== null) return hashOf(earlierAnswer);
+  const requestText = await server.attempt(() => client.hget(keys.texts(data.run), data.text));
+  const askedRequest =
+    requestText !== null && hashOf(requestText) === data.text
+      ? readRequest(requestText)
+      : undefined;
+  if (!askedRequest) throw garbage(working, id);
   try {
-    const answer = JSON.stringify(await ask(working, asked));
-    const given = [answers, keys.job(id), id, answer, seconds] as const;
-    const kept = await server.attempt(() => client.eval(KEEP, 2, ...given));
+    const replyText = JSON.stringify(await askModel(working, askedRequest));
+    const keepArgs = [answers, keys.job(id), id, replyText, seconds] as const;
+    const countingReply = await server.attempt(() => client.eval(KEEP, 2, ...keepArgs));
     working.done++;
     ctx.progress(`${working.done} done`);
-    return hashOf(String(kept ?? answer));
+    return hashOf(String(countingReply ?? replyText));
   } catch (error) {
     const { message, exit = 1, kind, transient, stalled } = error as Fault;
     if (kind === "key" || exit === 2 || (kind === "quota" && !transient)) {
       server.once(`Left to other workers: ${message}`);
-      await job.updateProgress({ left: message });
+      await takenJob.updateProgress({ left: message });
       working.rest();
-      return leave(job, token, LEAVE_MS);
+      return leaveJob(takenJob, lockToken, LEAVE_MS);
     }
     if (kind === "network") working.rest(); // others may reach it
     const failure: Failure = { error: message, exit, ...(kind && { kind }) };
-    const Failed = transient || stalled ? Error : UnrecoverableError;
-    throw new Failed(JSON.stringify(failure));
+    const FailureError = transient || stalled ? Error : UnrecoverableError;
+    throw new FailureError(JSON.stringify(failure));
   }
 }
 
-const ask = ({ ctx, asking }: Working, asked: Asked) =>
-  asking.run(asked, () =>
+const askModel = ({ ctx, asking }: Working, askedRequest: Asked) =>
+  asking.run(askedRequest, () =>
     ctx.request({
       task: "queue",
-      model: asked.model,
-      system: asked.system,
-      messages: asked.messages,
+      model: askedRequest.model,
+      system: askedRequest.system,
+      messages: askedRequest.messages,
     }),
   );
 
-async function leave(job: AskJob, token: string, ms: number): Promise<never> {
-  await job.moveToDelayed(Date.now() + ms, token);
+async function leaveJob(takenJob: AskJob, lockToken: string, delayMs: number): Promise<never> {
+  await takenJob.moveToDelayed(Date.now() + delayMs, lockToken);
   throw new DelayedError();
 }
 
@@ -168,9 +175,9 @@ function garbage({ server }: Working, id: string): Error {
   return new UnrecoverableError(JSON.stringify(failure));
 }
 
-function readRequest(text: string): Asked | undefined {
+function readRequest(requestText: string): Asked | undefined {
   try {
-    return readAsked(text);
+    return readAsked(requestText);
   } catch {
     return undefined;
   }

@@ -7,41 +7,44 @@ import { type Connecting, connect, factsOf, inTime, refusalOf, refuseOld } from 
 const MAX_PAUSE_MS = 2_000; // before another try to connect
 
 export async function openClient(
-  given: Connecting & { where: string },
+  connectOptions: Connecting & { where: string },
   { what, named }: { what: string; named: string },
 ): Promise<OpenedRedis> {
   const sentenceOf = (error: Error) => {
-    const refusal = refusalOf(error, given);
+    const refusal = refusalOf(error, connectOptions);
     if (!refusal) return undefined;
-    const why = refusal.why
+    const refusalReason = refusal.why
       .replaceAll("the setting `store`", named)
       .replace(", or delete old sessions", "");
-    return { text: `Cannot use the ${what} ${given.where}: ${why}.`, passes: refusal.again };
+    return {
+      text: `Cannot use the ${what} ${connectOptions.where}: ${refusalReason}.`,
+      passes: refusal.again,
+    };
   };
-  const first = connect(given);
+  const first = connect(connectOptions);
   let reason: Error | undefined; // connect() itself only says that it failed
   first.on("error", (error) => void (reason = error));
   try {
     const connected = first.connect().catch((error) => Promise.reject(reason ?? error));
     // a cluster that names no way to its nodes is never connected
-    const facts = await inTime(
+    const serverFacts = await inTime(
       connected.then(() => factsOf(first)),
-      given.seconds * 1_000,
+      connectOptions.seconds * 1_000,
     );
-    refuseOld(facts);
+    refuseOld(serverFacts);
     const patient = {
       maxRetriesPerRequest: null,
       enableOfflineQueue: true,
       autoResendUnfulfilledCommands: true,
-      retryStrategy: (tries: number) => Math.min(100 * tries, MAX_PAUSE_MS),
+      retryStrategy: (tryCount: number) => Math.min(100 * tryCount, MAX_PAUSE_MS),
     };
     const client = "nodes" in first ? first.duplicate([], {}) : first.duplicate(patient);
     client.on("error", () => {});
     return {
       client,
-      where: given.where,
-      keepsLog: facts.logs,
-      evicts: facts.evicts || "",
+      where: connectOptions.where,
+      keepsLog: serverFacts.logs,
+      evicts: serverFacts.evicts || "",
       sentenceOf,
     };
   } catch (error) {

@@ -2,50 +2,55 @@
 // went on is added to.
 import type { Result, SessionStore } from "zz";
 
-export function copySessions(from: SessionStore, to: SessionStore): Result {
-  const known = new Set(to.ids());
-  const counts = { copied: 0, continued: 0, same: 0 };
-  const left: string[] = [];
-  for (const id of from.ids())
+export function copySessions(sourceStore: SessionStore, targetStore: SessionStore): Result {
+  const targetIds = new Set(targetStore.ids());
+  const copyCounts = { copied: 0, continued: 0, same: 0 };
+  const leftOutLines: string[] = [];
+  for (const id of sourceStore.ids())
     try {
-      counts[copySession(id, from, to, known.has(id))]++;
+      copyCounts[copySession(id, sourceStore, targetStore, targetIds.has(id))]++;
     } catch (error) {
-      left.push(`${id}: ${(error as Error).message}`);
+      leftOutLines.push(`${id}: ${(error as Error).message}`);
     }
-  const titles = new Map(from.list().map((session) => [session.id, session.title]));
-  for (const { id, title } of to.list())
-    if (titles.has(id) && titles.get(id) !== title) to.rename(id, titles.get(id)!);
-  const { copied, continued, same } = counts;
-  const lines = [
-    `${from.where} to ${to.where}: ${copied} copied, ${continued} continued, ${same} there already.`,
+  const titles = new Map(sourceStore.list().map((session) => [session.id, session.title]));
+  for (const { id, title } of targetStore.list())
+    if (titles.has(id) && titles.get(id) !== title) targetStore.rename(id, titles.get(id)!);
+  const { copied, continued, same } = copyCounts;
+  const reportLines = [
+    `${sourceStore.where} to ${targetStore.where}: ${copied} copied, ${continued} continued, ${same} there already.`,
   ];
-  if (left.length) lines.push(`${left.length} left out:`, ...left);
-  return { text: lines.join("\n"), failed: left.length > 0 };
+  if (leftOutLines.length) reportLines.push(`${leftOutLines.length} left out:`, ...leftOutLines);
+  return { text: reportLines.join("\n"), failed: leftOutLines.length > 0 };
 }
 
 function copySession(
   id: string,
-  from: SessionStore,
-  to: SessionStore,
+  sourceStore: SessionStore,
+  targetStore: SessionStore,
   isKnown: boolean,
 ): "copied" | "continued" | "same" {
-  const lines = linesOf(from.read(id));
-  if (!lines.length) throw new Error("it is empty");
-  const kept = to.open(id, !isKnown, () => {});
+  const sourceLines = linesOf(sourceStore.read(id));
+  if (!sourceLines.length) throw new Error("it is empty");
+  const targetSession = targetStore.open(id, !isKnown, () => {});
   try {
-    const there = isKnown ? linesOf(kept.read()) : [];
-    const isSame = there.every((line, i) => i >= lines.length || line === lines[i]);
-    if (!isSame)
-      throw new Error(`it went on in another way in ${to.where}. Copy it under another home`);
-    const added = lines.slice(there.length);
-    for (let i = 0; i < added.length; i += BATCH) kept.append(added.slice(i, i + BATCH));
+    const targetLines = isKnown ? linesOf(targetSession.read()) : [];
+    const isSameStart = targetLines.every(
+      (targetLine, i) => i >= sourceLines.length || targetLine === sourceLines[i],
+    );
+    if (!isSameStart)
+      throw new Error(
+        `it went on in another way in ${targetStore.where}. Copy it under another home`,
+      );
+    const addedLines = sourceLines.slice(targetLines.length);
+    for (let i = 0; i < addedLines.length; i += BATCH_LINES)
+      targetSession.append(addedLines.slice(i, i + BATCH_LINES));
     if (!isKnown) return "copied";
-    return added.length ? "continued" : "same";
+    return addedLines.length ? "continued" : "same";
   } finally {
-    kept.close();
+    targetSession.close();
   }
 }
-const BATCH = 200; // lines at a time
+const BATCH_LINES = 200; // lines at a time
 
 /** Whole lines: what a crash tore is left out. */
 const linesOf = (bytes: Buffer): string[] => bytes.toString("utf8").split("\n").slice(0, -1);

@@ -14,7 +14,7 @@ export const defaults = {
   seconds: 5,
   lock_seconds: 10,
 };
-const count = (minimum: number, maximum: number, description: string) => ({
+const countSetting = (minimum: number, maximum: number, description: string) => ({
   type: "integer",
   minimum,
   maximum,
@@ -36,9 +36,9 @@ export const settings = {
         description: "a command that prints the password, run when the store is first needed",
       },
       cluster: { type: "boolean", description: "whether the store is a node of a cluster" },
-      replicas: count(0, 10, "replicas that must have an entry before it counts as safe"),
-      seconds: count(1, 60, "seconds to try again for, when the server does not answer"),
-      lock_seconds: count(
+      replicas: countSetting(0, 10, "replicas that must have an entry before it counts as safe"),
+      seconds: countSetting(1, 60, "seconds to try again for, when the server does not answer"),
+      lock_seconds: countSetting(
         2,
         600,
         "seconds after which a session is free again, if its zz was cut off",
@@ -49,13 +49,19 @@ export const settings = {
 
 export default (zz: Zz<typeof defaults>) => {
   for (const name of ["redis", "rediss"])
-    zz.store({ name, open: (url, home) => openStore(zz, url, home) });
+    zz.store({ name, open: (storeUrl, homeFolder) => openStore(zz, storeUrl, homeFolder) });
   zz.service("redis", {
-    async open(url, how) {
-      const { where } = addressIn(zz, url, how.named);
-      const password = passwordBy(zz, how.keyCommand, `${how.what}.key_command`);
-      const given = { url, where, password, cluster: how.cluster, seconds: zz.config.seconds };
-      return (await import("./client.ts")).openClient(given, how);
+    async open(url, openOptions) {
+      const { where } = addressIn(zz, url, openOptions.named);
+      const password = passwordBy(zz, openOptions.keyCommand, `${openOptions.what}.key_command`);
+      const connectOptions = {
+        url,
+        where,
+        password,
+        cluster: openOptions.cluster,
+        seconds: zz.config.seconds,
+      };
+      return (await import("./client.ts")).openClient(connectOptions, openOptions);
     },
   });
   zz.flag({
@@ -64,17 +70,19 @@ export default (zz: Zz<typeof defaults>) => {
     group: "sessions and model",
     description:
       "put a team's zz.config.json and prompts/*.md into the store, instead of what was there",
-    async run(folder, { sessions, io }) {
-      const store = sessions.store();
-      if (!("putTeam" in store))
+    async run(teamFolder, { sessions, io }) {
+      const currentStore = sessions.store();
+      if (!("putTeam" in currentStore))
         throw usage(
           "Cannot put a team's settings into a store: the setting `store` names none. Set it to redis://HOST:6379.",
         );
       const { readTeam } = await import("./team.ts");
-      const files = readTeam(path.resolve(io.cwd(), String(folder)));
-      (store as RedisStore).putTeam(files);
-      const names = Object.keys(files);
-      return { text: `${store.where} has ${names.length ? names.join(", ") : "nothing"} now.` };
+      const teamFiles = readTeam(path.resolve(io.cwd(), String(teamFolder)));
+      (currentStore as RedisStore).putTeam(teamFiles);
+      const fileNames = Object.keys(teamFiles);
+      return {
+        text: `${currentStore.where} has ${fileNames.length ? fileNames.join(", ") : "nothing"} now.`,
+      };
     },
   });
   zz.flag({
@@ -83,22 +91,22 @@ export default (zz: Zz<typeof defaults>) => {
     group: "sessions and model",
     description:
       "copy sessions from one place to another: files, a home's folder, or the URL of a store",
-    run: async (from, { sessions }, { words }) => {
-      const [to] = words;
-      if (to === undefined || words.length > 1)
+    run: async (sourcePlace, { sessions }, { words }) => {
+      const [targetPlace] = words;
+      if (targetPlace === undefined || words.length > 1)
         throw usage(
           "Cannot copy sessions: name two places, as in --store-copy files redis://host:6379.",
         );
       return (await import("./copy-sessions.ts")).copySessions(
-        sessions.store(String(from)),
-        sessions.store(to),
+        sessions.store(String(sourcePlace)),
+        sessions.store(targetPlace),
       );
     },
   });
 };
 
 /** The connection and its thread are made at the first question: a URL alone costs nothing. */
-function openStore(zz: Zz<typeof defaults>, url: string, home: string): SessionStore {
+function openStore(zz: Zz<typeof defaults>, url: string, homeFolder: string): SessionStore {
   if (zz.configFault)
     throw usage(
       `Cannot use the store: ${zz.configFault}. Correct it, so that nothing goes elsewhere.`,
@@ -107,24 +115,24 @@ function openStore(zz: Zz<typeof defaults>, url: string, home: string): SessionS
   const { prefix, cluster, replicas, seconds, lock_seconds: lockSeconds } = zz.config;
   const password = passwordBy(zz, zz.config.key_command, "redis.key_command");
   const options = { url, where, password, prefix, cluster, replicas, seconds, lockSeconds };
-  const store = openRedis(options, (files) => receiveTeam(home, files));
-  zz.defer(() => store.close?.());
-  return store;
+  const redisStore = openRedis(options, (teamFiles) => receiveTeam(homeFolder, teamFiles));
+  zz.defer(() => redisStore.close?.());
+  return redisStore;
 }
 
 /** The URL as messages name it. Its password is never shown. */
-function addressIn(zz: Zz<typeof defaults>, url: string, named: string): { where: string } {
-  const parsed = URL.parse(url);
+function addressIn(zz: Zz<typeof defaults>, serverUrl: string, named: string): { where: string } {
+  const parsedUrl = URL.parse(serverUrl);
   const isWhole =
-    parsed &&
-    /^rediss?:$/.test(parsed.protocol) &&
-    (parsed.hostname || parsed.searchParams.has("socket")) &&
-    /^\/?\d*$/.test(parsed.pathname);
+    parsedUrl &&
+    /^rediss?:$/.test(parsedUrl.protocol) &&
+    (parsedUrl.hostname || parsedUrl.searchParams.has("socket")) &&
+    /^\/?\d*$/.test(parsedUrl.pathname);
   if (!isWhole)
     throw usage(
       `Cannot use ${named}: it is no URL of a server. Write it like redis://USER:PASSWORD@HOST:6379/0.`,
     );
-  const { protocol, host, pathname, search, password } = parsed;
+  const { protocol, host, pathname, search, password } = parsedUrl;
   if (password) zz.secret(decodeURIComponent(password));
   return { where: `${protocol}//${host}${pathname.replace(/^\/$/, "")}${search}` };
 }
@@ -135,11 +143,11 @@ function passwordBy(
   setting: string,
 ): string {
   if (!command) return "";
-  const how = {
+  const runOptions = {
     timeout: seconds * 1_000,
     stdio: ["ignore", "pipe", "ignore"] as ["ignore", "pipe", "ignore"],
   };
-  const { status, stdout, error } = programs.run("sh", ["-c", command], how);
+  const { status, stdout, error } = programs.run("sh", ["-c", command], runOptions);
   const [password = ""] = String(stdout).split("\n");
   if (error || status !== 0 || !password.trim())
     throw usage(

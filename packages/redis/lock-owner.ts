@@ -16,16 +16,16 @@ function machine(): string {
  * When a process started, in the system's ticks; "": there is no such process; "?": it is there,
  * and more is not known.
  */
-function startOf(pid: number): string {
+function startOf(processId: number): string {
   try {
-    process.kill(pid, 0);
+    process.kill(processId, 0);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ESRCH") return "";
   }
   try {
-    const stat = fs.readFileSync(`/proc/${pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" ? "" : fields[19]!;
+    const processStat = fs.readFileSync(`/proc/${processId}/stat`, "utf8");
+    const statFields = processStat.slice(processStat.lastIndexOf(")") + 2).split(" ");
+    return statFields[0] === "Z" ? "" : statFields[19]!;
   } catch {
     return "?";
   }
@@ -34,7 +34,7 @@ function startOf(pid: number): string {
 export const newOwner = (): string =>
   `${machine().replace(/\s/g, "_")} ${process.pid} ${startOf(process.pid)} ${Math.random().toString(36).slice(2, 10)}`;
 
-export function isGone(owner: string): boolean {
-  const [where, pid, start] = owner.split(" ");
-  return where === machine().replace(/\s/g, "_") && startOf(Number(pid)) !== start;
+export function isGone(lockOwner: string): boolean {
+  const [ownerMachine, processId, start] = lockOwner.split(" ");
+  return ownerMachine === machine().replace(/\s/g, "_") && startOf(Number(processId)) !== start;
 }

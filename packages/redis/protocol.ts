@@ -27,15 +27,15 @@ export interface Many {
 
 export interface Questions {
   reach(): { news: string[]; team: TeamFiles };
-  putTeam(files: TeamFiles): void;
+  putTeam(teamFiles: TeamFiles): void;
   ids(): string[];
   list(): Many;
   read(id: string): string; // its lines
   open(id: string, isNew: boolean): string; // its lines
-  append(id: string, lines: readonly string[]): void;
+  append(id: string, newLines: readonly string[]): void;
   sync(id: string): string; // what is wrong, or ""
   release(id: string): void;
-  rename(id: string, title: string): void;
+  rename(id: string, newTitle: string): void;
   remove(id: string): void;
   quit(): void;
 }

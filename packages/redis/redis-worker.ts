@@ -14,7 +14,7 @@ const { options, shared, port } = workerData as {
 };
 console.warn = () => {}; // the package's own words; what matters is thrown
 const server = openServer(options);
-const opened = new Map<string, Writing>();
+const openSessions = new Map<string, Writing>();
 interface Writing {
   token: string;
   lines: number;
@@ -23,107 +23,130 @@ interface Writing {
 }
 
 // braces: all in one slot, so that a script has them all
-const key = (kind: string): string => `{${options.prefix}}:${kind}`;
+const keyNamed = (keyName: string): string => `{${options.prefix}}:${keyName}`;
 const keysOf = (id: string) => [
-  key(`lock:${id}`),
-  key("writers"),
-  key(`lines:${id}`),
-  key("index"),
+  keyNamed(`lock:${id}`),
+  keyNamed("writers"),
+  keyNamed(`lines:${id}`),
+  keyNamed("index"),
 ];
 const lockMs = options.lockSeconds * 1_000;
 
-const run = (script: string, id: string, ...given: (string | number)[]): Promise<string[]> =>
+const runScript = (
+  script: string,
+  id: string,
+  ...scriptArgs: (string | number)[]
+): Promise<string[]> =>
   server.ask(
     (client) =>
-      client.eval(script, 5, ...keysOf(id), key("titles"), id, ...given) as Promise<string[]>,
+      client.eval(script, 5, ...keysOf(id), keyNamed("titles"), id, ...scriptArgs) as Promise<
+        string[]
+      >,
   );
 
 const answers: {
-  [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) => Promise<ReturnType<Questions[Q]>>;
+  [Q in keyof Questions]: (
+    ...questionArgs: Parameters<Questions[Q]>
+  ) => Promise<ReturnType<Questions[Q]>>;
 } = {
   async reach() {
-    const team = await server.ask((client) => client.hgetall(key("team")));
+    const team = await server.ask((client) => client.hgetall(keyNamed("team")));
     return { news: server.news(), team };
   },
-  async putTeam(files) {
-    const fields = Object.entries(files).flat();
-    await server.ask((client) => client.eval(PUT_TEAM, 1, key("team"), ...fields));
+  async putTeam(teamFiles) {
+    const hashFields = Object.entries(teamFiles).flat();
+    await server.ask((client) => client.eval(PUT_TEAM, 1, keyNamed("team"), ...hashFields));
   },
-  ids: () => server.ask((client) => client.hkeys(key("index"))),
+  ids: () => server.ask((client) => client.hkeys(keyNamed("index"))),
   async list() {
     // sent at once, so that it is one way there and back
-    const [sessions, titles, locks] = await server.ask((client) =>
+    const [sessions, titles, lockPairs] = await server.ask((client) =>
       Promise.all([
-        client.hvals(key("index")),
-        client.hgetall(key("titles")),
-        client.eval(HELD, 1, key("index"), key("lock:")) as Promise<string[]>,
+        client.hvals(keyNamed("index")),
+        client.hgetall(keyNamed("titles")),
+        client.eval(HELD, 1, keyNamed("index"), keyNamed("lock:")) as Promise<string[]>,
       ]),
     );
-    const held = pairs(locks).filter(([, lock]) => {
-      const owner = ownerOf(lock);
-      return owner !== options.owner && !isGone(owner);
+    const foreignLocks = pairsOf(lockPairs).filter(([, lockText]) => {
+      const lockOwner = ownerOf(lockText);
+      return lockOwner !== options.owner && !isGone(lockOwner);
     });
-    return { sessions: `[${sessions}]`, titles, held: held.map(([id]) => id) };
+    return { sessions: `[${sessions}]`, titles, held: foreignLocks.map(([id]) => id) };
   },
   async read(id) {
-    const lines = await server.ask((client) => client.lrange(key(`lines:${id}`), 0, -1));
-    return lines.map((line) => `${line}\n`).join("");
+    const storedLines = await server.ask((client) => client.lrange(keyNamed(`lines:${id}`), 0, -1));
+    return storedLines.map((storedLine) => `${storedLine}\n`).join("");
   },
   async open(id, isNew) {
-    const token = await lock(id, isNew);
-    const text = isNew ? "" : await answers.read(id);
-    const lines = text.split("\n").slice(0, -1);
-    const listed = lines.reduce(listedAfter, {} as Kept);
-    opened.set(id, { token, lines: lines.length, bytes: Buffer.byteLength(text), listed });
-    return text;
+    const token = await takeLock(id, isNew);
+    const sessionText = isNew ? "" : await answers.read(id);
+    const sessionLines = sessionText.split("\n").slice(0, -1);
+    const listed = sessionLines.reduce(listedAfter, {} as Kept);
+    openSessions.set(id, {
+      token,
+      lines: sessionLines.length,
+      bytes: Buffer.byteLength(sessionText),
+      listed,
+    });
+    return sessionText;
   },
-  async append(id, lines) {
-    const writing = opened.get(id);
+  async append(id, newLines) {
+    const writing = openSessions.get(id);
     if (!writing) throw new Error(`Cannot save session '${id}': it is not open.`);
-    const bytes = writing.bytes + lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
-    const changed = lines.reduce(listedAfter, writing.listed);
+    const bytes =
+      writing.bytes +
+      newLines.reduce((byteSum, newLine) => byteSum + Buffer.byteLength(newLine) + 1, 0);
+    const changed = newLines.reduce(listedAfter, writing.listed);
     const listed = { ...changed, used: new Date().toISOString(), bytes };
-    const given = [
+    const appendArgs = [
       writing.token,
       options.owner,
       lockMs,
       writing.lines,
       JSON.stringify(listed),
-      ...lines,
+      ...newLines,
     ];
-    const [said, more = ""] = await run(APPEND, id, ...given);
-    if (said === "OK")
-      opened.set(id, { token: writing.token, lines: writing.lines + lines.length, bytes, listed });
-    else throw new Error(`Cannot save session '${id}' in ${options.where}: ${whyNot(said!, more)}`);
+    const [outcome, lockOrCount = ""] = await runScript(APPEND, id, ...appendArgs);
+    if (outcome === "OK")
+      openSessions.set(id, {
+        token: writing.token,
+        lines: writing.lines + newLines.length,
+        bytes,
+        listed,
+      });
+    else
+      throw new Error(
+        `Cannot save session '${id}' in ${options.where}: ${appendProblem(outcome!, lockOrCount)}`,
+      );
   },
   async sync(id) {
     const { replicas, seconds } = options;
     if (replicas === 0 && !server.keepsByLog()) return "";
-    const ms = seconds * 800; // before the question itself is over
-    const writing = opened.get(id);
-    const [isLogged, count] = await server.ask(async (client) => {
+    const waitLimitMs = seconds * 800; // before the question itself is over
+    const writing = openSessions.get(id);
+    const [isLogged, replicaCount] = await server.ask(async (client) => {
       // It waits for what this connection wrote, and a cut one was another: so write again.
       const renewal = [writing?.token ?? "", options.owner, lockMs];
-      await client.eval(RENEW, 5, ...keysOf(id), key("titles"), id, ...renewal);
-      const node = await nodeWith(client, key("writers"));
-      if (!server.keepsByLog()) return [1, await node.wait(replicas, ms)];
-      return node.call("WAITAOF", 1, replicas, ms) as Promise<number[]>;
+      await client.eval(RENEW, 5, ...keysOf(id), keyNamed("titles"), id, ...renewal);
+      const writingNode = await nodeWith(client, keyNamed("writers"));
+      if (!server.keepsByLog()) return [1, await writingNode.wait(replicas, waitLimitMs)];
+      return writingNode.call("WAITAOF", 1, replicas, waitLimitMs) as Promise<number[]>;
     });
     if (isLogged! < 1) return `${options.where} has not written it to its disk in time`;
-    return count! < replicas ? `${count} of ${replicas} replicas have it` : "";
+    return replicaCount! < replicas ? `${replicaCount} of ${replicas} replicas have it` : "";
   },
   async release(id) {
-    const writing = opened.get(id);
-    opened.delete(id);
-    if (writing) await run(RELEASE, id, writing.token, options.owner);
+    const writing = openSessions.get(id);
+    openSessions.delete(id);
+    if (writing) await runScript(RELEASE, id, writing.token, options.owner);
   },
   async rename(id, title) {
     await server.ask((client) =>
-      title ? client.hset(key("titles"), id, title) : client.hdel(key("titles"), id),
+      title ? client.hset(keyNamed("titles"), id, title) : client.hdel(keyNamed("titles"), id),
     );
   },
   async remove(id) {
-    await run(REMOVE, id);
+    await runScript(REMOVE, id);
   },
   async quit() {
     server.quit();
@@ -134,81 +157,96 @@ const answers: {
  * A lock of a process that is gone from this machine, or of this very store before it was cut off,
  * is taken over at once.
  */
-async function lock(id: string, isNew: boolean): Promise<string> {
-  let gone = "";
+async function takeLock(id: string, isNew: boolean): Promise<string> {
+  let staleLock = "";
   for (;;) {
-    const [said, more = ""] = await run(OPEN, id, options.owner, lockMs, isNew ? 1 : 0, gone);
-    if (said === "OK") return more;
-    if (said === "NONE")
+    const [outcome, lockOrToken = ""] = await runScript(
+      OPEN,
+      id,
+      options.owner,
+      lockMs,
+      isNew ? 1 : 0,
+      staleLock,
+    );
+    if (outcome === "OK") return lockOrToken;
+    if (outcome === "NONE")
       throw new Error(
         `Cannot open session '${id}': it is not in ${options.where}. zz --sessions lists them.`,
       );
-    if (said === "EXISTS")
+    if (outcome === "EXISTS")
       throw new Error(
         `Cannot open session '${id}': ${options.where} has one of that name already.`,
       );
-    const owner = ownerOf(more);
-    const isOurs = owner === options.owner && !opened.has(id);
-    if (more !== gone && (isOurs || isGone(owner))) gone = more;
+    const lockOwner = ownerOf(lockOrToken);
+    const isOurOldLock = lockOwner === options.owner && !openSessions.has(id);
+    if (lockOrToken !== staleLock && (isOurOldLock || isGone(lockOwner))) staleLock = lockOrToken;
     else
       throw new Error(
-        `Cannot open session '${id}': ${holderOf(more)} has it open. Go on there, close it, or use a copy with --fork.`,
+        `Cannot open session '${id}': ${holderOf(lockOrToken)} has it open. Go on there, close it, or use a copy with --fork.`,
       );
   }
 }
 
-const pairs = (flat: readonly string[]): [string, string][] =>
-  Array.from({ length: flat.length / 2 }, (_, i) => [flat[i * 2]!, flat[i * 2 + 1]!]);
+const pairsOf = (flatItems: readonly string[]): [string, string][] =>
+  Array.from({ length: flatItems.length / 2 }, (_, i) => [
+    flatItems[i * 2]!,
+    flatItems[i * 2 + 1]!,
+  ]);
 
-const ownerOf = (lock: string): string => lock.slice(lock.indexOf(" ") + 1);
-function holderOf(lock: string): string {
-  const [machine, pid] = ownerOf(lock)
+const ownerOf = (lockText: string): string => lockText.slice(lockText.indexOf(" ") + 1);
+function holderOf(lockText: string): string {
+  const [machine, processId] = ownerOf(lockText)
     .replace(/\/\d+ /, " ")
     .split(" ");
-  return machine ? `another zz (process ${pid} on ${machine})` : "another zz";
+  return machine ? `another zz (process ${processId} on ${machine})` : "another zz";
 }
 
-function whyNot(said: string, more: string): string {
-  if (said === "STALE" && !more) return "another zz went on with it, or it was deleted.";
-  if (said === "STALE") return `${holderOf(more)} went on with it.`;
-  return `the server has ${more} lines of it, and had more: it lost some.`;
+function appendProblem(outcome: string, lockOrCount: string): string {
+  if (outcome === "STALE" && !lockOrCount) return "another zz went on with it, or it was deleted.";
+  if (outcome === "STALE") return `${holderOf(lockOrCount)} went on with it.`;
+  return `the server has ${lockOrCount} lines of it, and had more: it lost some.`;
 }
 
 /** What a list says of a session, after one more line: its model is that of the last answer. */
-function listedAfter(listed: Kept, line: string): Kept {
-  if (!Object.hasOwn(listed, "id")) return { ...(JSON.parse(line) as Header), used: "", bytes: 0 };
-  const { failed: _, ...rest } = listed;
+function listedAfter(listedBefore: Kept, sessionLine: string): Kept {
+  if (!Object.hasOwn(listedBefore, "id"))
+    return { ...(JSON.parse(sessionLine) as Header), used: "", bytes: 0 };
+  const { failed: _, ...rest } = listedBefore;
   const model = Array.from(
-    line.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}$)/g),
-    ([, name]) => name!,
+    sessionLine.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}$)/g),
+    ([, modelName]) => modelName!,
   ).at(-1);
   return {
     ...rest,
     ...(model && { model }),
-    ...(/"type":"failed"\}$/.test(line) && { failed: true }),
+    ...(/"type":"failed"\}$/.test(sessionLine) && { failed: true }),
   };
 }
 
 setInterval(() => {
   // the next entry says what is wrong
-  for (const [id, { token }] of opened)
-    run(RENEW, id, token, options.owner, lockMs).catch(() => {});
+  for (const [id, { token }] of openSessions)
+    runScript(RENEW, id, token, options.owner, lockMs).catch(() => {});
 }, lockMs / 3);
 
-async function answer({ question, given }: Asked): Promise<Answered> {
+async function answerQuestion({ question, given }: Asked): Promise<Answered> {
   try {
     return {
-      value: await (answers[question] as (...given: unknown[]) => Promise<unknown>)(...given),
+      value: await (answers[question] as (...questionArgs: unknown[]) => Promise<unknown>)(
+        ...given,
+      ),
     };
   } catch (error) {
     return { failed: (error as Error).message };
   }
 }
 
-port.on("message", async (asked: Asked) => {
-  port.postMessage(await answer(asked));
+port.on("message", async (askedMessage: Asked) => {
+  port.postMessage(await answerQuestion(askedMessage));
   Atomics.store(shared, 0, 1);
   Atomics.notify(shared, 0);
 });
 // What nobody waits for: its answer is a message like any other.
-parentPort!.on("message", async (asked: Asked) => parentPort!.postMessage(await answer(asked)));
+parentPort!.on("message", async (askedMessage: Asked) =>
+  parentPort!.postMessage(await answerQuestion(askedMessage)),
+);

@@ -4,13 +4,13 @@ import { isIP } from "node:net";
 import { Cluster, Redis } from "ioredis";
 import type { Options } from "./protocol.ts";
 
-const OLDEST = 5; // the oldest major version with all that the scripts use
-const PAUSE = 100; // ms before another try
+const OLDEST_MAJOR = 5; // the oldest major version with all that the scripts use
+const RETRY_PAUSE_MS = 100; // ms before another try
 // seconds, once it was out of reach: a conversation must not wait for it at each entry
 const FIRST_WAIT = 1;
 
 export interface Server {
-  ask<T>(act: (client: Redis | Cluster) => Promise<T>): Promise<T>;
+  ask<T>(askClient: (client: Redis | Cluster) => Promise<T>): Promise<T>;
   keepsByLog(): boolean; // whether it can be asked to write its log to the disk now
   news(): string[]; // what the person should know of it; only once
   quit(): void;
@@ -19,7 +19,7 @@ export interface Server {
 export function openServer(options: Options): Server {
   let client: Redis | Cluster | undefined;
   let nodes: Node[] = []; // of a cluster: one of them may answer when the one in the URL does not
-  let [isLost, logs, told]: [boolean, boolean, string[]?] = [false, false];
+  let [isLost, canKeepByLog, unseenWarnings]: [boolean, boolean, string[]?] = [false, false];
 
   async function connected(): Promise<Redis | Cluster> {
     if (client?.status === "ready") return client;
@@ -29,63 +29,63 @@ export function openServer(options: Options): Server {
     client.on("error", (error) => void (reason = error));
     await client.connect().catch((error) => Promise.reject(reason ?? error));
     nodes = nodesOf(client);
-    const facts = await factsOf(client);
-    refuseOld(facts);
-    told ??= warningsOf(facts, options);
-    logs = facts.logs && facts.canSyncLog;
+    const serverFacts = await factsOf(client);
+    refuseOld(serverFacts);
+    unseenWarnings ??= warningsOf(serverFacts, options);
+    canKeepByLog = serverFacts.logs && serverFacts.canSyncLog;
     return client;
   }
 
   return {
-    async ask(act) {
-      const until =
+    async ask(askClient) {
+      const deadline =
         performance.now() +
         (isLost ? Math.min(FIRST_WAIT, options.seconds) : options.seconds) * 1_000;
       for (;;)
         try {
-          const answer = await inTime(connected().then(act), until - performance.now());
+          const answer = await inTime(connected().then(askClient), deadline - performance.now());
           isLost = false;
           return answer;
         } catch (error) {
           const refusal = refusalOf(error as Error, options);
-          const isOver = performance.now() + PAUSE > until;
+          const isTimeOver = performance.now() + RETRY_PAUSE_MS > deadline;
           if (
             error instanceof Refusal ||
             error instanceof TooLate ||
             client?.status !== "ready" ||
             /READONLY/.test(String(error))
           )
-            drop();
+            dropClient();
           isLost ||= Boolean(refusal?.again);
-          if (refusal && (!refusal.again || isOver))
+          if (refusal && (!refusal.again || isTimeOver))
             throw new Error(`Cannot use the store ${options.where}: ${refusal.why}.`);
           if (!refusal) throw error;
-          await new Promise((resolve) => setTimeout(resolve, PAUSE));
+          await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));
         }
     },
-    keepsByLog: () => logs,
-    news: () => told?.splice(0) ?? [],
-    quit: drop,
+    keepsByLog: () => canKeepByLog,
+    news: () => unseenWarnings?.splice(0) ?? [],
+    quit: dropClient,
   };
 
   /** What is under way is not sent again later: zz has gone on without it. */
-  function drop(): void {
-    const known = nodesOf(client);
-    if (known.length) nodes = known;
+  function dropClient(): void {
+    const latestNodes = nodesOf(client);
+    if (latestNodes.length) nodes = latestNodes;
     client?.disconnect();
     client = undefined;
   }
 }
 
 /** Of a cluster the node that a key is on: for commands that name none. */
-export async function nodeWith(client: Redis | Cluster, key: string): Promise<Redis> {
+export async function nodeWith(client: Redis | Cluster, keyName: string): Promise<Redis> {
   if (client instanceof Redis) return client;
-  const slot = Number(await client.cluster("KEYSLOT", key));
-  const [primary] = client.slots[slot] ?? [];
+  const keySlot = Number(await client.cluster("KEYSLOT", keyName));
+  const [primary] = client.slots[keySlot] ?? [];
   const isPrimary = ({ options: { host, port } }: Redis) => `${host}:${port}` === primary;
-  const node = client.nodes("master").find(isPrimary);
-  if (!node) throw new TooLate(); // its news are not here yet
-  return node;
+  const keyNode = client.nodes("master").find(isPrimary);
+  if (!keyNode) throw new TooLate(); // its news are not here yet
+  return keyNode;
 }
 
 function nodesOf(client: Redis | Cluster | undefined): Node[] {
@@ -94,20 +94,20 @@ function nodesOf(client: Redis | Cluster | undefined): Node[] {
 }
 
 export function refuseOld({ major, version }: Facts): void {
-  if (major >= OLDEST) return;
-  throw new Refusal(`it is version ${version}, and zz needs ${OLDEST} or newer. Update it`);
+  if (major >= OLDEST_MAJOR) return;
+  throw new Refusal(`it is version ${version}, and zz needs ${OLDEST_MAJOR} or newer. Update it`);
 }
 
 class Refusal extends Error {}
 class TooLate extends Error {}
 
-export async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new TooLate()), Math.max(1, ms));
+export async function inTime<T>(promise: Promise<T>, limitMs: number): Promise<T> {
+  const { promise: timeLimit, reject } = Promise.withResolvers<never>();
+  const limitTimer = setTimeout(() => reject(new TooLate()), Math.max(1, limitMs));
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([promise, timeLimit]);
   } finally {
-    clearTimeout(timer);
+    clearTimeout(limitTimer);
     promise.catch(() => {}); // it may fail later
   }
 }
@@ -116,10 +116,10 @@ type Node = { host: string; port: number };
 export type Connecting = Pick<Options, "url" | "password" | "cluster" | "seconds">;
 export function connect(
   { url, password, cluster, seconds }: Connecting,
-  nodes: Node[] = [],
+  otherNodes: Node[] = [],
 ): Redis | Cluster {
   const address = new URL(url);
-  const common = {
+  const commonOptions = {
     lazyConnect: true,
     protocol: 2 as const,
     enableOfflineQueue: false,
@@ -140,44 +140,44 @@ export function connect(
   ];
   if (!cluster) {
     const path = address.searchParams.get("socket");
-    const at = path ? { path } : { host, port };
+    const location = path ? { path } : { host, port };
     const db = Number(address.pathname.slice(1) || 0);
-    return new Redis({ ...common, ...at, db, retryStrategy: () => null });
+    return new Redis({ ...commonOptions, ...location, db, retryStrategy: () => null });
   }
-  return new Cluster([{ host, port }, ...nodes], {
+  return new Cluster([{ host, port }, ...otherNodes], {
     lazyConnect: true,
     enableOfflineQueue: true,
     clusterRetryStrategy: () => null,
-    redisOptions: common,
+    redisOptions: commonOptions,
   });
 }
 
 type Facts = Awaited<ReturnType<typeof factsOf>>;
 /** What INFO says. A server that keeps it to itself is taken as it is. */
 export async function factsOf(client: Redis | Cluster) {
-  const text = await client.info().catch((error: Error) => {
+  const infoText = await client.info().catch((error: Error) => {
     if (/^(NOPERM|ERR unknown command)/.test(error.message)) return "";
     throw error;
   });
-  const fact = (name: string): string | undefined =>
-    new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(text)?.[1];
-  const version = fact("valkey_version") ?? fact("redis_version") ?? "";
-  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const infoFact = (factName: string): string | undefined =>
+    new RegExp(`^${factName}:(.*?)\\r?$`, "m").exec(infoText)?.[1];
+  const version = infoFact("valkey_version") ?? infoFact("redis_version") ?? "";
+  const [majorNumber = 0, minorNumber = 0] = version.split(".").map(Number);
   const saves = await client.config("GET", "save").then(
-    (pair) => String((pair as string[])[1] ?? ""),
+    (saveSetting) => String((saveSetting as string[])[1] ?? ""),
     () => undefined, // not everyone may ask
   );
   return {
     version,
-    major: version ? major : OLDEST,
-    canSyncLog: major > 7 || (major === 7 && minor >= 2),
-    isKnown: text !== "",
-    logs: fact("aof_enabled") === "1",
+    major: version ? majorNumber : OLDEST_MAJOR,
+    canSyncLog: majorNumber > 7 || (majorNumber === 7 && minorNumber >= 2),
+    isKnown: infoText !== "",
+    logs: infoFact("aof_enabled") === "1",
     saves,
     evicts:
-      /^(allkeys|volatile)/.test(fact("maxmemory_policy") ?? "") &&
-      fact("maxmemory") !== "0" &&
-      fact("maxmemory_policy"),
+      /^(allkeys|volatile)/.test(infoFact("maxmemory_policy") ?? "") &&
+      infoFact("maxmemory") !== "0" &&
+      infoFact("maxmemory_policy"),
   };
 }
 
@@ -203,33 +203,34 @@ export function refusalOf(
   error: Error,
   { seconds, cluster }: Pick<Options, "seconds" | "cluster">,
 ): { why: string; again: boolean } | undefined {
-  const final = (why: string) => ({ why, again: false });
+  const lasting = (why: string) => ({ why, again: false });
   const passing = (why: string) => ({ why, again: true });
-  const said = `${error.message}\n${(error as { lastNodeError?: Error }).lastNodeError?.message ?? ""}`;
-  if (error instanceof Refusal) return final(error.message);
+  const errorText = `${error.message}\n${(error as { lastNodeError?: Error }).lastNodeError?.message ?? ""}`;
+  if (error instanceof Refusal) return lasting(error.message);
   if (error instanceof TooLate && cluster)
     return passing(
       `its cluster did not answer in ${seconds} s, as in a fail-over. Try again soon, or look at its nodes`,
     );
   if (error instanceof TooLate)
     return passing(`it did not answer in ${seconds} s. Look at the server and the way there`);
-  for (const [pattern, why, again] of SAID) if (pattern.test(said)) return { why, again };
+  for (const [pattern, why, again] of KNOWN_REFUSALS)
+    if (pattern.test(errorText)) return { why, again };
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOTFOUND")
-    return final("there is no host of that name. Correct the setting `store`");
+    return lasting("there is no host of that name. Correct the setting `store`");
   if (
     code ||
     /Connection is closed|Stream isn't writeable|ClusterAllFailed|Failed to refresh slots/.test(
-      `${error.name} ${said}`,
+      `${error.name} ${errorText}`,
     )
   )
     return passing(
       `it cannot be reached${code ? ` (${code})` : ""}. Start it, or correct the setting \`store\``,
     );
-  return /^[A-Z]{3,} /.test(error.message) ? final(`it says '${error.message}'`) : undefined;
+  return /^[A-Z]{3,} /.test(error.message) ? lasting(`it says '${error.message}'`) : undefined;
 }
 
-const SAID: [RegExp, why: string, again: boolean][] = [
+const KNOWN_REFUSALS: [RegExp, why: string, again: boolean][] = [
   [
     /WRONGPASS|invalid password|invalid username/i,
     "its user or password is wrong. Correct them in the setting `store`, or key_command",

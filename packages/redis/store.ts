@@ -5,65 +5,65 @@ import { fileBeside } from "zz/text";
 import { newOwner } from "./lock-owner.ts";
 import type { Answered, Kept, Many, Options, Question, Questions, TeamFiles } from "./protocol.ts";
 
-const GRACE = 5_000; // ms that the thread may take beyond what the server may
+const THREAD_GRACE_MS = 5_000; // ms that the thread may take beyond what the server may
 
 export interface RedisStore extends SessionStore {
-  putTeam(files: TeamFiles): void;
+  putTeam(teamFiles: TeamFiles): void;
 }
 
 /** `receive` gets what lies there of the team's, and gives what the person should know of it. */
 export function openRedis(
-  given: Omit<Options, "owner">,
-  receive: (files: TeamFiles) => string[] = () => [],
+  connectOptions: Omit<Options, "owner">,
+  receive: (teamFiles: TeamFiles) => string[] = () => [],
 ): RedisStore {
-  const { where } = given;
-  const options: Options = { ...given, owner: newOwner() };
+  const { where } = connectOptions;
+  const options: Options = { ...connectOptions, owner: newOwner() };
   let thread: ReturnType<typeof startThread> | undefined;
-  const ask = <Q extends Question>(
+  const askThread = <Q extends Question>(
     question: Q,
-    ...asked: Parameters<Questions[Q]>
+    ...questionArgs: Parameters<Questions[Q]>
   ): ReturnType<Questions[Q]> =>
-    (thread ??= startThread(options)).ask(question, asked) as ReturnType<Questions[Q]>;
-  const list = () => listedIn(ask("list"));
+    (thread ??= startThread(options)).ask(question, questionArgs) as ReturnType<Questions[Q]>;
+  const list = () => listedIn(askThread("list"));
   return {
     where,
     reach() {
-      const { news, team } = ask("reach");
+      const { news, team } = askThread("reach");
       return [...news, ...receive(team)];
     },
-    putTeam: (files) => ask("putTeam", files),
-    ids: () => ask("ids"),
+    putTeam: (teamFiles) => askThread("putTeam", teamFiles),
+    ids: () => askThread("ids"),
     list,
-    *recent(root) {
-      const fits = list().filter((session) => session.root === root);
-      for (const { id } of fits.sort((a, b) => (a.used < b.used ? 1 : -1))) yield id;
+    *recent(projectRoot) {
+      const projectSessions = list().filter((session) => session.root === projectRoot);
+      for (const { id } of projectSessions.sort((a, b) => (a.used < b.used ? 1 : -1))) yield id;
     },
-    read: (id) => Buffer.from(ask("read", id)),
-    open(id, isNew, warn) {
-      const lines = Buffer.from(ask("open", id, isNew));
-      let isTold = false;
-      const problem = (what: string) => `Session '${id}' may not be saved: ${what}.`;
+    read: (id) => Buffer.from(askThread("read", id)),
+    open(id, isNew, warnPerson) {
+      const storedLines = Buffer.from(askThread("open", id, isNew));
+      let isWarned = false;
+      const problem = (syncProblem: string) => `Session '${id}' may not be saved: ${syncProblem}.`;
       return {
-        read: () => lines,
-        append: (added) => ask("append", id, added),
+        read: () => storedLines,
+        append: (addedLines) => askThread("append", id, addedLines),
         async sync() {
-          const what = await thread!.later("sync", [id]);
-          if (what && !isTold) warn(problem(String(what)));
-          isTold ||= Boolean(what);
+          const syncProblem = await thread!.later("sync", [id]);
+          if (syncProblem && !isWarned) warnPerson(problem(String(syncProblem)));
+          isWarned ||= Boolean(syncProblem);
         },
         syncNow() {
-          const what = ask("sync", id);
-          if (what) throw new Error(problem(what));
+          const syncProblem = askThread("sync", id);
+          if (syncProblem) throw new Error(problem(syncProblem));
         },
         close() {
           try {
-            ask("release", id);
+            askThread("release", id);
           } catch {} // it expires
         },
       };
     },
-    rename: (id, title) => ask("rename", id, title),
-    remove: (id) => ask("remove", id),
+    rename: (id, newTitle) => askThread("rename", id, newTitle),
+    remove: (id) => askThread("remove", id),
     close() {
       thread?.end();
       thread = undefined;
@@ -72,12 +72,12 @@ export function openRedis(
 }
 
 function listedIn({ sessions, titles, held }: Many): Listed[] {
-  const isHeld = new Set(held);
+  const heldIds = new Set(held);
   return (JSON.parse(sessions) as Kept[])
     .filter(({ failed }) => !failed)
     .map((session) => {
       session.title = titles[session.id] ?? session.title;
-      if (isHeld.has(session.id)) session.held = true;
+      if (heldIds.has(session.id)) session.held = true;
       return session;
     });
 }
@@ -86,30 +86,30 @@ function startThread(options: Options) {
   const { MessageChannel, receiveMessageOnPort, Worker } =
     process.getBuiltinModule("node:worker_threads");
   const shared = new Int32Array(new SharedArrayBuffer(4));
-  const { port1: port, port2 } = new MessageChannel();
+  const { port1: answerPort, port2 } = new MessageChannel();
   const worker = new Worker(fileBeside(import.meta.url, "redis-worker")!, {
     workerData: { options, shared, port: port2 },
     transferList: [port2],
     execArgv: ["--no-warnings"],
   });
   worker.unref();
-  port.unref();
+  answerPort.unref();
   const waiting: ((answered: Answered) => void)[] = [];
   worker.on("message", (answered: Answered) => {
     waiting.shift()?.(answered);
     if (!waiting.length) worker.unref();
   });
   worker.on("error", (error) =>
-    waiting.splice(0).forEach((tell) => void tell({ failed: error.message })),
+    waiting.splice(0).forEach((settleAnswer) => void settleAnswer({ failed: error.message })),
   );
-  const limit = options.seconds * 2_000 + GRACE; // opening asks twice
+  const waitLimitMs = options.seconds * 2_000 + THREAD_GRACE_MS; // opening asks twice
   return {
     ask(question: Question, given: unknown[]): unknown {
       Atomics.store(shared, 0, 0);
-      port.postMessage({ question, given });
-      if (Atomics.wait(shared, 0, 0, limit) === "timed-out")
+      answerPort.postMessage({ question, given });
+      if (Atomics.wait(shared, 0, 0, waitLimitMs) === "timed-out")
         throw new Error(`Cannot use the store ${options.where}: its thread does not answer.`);
-      return resultOf(receiveMessageOnPort(port)!.message);
+      return resultOf(receiveMessageOnPort(answerPort)!.message);
     },
     later(question: Question, given: unknown[]): Promise<unknown> {
       worker.ref();

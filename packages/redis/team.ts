@@ -6,61 +6,81 @@ import { entriesOf, fault, makeFolder, textOf, tryTo, usage, visible, writeWhole
 import type { TeamFiles } from "./protocol.ts";
 
 const SETTINGS = "zz.config.json";
-const NAME = /^(zz\.config\.json|prompts\/[\w][\w.-]{0,99}\.md)$/;
+const TEAM_FILE_NAME = /^(zz\.config\.json|prompts\/[\w][\w.-]{0,99}\.md)$/;
 const MAX_FILES = 200;
 const MAX_BYTES = 100_000; // of a file
 /** What the settings of a team have no business with: keys travel by `/keys` and the environment. */
-const KEY = /"key"\s*:/;
+const KEY_SETTING = /"key"\s*:/;
 
 /** The files of a folder that go into the store. */
 export function readTeam(folder: string): TeamFiles {
-  const names = [SETTINGS, ...entriesOf(path.join(folder, "prompts")).map((n) => `prompts/${n}`)];
-  const texts = names
-    .filter((name) => NAME.test(name) && fs.existsSync(path.join(folder, name)))
-    .map((name) => [name, textOf(path.join(folder, name))] as const);
-  const files = Object.fromEntries(texts.sort());
-  const refuse = (why: string) => usage(`Cannot put '${visible(folder)}' into the store: ${why}`);
+  const candidateNames = [
+    SETTINGS,
+    ...entriesOf(path.join(folder, "prompts")).map((promptName) => `prompts/${promptName}`),
+  ];
+  const namedTexts = candidateNames
+    .filter(
+      (fileName) => TEAM_FILE_NAME.test(fileName) && fs.existsSync(path.join(folder, fileName)),
+    )
+    .map((fileName) => [fileName, textOf(path.join(folder, fileName))] as const);
+  const teamFiles = Object.fromEntries(namedTexts.sort());
+  const refuse = (refusalReason: string) =>
+    usage(`Cannot put '${visible(folder)}' into the store: ${refusalReason}`);
   if (!fs.existsSync(folder)) throw refuse("it is not there. Check the name.");
   if (!fs.statSync(folder).isDirectory()) throw refuse("it is no folder. Name one.");
-  const large = texts.find(([, text]) => Buffer.byteLength(text) > MAX_BYTES)?.[0];
-  if (large || texts.length > MAX_FILES)
+  const large = namedTexts.find(([, fileText]) => Buffer.byteLength(fileText) > MAX_BYTES)?.[0];
+  if (large || namedTexts.length > MAX_FILES)
     throw refuse(`${large ?? "it"} is too large: ${MAX_FILES} files of ${MAX_BYTES} bytes fit.`);
-  const settings = files[SETTINGS] ?? "{}";
+  const settings = teamFiles[SETTINGS] ?? "{}";
   if (!/^\{/.test(JSON.stringify(tryTo(() => JSON.parse(settings))) ?? ""))
     throw refuse(`its ${SETTINGS} is not a JSON object. Fix it.`);
-  if (KEY.test(settings))
+  if (KEY_SETTING.test(settings))
     throw refuse(`its ${SETTINGS} holds a key, which all could read. Each keeps theirs by /keys.`);
-  return files;
+  return teamFiles;
 }
 
 /** Makes the home's copy what the store has. Files that a team does not share are left out. */
-export function receiveTeam(home: string, given: TeamFiles): string[] {
-  const folder = path.join(home, "team", ".zz");
-  const files = Object.entries(given)
-    .filter(([name, text]) => NAME.test(name) && Buffer.byteLength(text) <= MAX_BYTES)
+export function receiveTeam(homeFolder: string, storedFiles: TeamFiles): string[] {
+  const folder = path.join(homeFolder, "team", ".zz");
+  const acceptedFiles = Object.entries(storedFiles)
+    .filter(
+      ([fileName, fileText]) =>
+        TEAM_FILE_NAME.test(fileName) && Buffer.byteLength(fileText) <= MAX_BYTES,
+    )
     .slice(0, MAX_FILES);
-  const present = [SETTINGS, ...entriesOf(path.join(folder, "prompts")).map((n) => `prompts/${n}`)];
-  const gone = present.filter(
-    (name) => !files.some(([kept]) => kept === name) && fs.existsSync(path.join(folder, name)),
+  const present = [
+    SETTINGS,
+    ...entriesOf(path.join(folder, "prompts")).map((promptName) => `prompts/${promptName}`),
+  ];
+  const goneNames = present.filter(
+    (fileName) =>
+      !acceptedFiles.some(([keptName]) => keptName === fileName) &&
+      fs.existsSync(path.join(folder, fileName)),
   );
-  const changed = files.filter(([name, text]) => textOf(path.join(folder, name)) !== text);
-  if (!gone.length && !changed.length) return [];
+  const changed = acceptedFiles.filter(
+    ([fileName, fileText]) => textOf(path.join(folder, fileName)) !== fileText,
+  );
+  if (!goneNames.length && !changed.length) return [];
   try {
     refuseLinks(folder, changed);
-    for (const name of gone) fs.rmSync(path.join(folder, name), { recursive: true });
-    if (files.length) makeFolder(path.join(folder, "prompts"), 0o700);
-    for (const [name, text] of changed) writeWhole(path.join(folder, name), text, 0o600);
+    for (const goneName of goneNames) fs.rmSync(path.join(folder, goneName), { recursive: true });
+    if (acceptedFiles.length) makeFolder(path.join(folder, "prompts"), 0o700);
+    for (const [fileName, fileText] of changed)
+      writeWhole(path.join(folder, fileName), fileText, 0o600);
   } catch (error) {
     return [`Cannot keep your team's settings in '${folder}': ${(error as Error).message}`];
   }
-  const names = [...changed.map(([name]) => name), ...gone.map((name) => `${name} (gone)`)];
+  const noticeNames = [
+    ...changed.map(([fileName]) => fileName),
+    ...goneNames.map((goneName) => `${goneName} (gone)`),
+  ];
   return [
-    `Your team changed ${names.sort().join(", ")} in the store. It counts from the next start.`,
+    `Your team changed ${noticeNames.sort().join(", ")} in the store. It counts from the next start.`,
   ];
 }
 
 function refuseLinks(folder: string, changed: [name: string, text: string][]): void {
-  for (const name of ["..", ".", "prompts", ...changed.map(([name]) => name)])
-    if (fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })?.isSymbolicLink())
-      throw fault(`'${path.join(folder, name)}' is a link. Remove it.`);
+  for (const pathInTeam of ["..", ".", "prompts", ...changed.map(([fileName]) => fileName)])
+    if (fs.lstatSync(path.join(folder, pathInTeam), { throwIfNoEntry: false })?.isSymbolicLink())
+      throw fault(`'${path.join(folder, pathInTeam)}' is a link. Remove it.`);
 }

@@ -25,52 +25,68 @@ type NamedFunction = { callable: Callable; named: Node; full: string; line: numb
 /** `old`: its place until now; -1: it is new. */
 type Parameter = { name: string; text: string; old: number; isOptional: boolean };
 
-export function changeSignature(opened: OpenProject): Plan {
-  const { paths, name = "", value, root } = opened;
-  const { callable, named } = functionNamed(sourceOf(opened, paths[0]!)!, name, opened.line);
-  const old = callable.getParameters();
-  const wanted = parametersOf(opened.parameters ?? [], old);
-  checkBody(callable, old, wanted);
+export function changeSignature(openedProject: OpenProject): Plan {
+  const { paths, name = "", value, root } = openedProject;
+  const { callable, named } = functionNamed(
+    sourceOf(openedProject, paths[0]!)!,
+    name,
+    openedProject.line,
+  );
+  const oldParameters = callable.getParameters();
+  const newParameters = parametersOf(openedProject.parameters ?? [], oldParameters);
+  checkBody(callable, oldParameters, newParameters);
   if (value !== undefined && !isExpression(value))
     throw new Error(`'${value}' is not an expression.`);
-  const isNew = Node.isConstructorDeclaration(callable);
-  const locationOf = (use: Node) =>
-    `${path.relative(root, use.getSourceFile().getFilePath())}:${use.getStartLineNumber()}`;
-  const uses = usesOf(named).map((use) => ({ use, call: callOf(use, isNew, locationOf(use)) }));
-  const calls = uses.flatMap(({ use, call }) =>
+  const isConstructor = Node.isConstructorDeclaration(callable);
+  const locationOf = (useNode: Node) =>
+    `${path.relative(root, useNode.getSourceFile().getFilePath())}:${useNode.getStartLineNumber()}`;
+  const symbolUses = findUses(named).map((use) => ({
+    use,
+    call: findCall(use, isConstructor, locationOf(use)),
+  }));
+  const locatedCalls = symbolUses.flatMap(({ use, call }) =>
     call ? [{ call, location: locationOf(use) }] : [],
   );
   const edits: Edit[] = [];
   const dropped: string[] = [];
-  for (const { call, location } of calls)
-    dropped.push(...droppedAt(call.getArguments(), old, wanted, location));
-  for (const { call, location } of calls
+  for (const { call, location } of locatedCalls)
+    dropped.push(...droppedAt(call.getArguments(), oldParameters, newParameters, location));
+  for (const { call, location } of locatedCalls
     .sort((a, b) => b.call.getEnd() - b.call.getStart() - (a.call.getEnd() - a.call.getStart()))
     .reverse())
-    listEdit(edits, call, call.getArguments(), (textOf) =>
-      argumentsOf(call.getArguments(), old, wanted, value, location, textOf),
+    listEdit(edits, call, call.getArguments(), (renderNode) =>
+      argumentsOf(call.getArguments(), oldParameters, newParameters, value, location, renderNode),
     );
-  listEdit(edits, callable, old, (textOf) =>
-    wanted.map(({ text, old: oldIndex }) =>
-      oldIndex >= 0 ? textOf(old[oldIndex]!).replace(old[oldIndex]!.getText(), () => text) : text,
+  listEdit(edits, callable, oldParameters, (renderNode) =>
+    newParameters.map(({ text, old: oldIndex }) =>
+      oldIndex >= 0
+        ? renderNode(oldParameters[oldIndex]!).replace(
+            oldParameters[oldIndex]!.getText(),
+            () => text,
+          )
+        : text,
     ),
   );
-  for (const [i, parameter] of old.entries())
-    if (!wanted.some((kept) => kept.old === i)) {
+  for (const [i, parameter] of oldParameters.entries())
+    if (!newParameters.some((newParameter) => newParameter.old === i)) {
       edits.push(...documentationOf(callable, parameter.getName()));
       if (/\/[/*]/.test(parameter.getFullText()))
-        dropped.push(`with its comment: ${short(parameter)}`);
+        dropped.push(`with its comment: ${shortenNode(parameter)}`);
     }
   return {
     edits,
     dropped,
-    seen: uses.map(({ use }) => locationOf(use)),
-    summary: `Changed the parameters of '${name}', with ${calls.length} of its calls`,
+    seen: symbolUses.map(({ use }) => locationOf(use)),
+    summary: `Changed the parameters of '${name}', with ${locatedCalls.length} of its calls`,
   };
 }
 
-function functionNamed(source: SourceFile, name: string, line: number | undefined): NamedFunction {
-  const namedFunctions = source.getDescendants().flatMap((node): NamedFunction[] => {
+function functionNamed(
+  sourceFile: SourceFile,
+  wantedName: string,
+  wantedLine: number | undefined,
+): NamedFunction {
+  const namedFunctions = sourceFile.getDescendants().flatMap((node): NamedFunction[] => {
     const isValue = Node.isArrowFunction(node) || Node.isFunctionExpression(node);
     if (
       !isValue &&
@@ -79,115 +95,129 @@ function functionNamed(source: SourceFile, name: string, line: number | undefine
       !Node.isConstructorDeclaration(node)
     )
       return [];
-    const holder = isValue ? node.getParentOrThrow() : node;
-    const owner = holder.getParent();
+    const nameHolder = isValue ? node.getParentOrThrow() : node;
+    const ownerNode = nameHolder.getParent();
     const ofClass =
-      Node.isClassDeclaration(owner) || Node.isClassExpression(owner) ? owner : undefined;
-    const isMade = Node.isConstructorDeclaration(node);
-    const named = isMade
+      Node.isClassDeclaration(ownerNode) || Node.isClassExpression(ownerNode)
+        ? ownerNode
+        : undefined;
+    const isConstructor = Node.isConstructorDeclaration(node);
+    const named = isConstructor
       ? ofClass?.getNameNode()
-      : (holder as { getNameNode?(): Node | undefined }).getNameNode?.();
+      : (nameHolder as { getNameNode?(): Node | undefined }).getNameNode?.();
     if (!named || !node.getBody()) return [];
-    const full = `${ofClass ? `${ofClass.getName() ?? ""}.` : ""}${isMade ? "constructor" : named.getText()}`;
+    const full = `${ofClass ? `${ofClass.getName() ?? ""}.` : ""}${isConstructor ? "constructor" : named.getText()}`;
     return [{ callable: node, named, full, line: node.getStartLineNumber() }];
   });
-  const alike = namedFunctions.filter(
+  const candidates = namedFunctions.filter(
     (namedFunction) =>
-      (namedFunction.full === name || namedFunction.full.endsWith(`.${name}`)) &&
-      (!line || line === namedFunction.line),
+      (namedFunction.full === wantedName || namedFunction.full.endsWith(`.${wantedName}`)) &&
+      (!wantedLine || wantedLine === namedFunction.line),
   );
-  if (alike.length > 1)
+  if (candidates.length > 1)
     throw new Error(
-      `${alike.length} functions are: at lines ${alike.map((namedFunction) => namedFunction.line).join(", ")}. Choose one by line.`,
+      `${candidates.length} functions are: at lines ${candidates.map((namedFunction) => namedFunction.line).join(", ")}. Choose one by line.`,
     );
-  if (!alike[0])
+  if (!candidates[0])
     throw new Error(
-      `no function '${name}' is in it. There are: ${
+      `no function '${wantedName}' is in it. There are: ${
         namedFunctions
           .slice(0, 12)
           .map(({ full }) => full)
           .join(", ") || "none"
       }.`,
     );
-  return alike[0];
+  return candidates[0];
 }
 
-function parametersOf(texts: string[], old: ParameterDeclaration[]): Parameter[] {
-  const plain = (text: string) => text.replace(/\s/g, "");
-  const parameters = texts.map((givenText): Parameter => {
+function parametersOf(
+  parameterTexts: string[],
+  oldParameters: ParameterDeclaration[],
+): Parameter[] {
+  const stripSpaces = (spacedText: string) => spacedText.replace(/\s/g, "");
+  const parameters = parameterTexts.map((givenText): Parameter => {
     const text = givenText.trim();
-    const kept = old.findIndex((oldParameter) => plain(oldParameter.getName()) === plain(text));
-    if (kept >= 0)
+    const oldIndex = oldParameters.findIndex(
+      (oldParameter) => stripSpaces(oldParameter.getName()) === stripSpaces(text),
+    );
+    if (oldIndex >= 0)
       return {
-        name: old[kept]!.getName(),
-        text: old[kept]!.getText(),
-        old: kept,
-        isOptional: old[kept]!.isOptional(),
+        name: oldParameters[oldIndex]!.getName(),
+        text: oldParameters[oldIndex]!.getText(),
+        old: oldIndex,
+        isOptional: oldParameters[oldIndex]!.isOptional(),
       };
-    const [added, ...furtherParameters] =
-      parses(`function f(${text}) {}`)?.getFunctions()[0]?.getParameters() ?? [];
-    if (!added || furtherParameters.length)
+    const [addedParameter, ...furtherParameters] =
+      parseStatement(`function f(${text}) {}`)?.getFunctions()[0]?.getParameters() ?? [];
+    if (!addedParameter || furtherParameters.length)
       throw new Error(`'${text}' is not a parameter. Give each as 'name' or 'name: type'.`);
-    const name = added.getName();
+    const name = addedParameter.getName();
     return {
       name,
       text,
-      old: old.findIndex((oldParameter) => oldParameter.getName() === name),
-      isOptional: added.isOptional(),
+      old: oldParameters.findIndex((oldParameter) => oldParameter.getName() === name),
+      isOptional: addedParameter.isOptional(),
     };
   });
-  const twice = parameters.find(
+  const duplicate = parameters.find(
     ({ name }, i) => parameters.findIndex((parameter) => parameter.name === name) !== i,
   );
-  if (twice) throw new Error(`'${twice.name}' is there twice. Give each parameter once.`);
+  if (duplicate) throw new Error(`'${duplicate.name}' is there twice. Give each parameter once.`);
   if (parameters.filter((parameter) => parameter.old < 0).length > 1)
     throw new Error("two parameters are new. Add one at a time.");
   return parameters;
 }
 
-function parses(text: string): SourceFile | undefined {
+function parseStatement(statementText: string): SourceFile | undefined {
   const project = new Project({ useInMemoryFileSystem: true, skipLoadingLibFiles: true });
-  const source = project.createSourceFile("a.ts", text);
-  const isWhole = source.getStatements().length === 1;
-  return isWhole && !project.getProgram().getSyntacticDiagnostics(source).length
-    ? source
+  const sourceFile = project.createSourceFile("a.ts", statementText);
+  const isWhole = sourceFile.getStatements().length === 1;
+  return isWhole && !project.getProgram().getSyntacticDiagnostics(sourceFile).length
+    ? sourceFile
     : undefined;
 }
 
-function isExpression(text: string): boolean {
-  const [statement] = parses(`(${text});`)?.getStatements() ?? [];
-  const inner = Node.isExpressionStatement(statement) ? statement.getExpression() : undefined;
+function isExpression(expressionText: string): boolean {
+  const [statement] = parseStatement(`(${expressionText});`)?.getStatements() ?? [];
+  const expression = Node.isExpressionStatement(statement) ? statement.getExpression() : undefined;
   return (
-    Node.isParenthesizedExpression(inner) &&
-    inner.getExpression().getFirstChild()?.getNextSibling()?.getKind() !== SyntaxKind.CommaToken
+    Node.isParenthesizedExpression(expression) &&
+    expression.getExpression().getFirstChild()?.getNextSibling()?.getKind() !==
+      SyntaxKind.CommaToken
   );
 }
 
-function checkBody(callable: Callable, old: ParameterDeclaration[], wanted: Parameter[]): void {
-  const words = callable.getDescendants().filter(Node.isIdentifier);
-  for (const removed of old.filter((_, i) => !wanted.some((kept) => kept.old === i))) {
-    const names = [removed.getNameNode(), ...removed.getNameNode().getDescendants()].filter(
+function checkBody(
+  callable: Callable,
+  oldParameters: ParameterDeclaration[],
+  newParameters: Parameter[],
+): void {
+  const identifiers = callable.getDescendants().filter(Node.isIdentifier);
+  for (const removed of oldParameters.filter(
+    (_, i) => !newParameters.some((newParameter) => newParameter.old === i),
+  )) {
+    const removedNames = [removed.getNameNode(), ...removed.getNameNode().getDescendants()].filter(
       Node.isIdentifier,
     );
-    const isOutside = (use: Node) =>
-      use.getEnd() <= removed.getStart() || use.getStart() >= removed.getEnd();
-    const use = names
-      .flatMap((name) => name.findReferencesAsNodes())
-      .find((use) => isOutside(use) && !isDocumentation(use));
-    if (use)
+    const isOutside = (useNode: Node) =>
+      useNode.getEnd() <= removed.getStart() || useNode.getStart() >= removed.getEnd();
+    const remainingUse = removedNames
+      .flatMap((nameNode) => nameNode.findReferencesAsNodes())
+      .find((useNode) => isOutside(useNode) && !isDocumentation(useNode));
+    if (remainingUse)
       throw new Error(
-        `'${removed.getName()}' is still used at line ${use.getStartLineNumber()}. Change that first.`,
+        `'${removed.getName()}' is still used at line ${remainingUse.getStartLineNumber()}. Change that first.`,
       );
   }
-  const clashing = wanted.find(
-    ({ name, old }) => old < 0 && words.some((word) => word.getText() === name),
+  const clashing = newParameters.find(
+    ({ name, old }) => old < 0 && identifiers.some((identifier) => identifier.getText() === name),
   );
   if (clashing)
     throw new Error(`'${clashing.name}' already means something in it. Choose another name.`);
-  const bare = words.find((word) => word.getText() === "arguments");
-  if (bare)
+  const argumentsUse = identifiers.find((identifier) => identifier.getText() === "arguments");
+  if (argumentsUse)
     throw new Error(
-      `it reads 'arguments' at line ${bare.getStartLineNumber()}. Change that first.`,
+      `it reads 'arguments' at line ${argumentsUse.getStartLineNumber()}. Change that first.`,
     );
   if (Node.isOverloadable(callable) && callable.getOverloads().length)
     throw new Error("it has overloads. Edit them and the calls.");
@@ -195,39 +225,54 @@ function checkBody(callable: Callable, old: ParameterDeclaration[], wanted: Para
 
 const isDocumentation = (node: Node): boolean => Boolean(node.getFirstAncestor(Node.isJSDoc));
 
-function usesOf(named: Node): Node[] {
-  const uses = (named as Node & { findReferencesAsNodes(): Node[] }).findReferencesAsNodes();
-  const isItself = (use: Node) =>
-    use.getSourceFile() === named.getSourceFile() && use.getStart() === named.getStart();
-  return uses.filter((use) => !isItself(use) && !isDocumentation(use));
+function findUses(nameNode: Node): Node[] {
+  const references = (
+    nameNode as Node & { findReferencesAsNodes(): Node[] }
+  ).findReferencesAsNodes();
+  const isItself = (useNode: Node) =>
+    useNode.getSourceFile() === nameNode.getSourceFile() &&
+    useNode.getStart() === nameNode.getStart();
+  return references.filter((useNode) => !isItself(useNode) && !isDocumentation(useNode));
 }
 
 /**
  * The call that a use is; undefined: it passes the name on in an import or as a type. Throws for
  * any other use.
  */
-function callOf(use: Node, isNew: boolean, location: string): Call | undefined {
-  const near = use.getParentOrThrow();
-  if (PASSES_ON.some((is) => is(near))) return undefined;
+function findCall(useNode: Node, isConstructor: boolean, location: string): Call | undefined {
+  const useParent = useNode.getParentOrThrow();
+  if (PASSES_ON.some((passesOn) => passesOn(useParent))) return undefined;
   if (
-    Node.isBindingElement(near) &&
-    /\b(require|import)\(/.test(near.getParent().getParent()?.getText() ?? "")
+    Node.isBindingElement(useParent) &&
+    /\b(require|import)\(/.test(useParent.getParent().getParent()?.getText() ?? "")
   )
     return undefined;
-  if (isNew && (Node.isTypeReference(near) || /\binstanceof\b/.test(near.getText())))
+  if (
+    isConstructor &&
+    (Node.isTypeReference(useParent) || /\binstanceof\b/.test(useParent.getText()))
+  )
     return undefined;
-  if (isNew && Node.isPropertyAccessExpression(near) && near.getExpression() === use)
+  if (
+    isConstructor &&
+    Node.isPropertyAccessExpression(useParent) &&
+    useParent.getExpression() === useNode
+  )
     return undefined; // a static member
-  let node = Node.isPropertyAccessExpression(near) && near.getNameNode() === use ? near : use;
-  let parent = node.getParentOrThrow();
-  while (Node.isParenthesizedExpression(parent) || Node.isNonNullExpression(parent))
-    [node, parent] = [parent, parent.getParentOrThrow()];
-  const isCall = isNew ? Node.isNewExpression(parent) : Node.isCallExpression(parent);
-  if (!isCall || (parent as Call).getExpression() !== node)
+  let calleeNode =
+    Node.isPropertyAccessExpression(useParent) && useParent.getNameNode() === useNode
+      ? useParent
+      : useNode;
+  let outerNode = calleeNode.getParentOrThrow();
+  while (Node.isParenthesizedExpression(outerNode) || Node.isNonNullExpression(outerNode))
+    [calleeNode, outerNode] = [outerNode, outerNode.getParentOrThrow()];
+  const isExpectedCall = isConstructor
+    ? Node.isNewExpression(outerNode)
+    : Node.isCallExpression(outerNode);
+  if (!isExpectedCall || (outerNode as Call).getExpression() !== calleeNode)
     throw new Error(
-      `at ${location} it is used in another way than by a call: '${parent.getText().split("\n")[0]!.slice(0, 80)}'. Edit that, or all of it, by hand.`,
+      `at ${location} it is used in another way than by a call: '${outerNode.getText().split("\n")[0]!.slice(0, 80)}'. Edit that, or all of it, by hand.`,
     );
-  return parent as Call;
+  return outerNode as Call;
 }
 const PASSES_ON = [
   Node.isImportSpecifier,
@@ -248,96 +293,103 @@ function isStill(node: Node): boolean {
  * What the call no longer passes. What does something may neither be lost nor run in another order.
  */
 function droppedAt(
-  passed: Node[],
-  old: ParameterDeclaration[],
-  wanted: Parameter[],
+  argumentNodes: Node[],
+  oldParameters: ParameterDeclaration[],
+  newParameters: Parameter[],
   location: string,
 ): string[] {
-  const kept = wanted.flatMap(({ old: oldIndex }) => {
+  const keptArguments = newParameters.flatMap(({ old: oldIndex }) => {
     if (oldIndex < 0) return [];
-    return old[oldIndex]!.isRestParameter()
-      ? passed.slice(oldIndex)
-      : passed.slice(oldIndex, oldIndex + 1);
+    return oldParameters[oldIndex]!.isRestParameter()
+      ? argumentNodes.slice(oldIndex)
+      : argumentNodes.slice(oldIndex, oldIndex + 1);
   });
-  const lost = passed.filter((argument) => !kept.includes(argument));
-  const acting = lost.find((argument) => !isStill(argument));
-  if (acting)
+  const lostArguments = argumentNodes.filter((argument) => !keptArguments.includes(argument));
+  const actingArgument = lostArguments.find((argument) => !isStill(argument));
+  if (actingArgument)
     throw new Error(
-      `the call at ${location} would lose '${short(acting)}', which may do something. Edit it by hand.`,
+      `the call at ${location} would lose '${shortenNode(actingArgument)}', which may do something. Edit it by hand.`,
     );
-  const inOrder = kept.filter((argument) => !isStill(argument));
-  const late = inOrder.find(
+  const inOrder = keptArguments.filter((argument) => !isStill(argument));
+  const lateArgument = inOrder.find(
     (argument, i) => i > 0 && argument.getStart() < inOrder[i - 1]!.getStart(),
   );
-  if (late)
+  if (lateArgument)
     throw new Error(
-      `the call at ${location} would run '${short(late)}' in another order. Edit it by hand.`,
+      `the call at ${location} would run '${shortenNode(lateArgument)}' in another order. Edit it by hand.`,
     );
-  return lost.map((argument) => `at ${location}: ${short(argument)}`);
+  return lostArguments.map((argument) => `at ${location}: ${shortenNode(argument)}`);
 }
-const short = (node: Node): string => node.getFullText().trim().replace(/\s+/g, " ").slice(0, 80);
+const shortenNode = (node: Node): string =>
+  node.getFullText().trim().replace(/\s+/g, " ").slice(0, 80);
 
 function argumentsOf(
-  passed: Node[],
-  old: ParameterDeclaration[],
-  wanted: Parameter[],
-  value: string | undefined,
+  argumentNodes: Node[],
+  oldParameters: ParameterDeclaration[],
+  newParameters: Parameter[],
+  addedValue: string | undefined,
   location: string,
-  textOf: (node: Node) => string,
+  renderNode: (node: Node) => string,
 ): string[] {
-  if (passed.some(Node.isSpreadElement))
+  if (argumentNodes.some(Node.isSpreadElement))
     throw new Error(`the call at ${location} spreads what it passes. Edit it by hand.`);
-  if (passed.length > old.length && !old.at(-1)?.isRestParameter())
+  if (argumentNodes.length > oldParameters.length && !oldParameters.at(-1)?.isRestParameter())
     throw new Error(`the call at ${location} passes more than it takes.`);
-  const texts = wanted.flatMap(({ name, old: oldIndex, isOptional }) => {
+  const argumentTexts = newParameters.flatMap(({ name, old: oldIndex, isOptional }) => {
     if (oldIndex >= 0)
-      return (old[oldIndex]!.isRestParameter() ? passed.slice(oldIndex) : [passed[oldIndex]]).map(
-        (argument) => argument && textOf(argument),
-      );
-    if (value === undefined && !isOptional)
+      return (
+        oldParameters[oldIndex]!.isRestParameter()
+          ? argumentNodes.slice(oldIndex)
+          : [argumentNodes[oldIndex]]
+      ).map((argument) => argument && renderNode(argument));
+    if (addedValue === undefined && !isOptional)
       throw new Error(`calls have to pass something for '${name}'. Give it as value.`);
-    return [value];
+    return [addedValue];
   });
-  return texts
-    .slice(0, texts.findLastIndex((text) => text !== undefined) + 1)
-    .map((text) => text ?? "undefined");
+  return argumentTexts
+    .slice(0, argumentTexts.findLastIndex((argumentText) => argumentText !== undefined) + 1)
+    .map((argumentText) => argumentText ?? "undefined");
 }
 
 /** Adds the edit of a list in parentheses; edits within it become part of it. */
 function listEdit(
   edits: Edit[],
-  holder: Node,
-  old: Node[],
-  makeTexts: (textOf: (node: Node) => string) => string[],
+  listHolder: Node,
+  oldItems: Node[],
+  makeTexts: (renderNode: (node: Node) => string) => string[],
 ): void {
-  const file = holder.getSourceFile().getFilePath() as string;
-  const within = (start: number, end: number) =>
-    edits.filter((edit) => edit.file === file && start <= edit.start && edit.end <= end);
-  const texts = makeTexts((node) => {
-    const [start, end] = [node.getPos(), node.getEnd()];
-    const innerEdits = within(start, end).map((edit) => ({
-      ...edit,
-      start: edit.start - start,
-      end: edit.end - start,
+  const file = listHolder.getSourceFile().getFilePath() as string;
+  const findEdits = (rangeStart: number, rangeEnd: number) =>
+    edits.filter(
+      (earlierEdit) =>
+        earlierEdit.file === file && rangeStart <= earlierEdit.start && earlierEdit.end <= rangeEnd,
+    );
+  const newTexts = makeTexts((node) => {
+    const [nodeStart, nodeEnd] = [node.getPos(), node.getEnd()];
+    const innerEdits = findEdits(nodeStart, nodeEnd).map((innerEdit) => ({
+      ...innerEdit,
+      start: innerEdit.start - nodeStart,
+      end: innerEdit.end - nodeStart,
     }));
     return applyEdits(node.getFullText(), innerEdits).trim();
   });
-  const [open, close] = [SyntaxKind.OpenParenToken, SyntaxKind.CloseParenToken].map((tokenKind) =>
-    holder.getLastChildByKind(tokenKind),
+  const [openParen, closeParen] = [SyntaxKind.OpenParenToken, SyntaxKind.CloseParenToken].map(
+    (tokenKind) => listHolder.getLastChildByKind(tokenKind),
   );
-  const [first, last] = [old[0], old.at(-1)];
-  const isBare = !open || !close; // x => x, new X
-  const start = first?.getPos() ?? (open?.getEnd() || holder.getEnd());
-  const end = (texts.length || isBare ? last?.getEnd() : close?.getStart()) ?? start;
-  checkComments(holder, old, texts, close);
-  const gap = old[1]
-    ? holder.getSourceFile().getFullText().slice(first!.getEnd(), old[1].getStart())
+  const [firstItem, lastItem] = [oldItems[0], oldItems.at(-1)];
+  const isBare = !openParen || !closeParen; // x => x, new X
+  const start = firstItem?.getPos() ?? (openParen?.getEnd() || listHolder.getEnd());
+  const end = (newTexts.length || isBare ? lastItem?.getEnd() : closeParen?.getStart()) ?? start;
+  checkComments(listHolder, oldItems, newTexts, closeParen);
+  const separator = oldItems[1]
+    ? listHolder.getSourceFile().getFullText().slice(firstItem!.getEnd(), oldItems[1].getStart())
     : "";
-  const before = texts.length && first && !isBare ? /^\s*/.exec(first.getFullText())![0] : "";
-  const list = before + texts.join(/^,\s+$/.test(gap) ? gap : ", ");
-  if (isBare && !first && !texts.length) return;
-  for (const innerEdit of within(start, end)) edits.splice(edits.indexOf(innerEdit), 1);
-  edits.push({ file, start, end, text: isBare ? `(${list})` : list });
+  const leadingSpace =
+    newTexts.length && firstItem && !isBare ? /^\s*/.exec(firstItem.getFullText())![0] : "";
+  const listText = leadingSpace + newTexts.join(/^,\s+$/.test(separator) ? separator : ", ");
+  if (isBare && !firstItem && !newTexts.length) return;
+  for (const innerEdit of findEdits(start, end)) edits.splice(edits.indexOf(innerEdit), 1);
+  edits.push({ file, start, end, text: isBare ? `(${listText})` : listText });
 }
 
 /** In lines of their own, or one in the same line. */
@@ -348,38 +400,49 @@ const GOES_ALONG =
  * A comment goes along with what it stands right before; of any other nobody knows what it is
  * about.
  */
-function checkComments(holder: Node, old: Node[], texts: string[], close: Node | undefined): void {
-  const source = holder.getSourceFile();
-  const text = source.getFullText();
-  const gaps = old.map((node, i) =>
-    text.slice(old[i - 1]?.getEnd() ?? node.getPos(), node.getStart()).replace(/^\s*,/, ""),
+function checkComments(
+  listHolder: Node,
+  oldItems: Node[],
+  newTexts: string[],
+  closeParen: Node | undefined,
+): void {
+  const sourceFile = listHolder.getSourceFile();
+  const fileText = sourceFile.getFullText();
+  const leadingGaps = oldItems.map((node, i) =>
+    fileText
+      .slice(oldItems[i - 1]?.getEnd() ?? node.getPos(), node.getStart())
+      .replace(/^\s*,/, ""),
   );
-  const last = close && old.length ? text.slice(old.at(-1)!.getEnd(), close.getStart()) : "";
-  const isSame =
-    texts.length === old.length && old.every((node, i) => node.getFullText().trim() === texts[i]);
-  const odd = [...gaps, last].find(
-    (gap, i) => /\/[/*]/.test(gap) && (i === gaps.length || !GOES_ALONG.test(gap)),
+  const trailingGap =
+    closeParen && oldItems.length
+      ? fileText.slice(oldItems.at(-1)!.getEnd(), closeParen.getStart())
+      : "";
+  const isUnchanged =
+    newTexts.length === oldItems.length &&
+    oldItems.every((oldItem, i) => oldItem.getFullText().trim() === newTexts[i]);
+  const strayComment = [...leadingGaps, trailingGap].find(
+    (gap, i) => /\/[/*]/.test(gap) && (i === leadingGaps.length || !GOES_ALONG.test(gap)),
   );
-  if (odd === undefined || isSame) return;
-  const location = `${path.basename(source.getFilePath())}:${holder.getStartLineNumber()}`;
+  if (strayComment === undefined || isUnchanged) return;
+  const location = `${path.basename(sourceFile.getFilePath())}:${listHolder.getStartLineNumber()}`;
   throw new Error(
-    `the comment '${odd.replace(/^[\s,]+|\s+$/g, "").slice(0, 80)}' at ${location} would be lost or belong to another. Edit it by hand.`,
+    `the comment '${strayComment.replace(/^[\s,]+|\s+$/g, "").slice(0, 80)}' at ${location} would be lost or belong to another. Edit it by hand.`,
   );
 }
 
 /** The line about a parameter in the comment of its function. */
-function documentationOf(callable: Callable, name: string): Edit[] {
-  const holder = Node.isJSDocable(callable)
+function documentationOf(callable: Callable, parameterName: string): Edit[] {
+  const documentedNode = Node.isJSDocable(callable)
     ? callable
     : callable.getFirstAncestor(Node.isJSDocable);
-  const tags = (holder?.getJsDocs() ?? []).flatMap((doc) => doc.getTags());
-  return tags.flatMap((tag) => {
-    if (!Node.isJSDocParameterTag(tag) || tag.getName() !== name) return [];
+  const docTags = (documentedNode?.getJsDocs() ?? []).flatMap((docComment) => docComment.getTags());
+  return docTags.flatMap((docTag) => {
+    if (!Node.isJSDocParameterTag(docTag) || docTag.getName() !== parameterName) return [];
     return [
       {
-        file: tag.getSourceFile().getFilePath() as string,
-        start: tag.getStart(),
-        end: tag.getEnd(),
+        file: docTag.getSourceFile().getFilePath() as string,
+        start: docTag.getStart(),
+        end: docTag.getEnd(),
         text: "",
       },
     ];

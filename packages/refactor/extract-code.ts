@@ -12,26 +12,30 @@ import {
 
 const REFACTOR = "Extract Symbol";
 
-export const extractFunction = (opened: OpenProject): Plan => planExtraction(opened, "function");
-export const extractConstant = (opened: OpenProject): Plan => planExtraction(opened, "constant");
+export const extractFunction = (openedProject: OpenProject): Plan =>
+  planExtraction(openedProject, "function");
+export const extractConstant = (openedProject: OpenProject): Plan =>
+  planExtraction(openedProject, "constant");
 
-function planExtraction(opened: OpenProject, declaration: "function" | "constant"): Plan {
-  const { service, paths, name = "" } = opened;
-  const source = sourceOf(opened, paths[0]!)!;
-  const file = source.getFilePath() as string;
+function planExtraction(openedProject: OpenProject, declaration: "function" | "constant"): Plan {
+  const { service, paths, name = "" } = openedProject;
+  const sourceFile = sourceOf(openedProject, paths[0]!)!;
+  const file = sourceFile.getFilePath() as string;
   if (!/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name))
     throw new Error(`'${name}' is not a name.`);
-  if (source.getDescendants().some((node) => Node.isIdentifier(node) && node.getText() === name))
+  if (
+    sourceFile.getDescendants().some((node) => Node.isIdentifier(node) && node.getText() === name)
+  )
     throw new Error(`'${name}' already means something in it. Choose another name.`);
-  const range = rangeOf(source.getFullText(), opened.code ?? "", opened.line);
-  if (declaration === "constant" && isConditional(source, range))
+  const codeRange = rangeOf(sourceFile.getFullText(), openedProject.code ?? "", openedProject.line);
+  if (declaration === "constant" && isConditional(sourceFile, codeRange))
     throw new Error(
       "it runs only at times, or again and again, and a constant would run it once. Extract a function.",
     );
-  const wishes = { provideRefactorNotApplicableReason: true };
+  const preferences = { provideRefactorNotApplicableReason: true };
   const actionKind = `refactor.extract.${declaration}`;
   const actions = service
-    .getApplicableRefactors(file, range, wishes, undefined, actionKind)
+    .getApplicableRefactors(file, codeRange, preferences, undefined, actionKind)
     .flatMap((refactor) => refactor.actions);
   const possible = actions
     .filter(({ notApplicableReason }) => !notApplicableReason)
@@ -39,30 +43,30 @@ function planExtraction(opened: OpenProject, declaration: "function" | "constant
     .filter((actionName) => actionName.startsWith(declaration));
   // A function stands outside of all others, a constant as near as possible: what it is made of may
   // change in between.
-  const action = declaration === "function" ? possible.at(-1) : possible[0];
-  const reason = actions.find(
+  const chosenAction = declaration === "function" ? possible.at(-1) : possible[0];
+  const refusalReason = actions.find(
     ({ notApplicableReason }) => notApplicableReason,
   )?.notApplicableReason;
-  if (!action)
+  if (!chosenAction)
     throw new Error(
-      `${reason?.replace(/\.$/, "") ?? "it is not whole expressions or statements"}. Choose other code.`,
+      `${refusalReason?.replace(/\.$/, "") ?? "it is not whole expressions or statements"}. Choose other code.`,
     );
   const extraction = service.getEditsForRefactor(
     file,
-    styleOf(source),
-    range,
+    styleOf(sourceFile),
+    codeRange,
     REFACTOR,
-    action,
-    wishes,
+    chosenAction,
+    preferences,
   );
-  const edits = editsOf(extraction?.edits ?? []);
-  const newText = applyEdits(source.getFullText(), edits);
+  const generatedEdits = editsOf(extraction?.edits ?? []);
+  const newText = applyEdits(sourceFile.getFullText(), generatedEdits);
   const [generatedName = ""] =
     /^[\w$]+/.exec(newText.slice(extraction?.renameLocation ?? newText.length)) ?? [];
   if (!generatedName) throw new Error("TypeScript gave it no name. Choose other code.");
   const text = replaceGeneratedName(newText, file, generatedName, name);
   return {
-    edits: [{ file, start: 0, end: source.getFullText().length, text }],
+    edits: [{ file, start: 0, end: sourceFile.getFullText().length, text }],
     summary: `Extracted the ${declaration} '${name}' in '${paths[0]}'`,
   };
 }
@@ -70,75 +74,85 @@ function planExtraction(opened: OpenProject, declaration: "function" | "constant
 /** The name that TypeScript gave is replaced where it is one, not in texts. */
 function replaceGeneratedName(
   newText: string,
-  file: string,
+  fileName: string,
   generatedName: string,
-  name: string,
+  newName: string,
 ): string {
-  const places: number[] = [];
-  const parsed = ts.createSourceFile(file, newText, ts.ScriptTarget.Latest, true);
-  const visit = (node: ts.Node): void => {
-    if (ts.isIdentifier(node) && node.text === generatedName) places.push(node.getStart());
-    ts.forEachChild(node, visit);
+  const nameOffsets: number[] = [];
+  const parsedFile = ts.createSourceFile(fileName, newText, ts.ScriptTarget.Latest, true);
+  const visitNode = (node: ts.Node): void => {
+    if (ts.isIdentifier(node) && node.text === generatedName) nameOffsets.push(node.getStart());
+    ts.forEachChild(node, visitNode);
   };
-  visit(parsed);
-  return places
-    .sort((a, b) => b - a)
+  visitNode(parsedFile);
+  return nameOffsets
+    .sort((first, second) => second - first)
     .reduce(
-      (text, index) => text.slice(0, index) + name + text.slice(index + generatedName.length),
+      (replacedText, offset) =>
+        replacedText.slice(0, offset) + newName + replacedText.slice(offset + generatedName.length),
       newText,
     );
 }
 
 /** Code that a condition decides on, or a loop repeats, unless it is a plain value. */
-function isConditional(source: SourceFile, range: ts.TextRange): boolean {
-  let node: Node | undefined = source.getDescendantAtPos(range.pos);
-  const fits = (candidate: Node | undefined) =>
-    !!candidate && candidate.getStart() >= range.pos && candidate.getEnd() <= range.end;
-  while (fits(node?.getParent())) node = node!.getParent();
-  if (isPlain(node)) return false;
+function isConditional(sourceFile: SourceFile, codeRange: ts.TextRange): boolean {
+  let coveredNode: Node | undefined = sourceFile.getDescendantAtPos(codeRange.pos);
+  const isInRange = (candidate: Node | undefined) =>
+    !!candidate && candidate.getStart() >= codeRange.pos && candidate.getEnd() <= codeRange.end;
+  while (isInRange(coveredNode?.getParent())) coveredNode = coveredNode!.getParent();
+  if (isPlain(coveredNode)) return false;
   for (
-    let inner = node, outer = node?.getParent();
-    inner && outer;
-    [inner, outer] = [outer, outer.getParent()]
+    let innerNode = coveredNode, outerNode = coveredNode?.getParent();
+    innerNode && outerNode;
+    [innerNode, outerNode] = [outerNode, outerNode.getParent()]
   ) {
     if (
-      Node.isBinaryExpression(outer) &&
-      outer.getRight() === inner &&
-      /^(&&|\|\||\?\?)=?$/.test(outer.getOperatorToken().getText())
+      Node.isBinaryExpression(outerNode) &&
+      outerNode.getRight() === innerNode &&
+      /^(&&|\|\||\?\?)=?$/.test(outerNode.getOperatorToken().getText())
     )
       return true;
-    if (Node.isConditionalExpression(outer) && outer.getCondition() !== inner) return true;
-    if (Node.isParameterDeclaration(outer) || Node.isCaseClause(outer)) return true;
-    if (Node.isIterationStatement(outer))
+    if (Node.isConditionalExpression(outerNode) && outerNode.getCondition() !== innerNode)
+      return true;
+    if (Node.isParameterDeclaration(outerNode) || Node.isCaseClause(outerNode)) return true;
+    if (Node.isIterationStatement(outerNode))
       return (
-        !(Node.isForOfStatement(outer) || Node.isForInStatement(outer)) &&
-        outer.getStatement() !== inner
+        !(Node.isForOfStatement(outerNode) || Node.isForInStatement(outerNode)) &&
+        outerNode.getStatement() !== innerNode
       );
-    if (Node.isIfStatement(outer))
+    if (Node.isIfStatement(outerNode))
       return (
-        outer.getParent() !== undefined &&
-        Node.isIfStatement(outer.getParent()) &&
-        outer.getExpression() === inner
+        outerNode.getParent() !== undefined &&
+        Node.isIfStatement(outerNode.getParent()) &&
+        outerNode.getExpression() === innerNode
       );
-    if (Node.isStatement(outer) || ts.isFunctionLike(outer.compilerNode)) return false;
+    if (Node.isStatement(outerNode) || ts.isFunctionLike(outerNode.compilerNode)) return false;
   }
   return false;
 }
 
-function rangeOf(text: string, givenCode: string, line: number | undefined): ts.TextRange {
-  const code = givenCode.trim();
-  if (!code) throw new Error("code is empty. Give it exactly as it is in the file.");
-  const words = code.split(/\r?\n/).map((row) => row.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const matches = [...text.matchAll(new RegExp(words.join("\\r?\\n"), "g"))];
-  const lineOf = (index: number) => text.slice(0, index).split("\n").length;
-  const matchesAtLine = matches.filter(({ index }) => !line || lineOf(index) === line);
+function rangeOf(
+  fileText: string,
+  givenCode: string,
+  wantedLine: number | undefined,
+): ts.TextRange {
+  const trimmedCode = givenCode.trim();
+  if (!trimmedCode) throw new Error("code is empty. Give it exactly as it is in the file.");
+  const escapedLines = trimmedCode
+    .split(/\r?\n/)
+    .map((codeLine) => codeLine.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const matches = [...fileText.matchAll(new RegExp(escapedLines.join("\\r?\\n"), "g"))];
+  const lineNumberAt = (offset: number) => fileText.slice(0, offset).split("\n").length;
+  const matchesAtLine = matches.filter(
+    ({ index }) => !wantedLine || lineNumberAt(index) === wantedLine,
+  );
   if (!matchesAtLine[0])
     throw new Error(
-      `${matches.length ? `that code is not at line ${line}` : "that code is not in it"}. Give it exactly as it is in the file.`,
+      `${matches.length ? `that code is not at line ${wantedLine}` : "that code is not in it"}. Give it exactly as it is in the file.`,
     );
   if (matchesAtLine.length > 1)
     throw new Error(
-      `that code is there ${matchesAtLine.length} times: at lines ${matchesAtLine.map(({ index }) => lineOf(index)).join(", ")}. Choose one by line.`,
+      `that code is there ${matchesAtLine.length} times: at lines ${matchesAtLine.map(({ index }) => lineNumberAt(index)).join(", ")}. Choose one by line.`,
     );
   return { pos: matchesAtLine[0].index, end: matchesAtLine[0].index + matchesAtLine[0][0].length };
 }

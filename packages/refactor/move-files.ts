@@ -6,33 +6,50 @@ import { isInside, tryTo } from "zz/text";
 import { type Edit, editsOf, type OpenProject, type Plan, sourceOf } from "./project.ts";
 
 /** Calls whose first argument is a module, as seen from the file. */
-const LEADS = /^(import|require(\.\w+)?|import\.meta\.resolve|(jest|vi)\.\w+)$/;
+const MODULE_CALLS = /^(import|require(\.\w+)?|import\.meta\.resolve|(jest|vi)\.\w+)$/;
 const SCRIPT_END = /\.([cm]?)js(x?)$/;
-const ENDS = ["", ".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json"];
+const FILE_ENDINGS = [
+  "",
+  ".ts",
+  ".tsx",
+  ".mts",
+  ".cts",
+  ".d.ts",
+  ".js",
+  ".jsx",
+  ".mjs",
+  ".cjs",
+  ".json",
+];
 
-export function move(opened: OpenProject): Plan {
-  const { root, paths, to, service, disk, project } = opened;
-  const [from, target] = [path.join(root, paths[0]!), path.join(root, to!)];
+export function move(openedProject: OpenProject): Plan {
+  const { root, paths, to, service, disk, project } = openedProject;
+  const [from, targetPath] = [path.join(root, paths[0]!), path.join(root, to!)];
   const edits: Edit[] = [];
   const isFollowed = new Set<string>(); // by file and place
-  const aliases = aliasesOf(opened);
-  for (const name of opened.names) {
-    const source = sourceOf(opened, name);
-    for (const edit of source ? literalsOf(source) : []) {
-      const text = RELATIVE.test(edit.text)
-        ? newSpecifier(edit, from, target)
-        : newAliased(edit, aliases, from, target);
+  const aliases = aliasesOf(openedProject);
+  for (const scriptPath of openedProject.names) {
+    const sourceFile = sourceOf(openedProject, scriptPath);
+    for (const literalEdit of sourceFile ? literalsOf(sourceFile) : []) {
+      const text = RELATIVE.test(literalEdit.text)
+        ? newSpecifier(literalEdit, from, targetPath)
+        : newAliased(literalEdit, aliases, from, targetPath);
       if (text === undefined) continue;
-      isFollowed.add(`${edit.file} ${edit.start}`);
-      if (text !== edit.text) edits.push({ ...edit, text });
+      isFollowed.add(`${literalEdit.file} ${literalEdit.start}`);
+      if (text !== literalEdit.text) edits.push({ ...literalEdit, text });
     }
   }
   // What is not a path to a file: aliases of scripts, packages.
-  for (const edit of editsOf(service.getEditsForFileRename(from, target, {}, {})))
-    if (!isFollowed.has(`${edit.file} ${edit.start}`) && project.getSourceFile(edit.file))
-      if (isInside(root, edit.file) && !edit.file.includes("/node_modules/")) edits.push(edit);
-  for (const name of opened.names) checkPatterns(opened, name, from, target);
-  disk.moved = { from, to: target };
+  for (const renameEdit of editsOf(service.getEditsForFileRename(from, targetPath, {}, {})))
+    if (
+      !isFollowed.has(`${renameEdit.file} ${renameEdit.start}`) &&
+      project.getSourceFile(renameEdit.file)
+    )
+      if (isInside(root, renameEdit.file) && !renameEdit.file.includes("/node_modules/"))
+        edits.push(renameEdit);
+  for (const scriptPath of openedProject.names)
+    checkPatterns(openedProject, scriptPath, from, targetPath);
+  disk.moved = { from, to: targetPath };
   return { edits, summary: `Moved ${paths[0]} to ${to}` };
 }
 
@@ -40,25 +57,25 @@ export function move(opened: OpenProject): Plan {
  * The paths that lead to other files: TypeScript would write "./a.js" for "./a.ts", and misses
  * styles, mocks and workers. Also names, which may be aliases.
  */
-function literalsOf(source: SourceFile): Edit[] {
-  const [file, literals] = [source.getFilePath() as string, [] as Edit[]];
-  const visit = (node: ts.Node): void => {
+function literalsOf(sourceFile: SourceFile): Edit[] {
+  const [file, literals] = [sourceFile.getFilePath() as string, [] as Edit[]];
+  const visitNode = (node: ts.Node): void => {
     if (
       ts.isStringLiteralLike(node) &&
-      isLead(node, source.compilerNode) &&
+      isModulePath(node, sourceFile.compilerNode) &&
       (RELATIVE.test(node.text) || !ts.isNewExpression(node.parent))
     )
       literals.push({ file, start: node.getStart() + 1, end: node.getEnd() - 1, text: node.text });
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, visitNode);
   };
   // not by ts-morph's own nodes: those of 800 files take a minute and a gigabyte
-  visit(source.compilerNode);
+  visitNode(sourceFile.compilerNode);
   return literals;
 }
 
 const RELATIVE = /^\.\.?(\/|$)/;
 
-function isLead(node: ts.Node, source: ts.SourceFile): boolean {
+function isModulePath(node: ts.Node, sourceFile: ts.SourceFile): boolean {
   const { parent } = node;
   if (
     ts.isImportDeclaration(parent) ||
@@ -68,86 +85,102 @@ function isLead(node: ts.Node, source: ts.SourceFile): boolean {
     return true;
   if (ts.isLiteralTypeNode(parent)) return ts.isImportTypeNode(parent.parent);
   if (ts.isNewExpression(parent))
-    return parent.arguments?.[1]?.getText(source) === "import.meta.url";
+    return parent.arguments?.[1]?.getText(sourceFile) === "import.meta.url";
   return (
     ts.isCallExpression(parent) &&
     parent.arguments[0] === node &&
-    LEADS.test(parent.expression.getText(source))
+    MODULE_CALLS.test(parent.expression.getText(sourceFile))
   );
 }
 
 /** What takes files by a pattern has to take the same ones then. */
-function checkPatterns(opened: OpenProject, name: string, from: string, target: string): void {
-  const { root, allFiles } = opened;
-  const source = sourceOf(opened, name)?.compilerNode;
-  if (!source || !PATTERNS.test(source.text)) return;
-  const newPath = (file: string) =>
-    isInside(from, file) ? target + file.slice(from.length) : file;
-  const isTaken = (pattern: string, by: string, file: string) => {
-    const [fixed = ""] = /^[^*?[{(!+@]*\//.exec(pattern) ?? [];
-    const folder = pattern.startsWith("/")
-      ? path.join(root, fixed)
-      : path.resolve(path.dirname(by), fixed);
-    const rest = pattern.slice(fixed.length);
-    return isInside(folder, file) && path.matchesGlob(path.relative(folder, file), rest);
+function checkPatterns(
+  openedProject: OpenProject,
+  scriptPath: string,
+  fromPath: string,
+  targetPath: string,
+): void {
+  const { root, allFiles } = openedProject;
+  const sourceFile = sourceOf(openedProject, scriptPath)?.compilerNode;
+  if (!sourceFile || !PATTERNS.test(sourceFile.text)) return;
+  const newPath = (oldPath: string) =>
+    isInside(fromPath, oldPath) ? targetPath + oldPath.slice(fromPath.length) : oldPath;
+  const isTaken = (pattern: string, patternFile: string, candidate: string) => {
+    const [fixedPrefix = ""] = /^[^*?[{(!+@]*\//.exec(pattern) ?? [];
+    const baseFolder = pattern.startsWith("/")
+      ? path.join(root, fixedPrefix)
+      : path.resolve(path.dirname(patternFile), fixedPrefix);
+    const globRemainder = pattern.slice(fixedPrefix.length);
+    return (
+      isInside(baseFolder, candidate) &&
+      path.matchesGlob(path.relative(baseFolder, candidate), globRemainder)
+    );
   };
-  const visit = (node: ts.Node): void => {
-    const pattern = patternOf(node, source)?.replace(/^!/, "");
+  const visitNode = (node: ts.Node): void => {
+    const pattern = patternOf(node, sourceFile)?.replace(/^!/, "");
     const isElsewhere = pattern && !/^(\.\.?)?\//.test(pattern);
-    for (const otherFile of pattern ? allFiles.map((file) => path.join(root, file)) : []) {
-      const [before, after] = [
+    for (const otherFile of pattern
+      ? allFiles.map((relativePath) => path.join(root, relativePath))
+      : []) {
+      const [globPattern, movedPath] = [
         isElsewhere ? pattern.replace(/^[^/]*/, "**") : pattern!,
         newPath(otherFile),
       ];
-      if (isElsewhere && after === otherFile) continue;
+      if (isElsewhere && movedPath === otherFile) continue;
       if (
         isElsewhere
-          ? !isTaken(`/${before}`, "", otherFile)
-          : isTaken(before, source.fileName, otherFile) ===
-            isTaken(before, newPath(source.fileName), after)
+          ? !isTaken(`/${globPattern}`, "", otherFile)
+          : isTaken(globPattern, sourceFile.fileName, otherFile) ===
+            isTaken(globPattern, newPath(sourceFile.fileName), movedPath)
       )
         continue;
-      const { line } = source.getLineAndCharacterOfPosition(node.getStart());
+      const { line } = sourceFile.getLineAndCharacterOfPosition(node.getStart());
       throw new Error(
-        `'${name}' takes files by '${pattern}' at line ${line + 1}, and would no longer take the same. Edit that first.`,
+        `'${scriptPath}' takes files by '${pattern}' at line ${line + 1}, and would no longer take the same. Edit that first.`,
       );
     }
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, visitNode);
   };
-  visit(source);
+  visitNode(sourceFile);
 }
 const PATTERNS = /\bimport\.meta\.glob|\brequire\.context\(|\bimport\(|\brequire\(|\bURL\(/;
 
 /** Templates lead to whatever their values make of them. */
-function patternOf(node: ts.Node, source: ts.SourceFile): string | undefined {
-  if (ts.isTemplateExpression(node) && isLead(node, source))
+function patternOf(node: ts.Node, sourceFile: ts.SourceFile): string | undefined {
+  if (ts.isTemplateExpression(node) && isModulePath(node, sourceFile))
     return (
       node.head.text +
       node.templateSpans
         .map(({ literal }) => `*${literal.text}`)
         .join("")
-        .replace(QUERY, "")
+        .replace(QUERY_SUFFIX, "")
     );
   if (!ts.isStringLiteralLike(node)) return undefined;
   const argument = ts.isArrayLiteralExpression(node.parent) ? node.parent : node;
   const { parent } = argument;
   if (!ts.isCallExpression(parent) || parent.arguments[0] !== argument) return undefined;
-  const callee = parent.expression.getText(source);
-  if (callee === "require.context") return `${node.text.replace(/\/$/, "")}/**`;
-  if (!/^import\.meta\.glob(Eager)?$/.test(callee)) return undefined;
-  const base = baseOf(parent.arguments[1], source);
-  const isSeenFromBase = base && !node.text.replace(/^!/, "").startsWith("/");
+  const calleeText = parent.expression.getText(sourceFile);
+  if (calleeText === "require.context") return `${node.text.replace(/\/$/, "")}/**`;
+  if (!/^import\.meta\.glob(Eager)?$/.test(calleeText)) return undefined;
+  const baseFolder = readBaseFolder(parent.arguments[1], sourceFile);
+  const isSeenFromBase = baseFolder && !node.text.replace(/^!/, "").startsWith("/");
   return isSeenFromBase
-    ? `${base.replace(/\/$/, "")}/${node.text.replace(/^!?(\.\/)?/, "")}`
+    ? `${baseFolder.replace(/\/$/, "")}/${node.text.replace(/^!?(\.\/)?/, "")}`
     : node.text;
 }
 
 /** `base` of the options: the folder from which the patterns go, as seen from the file. */
-function baseOf(options: ts.Node | undefined, source: ts.SourceFile): string | undefined {
+function readBaseFolder(
+  options: ts.Node | undefined,
+  sourceFile: ts.SourceFile,
+): string | undefined {
   if (!options || !ts.isObjectLiteralExpression(options)) return undefined;
-  for (const one of options.properties)
-    if (ts.isPropertyAssignment(one) && /^(["']?)base\1$/.test(one.name.getText(source)))
-      return ts.isStringLiteralLike(one.initializer) ? one.initializer.text : undefined;
+  for (const property of options.properties)
+    if (
+      ts.isPropertyAssignment(property) &&
+      /^(["']?)base\1$/.test(property.name.getText(sourceFile))
+    )
+      return ts.isStringLiteralLike(property.initializer) ? property.initializer.text : undefined;
   return undefined;
 }
 
@@ -155,43 +188,51 @@ function baseOf(options: ts.Node | undefined, source: ts.SourceFile): string | u
  * The path from where the file will be, written as it was: with or without its ending. Undefined:
  * it leads to no file.
  */
-function newSpecifier(edit: Edit, from: string, target: string): string | undefined {
-  const newPath = (file: string) =>
-    isInside(from, file) ? target + file.slice(from.length) : file;
-  const [query = ""] = QUERY.exec(edit.text) ?? []; // for a bundler: ?raw, ?url
-  const meant = path.resolve(
-    path.dirname(edit.file),
-    edit.text.slice(0, edit.text.length - query.length),
+function newSpecifier(literalEdit: Edit, fromPath: string, targetPath: string): string | undefined {
+  const newPath = (oldPath: string) =>
+    isInside(fromPath, oldPath) ? targetPath + oldPath.slice(fromPath.length) : oldPath;
+  const [querySuffix = ""] = QUERY_SUFFIX.exec(literalEdit.text) ?? []; // for a bundler: ?raw, ?url
+  const resolvedPath = path.resolve(
+    path.dirname(literalEdit.file),
+    literalEdit.text.slice(0, literalEdit.text.length - querySuffix.length),
   );
-  const tails = [...ENDS, ...ENDS.map((end) => `/index${end}`)]; // what the text leaves out
-  const asScript = meant.replace(SCRIPT_END, ".$1ts$2"); // imported as what it is built to
-  const existingFile = [...tails.map((tail) => meant + tail), asScript].find((file) =>
-    tryTo(() => fs.statSync(file))?.isFile(),
+  const possibleEndings = [
+    ...FILE_ENDINGS,
+    ...FILE_ENDINGS.map((fileEnding) => `/index${fileEnding}`),
+  ]; // what the text leaves out
+  const asScript = resolvedPath.replace(SCRIPT_END, ".$1ts$2"); // imported as what it is built to
+  const existingFile = [...possibleEndings.map((ending) => resolvedPath + ending), asScript].find(
+    (candidate) => tryTo(() => fs.statSync(candidate))?.isFile(),
   );
   if (!existingFile) return undefined;
-  if (newPath(existingFile) === existingFile && newPath(edit.file) === edit.file) return edit.text;
-  const [tail, newFile] = [
-    existingFile.startsWith(meant) ? existingFile.slice(meant.length) : "",
+  if (newPath(existingFile) === existingFile && newPath(literalEdit.file) === literalEdit.file)
+    return literalEdit.text;
+  const [ending, newFile] = [
+    existingFile.startsWith(resolvedPath) ? existingFile.slice(resolvedPath.length) : "",
     newPath(existingFile),
   ];
   const withoutEnd = newFile.replace(/\.[^./]+$/, "");
-  const bare = newFile.endsWith(tail) ? newFile.slice(0, newFile.length - tail.length) : withoutEnd;
-  const goal = existingFile.startsWith(meant) ? bare : withoutEnd + path.extname(meant);
-  const specifier = path.relative(path.dirname(newPath(edit.file)), goal) || ".";
-  return (specifier.startsWith(".") ? specifier : `./${specifier}`) + query;
+  const shortPath = newFile.endsWith(ending)
+    ? newFile.slice(0, newFile.length - ending.length)
+    : withoutEnd;
+  const goalPath = existingFile.startsWith(resolvedPath)
+    ? shortPath
+    : withoutEnd + path.extname(resolvedPath);
+  const specifier = path.relative(path.dirname(newPath(literalEdit.file)), goalPath) || ".";
+  return (specifier.startsWith(".") ? specifier : `./${specifier}`) + querySuffix;
 }
-const QUERY = /[?#].*$/s;
+const QUERY_SUFFIX = /[?#].*$/s;
 
 /** "@/*" for "src/*": `name` is what stands before the star, `folder` what that means. */
 type Alias = { name: string; folder: string };
 function aliasesOf({ root, project }: OpenProject): Alias[] {
   const { paths = {}, baseUrl, pathsBasePath = baseUrl ?? root } = project.getCompilerOptions();
-  return Object.entries(paths).flatMap(([name, folders]) =>
+  return Object.entries(paths).flatMap(([aliasPattern, folders]) =>
     folders
-      .filter((folder) => name.endsWith("*") && folder.endsWith("/*"))
-      .map((folder) => ({
-        name: name.slice(0, -1),
-        folder: path.resolve(String(pathsBasePath), folder.slice(0, -1)),
+      .filter((folderPattern) => aliasPattern.endsWith("*") && folderPattern.endsWith("/*"))
+      .map((folderPattern) => ({
+        name: aliasPattern.slice(0, -1),
+        folder: path.resolve(String(pathsBasePath), folderPattern.slice(0, -1)),
       })),
   );
 }
@@ -203,21 +244,33 @@ function aliasesOf({ root, project }: OpenProject): Alias[] {
 function newAliased(
   { file, text }: Edit,
   aliases: Alias[],
-  from: string,
-  target: string,
+  fromPath: string,
+  targetPath: string,
 ): string | undefined {
-  const [query = ""] = QUERY.exec(text) ?? [];
+  const [querySuffix = ""] = QUERY_SUFFIX.exec(text) ?? [];
   for (const { name, folder } of aliases) {
     if (!text.startsWith(name)) continue;
-    const meant = path.join(folder, text.slice(name.length, text.length - query.length));
-    const end = ENDS.find((one) => tryTo(() => fs.statSync(meant + one))?.isFile());
-    if (end === undefined || (!query && ENDS.includes(end || path.extname(meant)))) continue;
-    if (!isInside(from, meant + end)) return text;
-    const now = target + (meant + end).slice(from.length);
-    const goal = now.endsWith(end) ? now.slice(0, now.length - end.length) : now;
-    if (isInside(folder, goal)) return `${name}${path.relative(folder, goal)}${query}`;
-    const way = path.relative(path.dirname(file), goal);
-    return `${way.startsWith(".") ? way : `./${way}`}${query}`;
+    const resolvedPath = path.join(
+      folder,
+      text.slice(name.length, text.length - querySuffix.length),
+    );
+    const fileEnding = FILE_ENDINGS.find((ending) =>
+      tryTo(() => fs.statSync(resolvedPath + ending))?.isFile(),
+    );
+    if (
+      fileEnding === undefined ||
+      (!querySuffix && FILE_ENDINGS.includes(fileEnding || path.extname(resolvedPath)))
+    )
+      continue;
+    if (!isInside(fromPath, resolvedPath + fileEnding)) return text;
+    const movedPath = targetPath + (resolvedPath + fileEnding).slice(fromPath.length);
+    const goalPath = movedPath.endsWith(fileEnding)
+      ? movedPath.slice(0, movedPath.length - fileEnding.length)
+      : movedPath;
+    if (isInside(folder, goalPath))
+      return `${name}${path.relative(folder, goalPath)}${querySuffix}`;
+    const relativePath = path.relative(path.dirname(file), goalPath);
+    return `${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}${querySuffix}`;
   }
   return undefined;
 }

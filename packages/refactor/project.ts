@@ -43,7 +43,7 @@ const DEFAULTS: ts.CompilerOptions = {
   jsx: ts.JsxEmit.Preserve,
   strict: true,
 };
-const ALWAYS: ts.CompilerOptions = {
+const FORCED_OPTIONS: ts.CompilerOptions = {
   allowJs: true,
   checkJs: true,
   noEmit: true,
@@ -61,115 +61,127 @@ class Disk extends InMemoryFileSystemHost {
   moved?: { from: string; to: string };
   readonly #gate: CompilerGate;
   readonly #root: string;
-  constructor(gate: CompilerGate, root: string) {
+  constructor(fileGate: CompilerGate, root: string) {
     super();
-    this.#gate = gate;
+    this.#gate = fileGate;
     this.#root = root;
   }
   /** Where the disk has it; undefined: it has moved away. */
-  #real(file: string): string | undefined {
+  #real(filePath: string): string | undefined {
     const { from, to } = this.moved ?? {};
-    if (to && isInside(to, file)) return from + file.slice(to.length);
-    return from && isInside(from, file) ? undefined : file;
+    if (to && isInside(to, filePath)) return from + filePath.slice(to.length);
+    return from && isInside(from, filePath) ? undefined : filePath;
   }
-  #is(file: string): fs.Stats | undefined {
-    const real = this.#real(file);
-    return real === undefined ? undefined : tryTo(() => fs.statSync(real));
+  #is(filePath: string): fs.Stats | undefined {
+    const realPath = this.#real(filePath);
+    return realPath === undefined ? undefined : tryTo(() => fs.statSync(realPath));
   }
-  override fileExistsSync(file: string): boolean {
-    return this.#is(file)?.isFile() === true && this.#gate.mayLookUp(this.#real(file)!);
+  override fileExistsSync(filePath: string): boolean {
+    return this.#is(filePath)?.isFile() === true && this.#gate.mayLookUp(this.#real(filePath)!);
   }
-  override directoryExistsSync(folder: string): boolean {
+  override directoryExistsSync(folderPath: string): boolean {
     return (
-      this.#is(folder)?.isDirectory() === true &&
-      (isInside(folder, this.#root) || this.#gate.mayList(folder))
+      this.#is(folderPath)?.isDirectory() === true &&
+      (isInside(folderPath, this.#root) || this.#gate.mayList(folderPath))
     );
   }
-  override readFileSync(file: string): string {
-    const real = this.#real(file);
+  override readFileSync(filePath: string): string {
+    const realPath = this.#real(filePath);
     const mayRead =
-      real &&
-      (path.basename(real) === "package.json"
-        ? this.#gate.mayLookUp(real)
-        : this.#gate.mayRead(real));
-    if (!mayRead) throw new Error(`Cannot read '${file}'.`);
-    return fs.readFileSync(real, "utf8");
+      realPath &&
+      (path.basename(realPath) === "package.json"
+        ? this.#gate.mayLookUp(realPath)
+        : this.#gate.mayRead(realPath));
+    if (!mayRead) throw new Error(`Cannot read '${filePath}'.`);
+    return fs.readFileSync(realPath, "utf8");
   }
-  override readDirSync(folder: string) {
-    const names = this.directoryExistsSync(folder)
-      ? fs.readdirSync(this.#real(folder)!, { withFileTypes: true })
+  override readDirSync(folderPath: string) {
+    const dirents = this.directoryExistsSync(folderPath)
+      ? fs.readdirSync(this.#real(folderPath)!, { withFileTypes: true })
       : [];
-    return names.map((dirent) => ({
-      name: path.posix.join(folder, dirent.name),
+    return dirents.map((dirent) => ({
+      name: path.posix.join(folderPath, dirent.name),
       isFile: dirent.isFile(),
       isDirectory: dirent.isDirectory(),
       isSymlink: dirent.isSymbolicLink(),
     }));
   }
-  override realpathSync(file: string): string {
-    return tryTo(() => fs.realpathSync(file)) ?? file;
+  override realpathSync(filePath: string): string {
+    return tryTo(() => fs.realpathSync(filePath)) ?? filePath;
   }
   override getCurrentDirectory(): string {
     return this.#root;
   }
 }
 
-export function openProject(order: RefactorRequest, gate: CompilerGate): OpenProject {
-  const { root, names, paths } = order;
-  const disk = new Disk(gate, root);
+export function openProject(request: RefactorRequest, fileGate: CompilerGate): OpenProject {
+  const { root, names, paths } = request;
+  const disk = new Disk(fileGate, root);
   const project = new Project({
     fileSystem: disk,
-    compilerOptions: { ...optionsFor(path.join(root, paths[0]!), root, disk), ...ALWAYS },
+    compilerOptions: { ...optionsFor(path.join(root, paths[0]!), root, disk), ...FORCED_OPTIONS },
   });
-  for (const name of names) {
-    const file = path.join(root, name);
-    if ((tryTo(() => fs.statSync(file).size) ?? MAX_TEXT) < MAX_TEXT)
-      project.addSourceFileAtPathIfExists(file);
+  for (const scriptPath of names) {
+    const absolutePath = path.join(root, scriptPath);
+    if ((tryTo(() => fs.statSync(absolutePath).size) ?? MAX_TEXT) < MAX_TEXT)
+      project.addSourceFileAtPathIfExists(absolutePath);
   }
   const program = project.getProgram().compilerObject;
-  for (const name of paths) {
-    const source = program.getSourceFile(path.join(root, name));
-    const [broken] = source ? program.getSyntacticDiagnostics(source) : [];
-    if (broken)
-      throw new Error(`its syntax is broken at ${sentenceOf(broken, root)} Correct that first.`);
+  for (const requestedPath of paths) {
+    const sourceFile = program.getSourceFile(path.join(root, requestedPath));
+    const [syntaxError] = sourceFile ? program.getSyntacticDiagnostics(sourceFile) : [];
+    if (syntaxError)
+      throw new Error(
+        `its syntax is broken at ${sentenceOf(syntaxError, root)} Correct that first.`,
+      );
   }
-  return { ...order, project, disk, service: project.getLanguageService().compilerObject };
+  return { ...request, project, disk, service: project.getLanguageService().compilerObject };
 }
 
 export const sourceOf = (
   { project, root }: Pick<OpenProject, "project" | "root">,
-  name: string,
-): SourceFile | undefined => project.getSourceFile(path.join(root, name));
+  relativePath: string,
+): SourceFile | undefined => project.getSourceFile(path.join(root, relativePath));
 
 /**
  * Of the nearest tsconfig.json or jsconfig.json; where it only names others, of the first of them.
  */
-function optionsFor(file: string, root: string, disk: Disk): ts.CompilerOptions {
-  for (let folder = path.dirname(file); isInside(root, folder); folder = path.dirname(folder)) {
-    const config = ["tsconfig.json", "jsconfig.json"]
-      .map((name) => path.join(folder, name))
+function optionsFor(filePath: string, root: string, disk: Disk): ts.CompilerOptions {
+  for (let folder = path.dirname(filePath); isInside(root, folder); folder = path.dirname(folder)) {
+    const configPath = ["tsconfig.json", "jsconfig.json"]
+      .map((fileName) => path.join(folder, fileName))
       .find((configFile) => disk.fileExistsSync(configFile));
-    if (config) return tryTo(() => optionsIn(config, disk)) ?? DEFAULTS;
+    if (configPath) return tryTo(() => optionsIn(configPath, disk)) ?? DEFAULTS;
   }
   return DEFAULTS;
 }
 
-function optionsIn(config: string, disk: Disk): ts.CompilerOptions {
-  const host: ts.ParseConfigHost = {
+function optionsIn(configPath: string, disk: Disk): ts.CompilerOptions {
+  const parseHost: ts.ParseConfigHost = {
     useCaseSensitiveFileNames: true,
     readDirectory: () => [],
-    fileExists: (file) => disk.fileExistsSync(file),
-    readFile: (file) => tryTo(() => disk.readFileSync(file)),
+    fileExists: (filePath) => disk.fileExistsSync(filePath),
+    readFile: (filePath) => tryTo(() => disk.readFileSync(filePath)),
   };
-  const { config: raw } = ts.readConfigFile(config, host.readFile);
-  const folder = path.dirname(config);
-  const [first] = raw?.files?.length === 0 && !raw.include ? (raw.references ?? []) : [];
-  if (typeof first?.path === "string") {
-    const to = path.join(folder, first.path);
-    return optionsIn(to.endsWith(".json") ? to : `${to}/tsconfig.json`, disk);
+  const { config: rawConfig } = ts.readConfigFile(configPath, parseHost.readFile);
+  const configFolder = path.dirname(configPath);
+  const [firstReference] =
+    rawConfig?.files?.length === 0 && !rawConfig.include ? (rawConfig.references ?? []) : [];
+  if (typeof firstReference?.path === "string") {
+    const referencedPath = path.join(configFolder, firstReference.path);
+    return optionsIn(
+      referencedPath.endsWith(".json") ? referencedPath : `${referencedPath}/tsconfig.json`,
+      disk,
+    );
   }
-  const { options } = ts.parseJsonConfigFileContent(raw ?? {}, host, folder, {}, config);
-  for (const name of [
+  const { options } = ts.parseJsonConfigFileContent(
+    rawConfig ?? {},
+    parseHost,
+    configFolder,
+    {},
+    configPath,
+  );
+  for (const optionName of [
     "noUnusedLocals",
     "noUnusedParameters",
     "outDir",
@@ -177,26 +189,26 @@ function optionsIn(config: string, disk: Disk): ts.CompilerOptions {
     "composite",
     "incremental",
   ])
-    delete options[name];
+    delete options[optionName];
   return { ...options, types: options.types ?? ["*"] }; // "*": all that are installed
 }
 
 /** How a file is written, for what is put into it. */
-export function styleOf(source: SourceFile): ts.FormatCodeSettings {
-  const text = source.getFullText();
-  const indents = text.match(/^(?:\t| {2,8}(?=\S))/gm) ?? [];
-  const tabs = indents.filter((indent) => indent === "\t").length;
-  const least = Math.min(
+export function styleOf(sourceFile: SourceFile): ts.FormatCodeSettings {
+  const sourceText = sourceFile.getFullText();
+  const indents = sourceText.match(/^(?:\t| {2,8}(?=\S))/gm) ?? [];
+  const tabCount = indents.filter((indent) => indent === "\t").length;
+  const smallestIndent = Math.min(
     ...indents.filter((indent) => indent !== "\t").map(({ length }) => length),
   );
-  const isTabbed = tabs * 2 > indents.length;
-  const indentSize = isTabbed || !Number.isFinite(least) ? 2 : least;
+  const isTabbed = tabCount * 2 > indents.length;
+  const indentSize = isTabbed || !Number.isFinite(smallestIndent) ? 2 : smallestIndent;
   const semicolons =
-    /;\r?$/m.test(text) || !/\n/.test(text)
+    /;\r?$/m.test(sourceText) || !/\n/.test(sourceText)
       ? ts.SemicolonPreference.Ignore
       : ts.SemicolonPreference.Remove;
   return {
-    ...ts.getDefaultFormatCodeSettings(/\r\n/.test(text) ? "\r\n" : "\n"),
+    ...ts.getDefaultFormatCodeSettings(/\r\n/.test(sourceText) ? "\r\n" : "\n"),
     indentSize,
     tabSize: indentSize,
     convertTabsToSpaces: !isTabbed,
@@ -214,47 +226,52 @@ export const editsOf = (changes: readonly ts.FileTextChanges[]): Edit[] =>
     })),
   );
 
-export function applyEdits(text: string, edits: Edit[]): string {
-  const sorted = [...edits].sort((a, b) => a.start - b.start || a.end - b.end);
-  return sorted.reduceRight(
-    (newText, { start, end, text: put }) => newText.slice(0, start) + put + newText.slice(end),
-    text,
+export function applyEdits(originalText: string, edits: Edit[]): string {
+  const sortedEdits = [...edits].sort(
+    (first, second) => first.start - second.start || first.end - second.end,
+  );
+  return sortedEdits.reduceRight(
+    (newText, { start, end, text: insertedText }) =>
+      newText.slice(0, start) + insertedText + newText.slice(end),
+    originalText,
   );
 }
 
 /** Makes the edits in memory and refuses what would be wrong then and was not before. */
-export function changesOf(opened: OpenProject, { edits }: Plan): Change[] {
-  const { project, root, disk } = opened;
-  const before = project.getProgram().compilerObject;
+export function changesOf(openedProject: OpenProject, { edits }: Plan): Change[] {
+  const { project, root, disk } = openedProject;
+  const programBefore = project.getProgram().compilerObject;
   const { from, to } = disk.moved ?? {};
-  const newPath = (file: string) =>
-    from && isInside(from, file) ? to + file.slice(from.length) : file;
-  const byFile = Map.groupBy(edits, ({ file }) => file);
-  const files = project.getSourceFiles().map((sourceFile) => sourceFile.getFilePath() as string);
-  const movedFiles = files.filter((file) => newPath(file) !== file);
-  const changed = new Set([...byFile.keys(), ...movedFiles]);
-  const others = files.filter((file) => !file.includes("/node_modules/"));
-  const until = performance.now() + CHECK_MS;
+  const newPath = (oldPath: string) =>
+    from && isInside(from, oldPath) ? to + oldPath.slice(from.length) : oldPath;
+  const editsByFile = Map.groupBy(edits, ({ file }) => file);
+  const sourcePaths = project
+    .getSourceFiles()
+    .map((sourceFile) => sourceFile.getFilePath() as string);
+  const movedFiles = sourcePaths.filter((filePath) => newPath(filePath) !== filePath);
+  const changed = new Set([...editsByFile.keys(), ...movedFiles]);
+  const projectFiles = sourcePaths.filter((filePath) => !filePath.includes("/node_modules/"));
+  const deadline = performance.now() + CHECK_MS;
   const problems = disk.moved ? lostImports : problemsIn;
   const knownProblems = new Map<string, string[]>();
-  for (const file of new Set([...changed, ...others]))
-    if (disk.moved || changed.has(file) || performance.now() < until)
-      knownProblems.set(file, problems(before, file).map(problemKey));
-  const texts = [...changed].map((file) => {
+  for (const filePath of new Set([...changed, ...projectFiles]))
+    if (disk.moved || changed.has(filePath) || performance.now() < deadline)
+      knownProblems.set(filePath, problems(programBefore, filePath).map(problemKey));
+  const rewrittenFiles = [...changed].map((file) => {
     const text = project.getSourceFileOrThrow(file).getFullText();
-    return { file, text, after: applyEdits(text, byFile.get(file) ?? []) };
+    return { file, text, after: applyEdits(text, editsByFile.get(file) ?? []) };
   });
-  for (const file of movedFiles) project.getSourceFileOrThrow(file).forget();
-  for (const { file, after } of texts)
+  for (const movedFile of movedFiles) project.getSourceFileOrThrow(movedFile).forget();
+  for (const { file, after } of rewrittenFiles)
     project.createSourceFile(newPath(file), after, { overwrite: true });
-  const after = project.getProgram().compilerObject;
-  for (const [file, remainingKinds] of knownProblems)
-    for (const problem of problems(after, newPath(file))) {
-      const index = remainingKinds.indexOf(problemKey(problem));
-      if (index < 0) throw new Error(`it would be wrong at ${sentenceOf(problem, root)}`);
-      remainingKinds.splice(index, 1);
+  const programAfter = project.getProgram().compilerObject;
+  for (const [filePath, remainingKinds] of knownProblems)
+    for (const problem of problems(programAfter, newPath(filePath))) {
+      const problemIndex = remainingKinds.indexOf(problemKey(problem));
+      if (problemIndex < 0) throw new Error(`it would be wrong at ${sentenceOf(problem, root)}`);
+      remainingKinds.splice(problemIndex, 1);
     }
-  return texts
+  return rewrittenFiles
     .filter(({ text, after }) => text !== after)
     .map(({ file, text, after }) => ({ path: path.relative(root, file), before: text, after }));
 }
@@ -263,36 +280,39 @@ export function changesOf(opened: OpenProject, { edits }: Plan): Change[] {
  * Of a move only imports can be wrong, which takes a tenth of the time to see, so that all files
  * are looked at.
  */
-function lostImports(program: ts.Program, file: string): ts.Diagnostic[] {
-  const inner = program as unknown as {
+function lostImports(program: ts.Program, filePath: string): ts.Diagnostic[] {
+  const internalProgram = program as unknown as {
     getResolvedModuleFromModuleSpecifier(
       literal: ts.Node,
-      of: ts.SourceFile,
+      containingFile: ts.SourceFile,
     ): ts.ResolvedModuleWithFailedLookupLocations | undefined;
   };
-  const source = program.getSourceFile(file) as
+  const sourceFile = program.getSourceFile(filePath) as
     | (ts.SourceFile & { imports?: ts.StringLiteralLike[] })
     | undefined;
-  const lost = (source?.imports ?? []).filter(
+  const lostLiterals = (sourceFile?.imports ?? []).filter(
     (literal) =>
       literal.pos >= 0 &&
-      !inner.getResolvedModuleFromModuleSpecifier(literal, source!)?.resolvedModule,
+      !internalProgram.getResolvedModuleFromModuleSpecifier(literal, sourceFile!)?.resolvedModule,
   );
   const [category, code] = [ts.DiagnosticCategory.Error, 0];
-  return lost.map((literal) => ({
+  return lostLiterals.map((literal) => ({
     category,
     code,
-    file: source,
-    start: literal.getStart(source),
+    file: sourceFile,
+    start: literal.getStart(sourceFile),
     length: 0,
     messageText: `nothing is at '${literal.text}'`,
   }));
 }
 
-const problemsIn = (program: ts.Program, file: string): ts.Diagnostic[] => {
-  const source = program.getSourceFile(file);
-  return source
-    ? [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]
+const problemsIn = (program: ts.Program, filePath: string): ts.Diagnostic[] => {
+  const sourceFile = program.getSourceFile(filePath);
+  return sourceFile
+    ? [
+        ...program.getSyntacticDiagnostics(sourceFile),
+        ...program.getSemanticDiagnostics(sourceFile),
+      ]
     : [];
 };
 /** Whatever it is about. */
@@ -300,9 +320,9 @@ const problemKey = ({ code, messageText }: ts.Diagnostic): string =>
   `${code} ${ts.flattenDiagnosticMessageText(messageText, " ").replace(/'[^']*'/g, "''")}`;
 
 function sentenceOf({ file, start = 0, messageText }: ts.Diagnostic, root: string): string {
-  const line = file ? file.getLineAndCharacterOfPosition(start).line + 1 : 0;
-  const text = ts.flattenDiagnosticMessageText(messageText, " ").replace(/[.\s]*$/, ".");
-  return `${path.relative(root, file?.fileName ?? "")}:${line}: ${text}`;
+  const lineNumber = file ? file.getLineAndCharacterOfPosition(start).line + 1 : 0;
+  const sentence = ts.flattenDiagnosticMessageText(messageText, " ").replace(/[.\s]*$/, ".");
+  return `${path.relative(root, file?.fileName ?? "")}:${lineNumber}: ${sentence}`;
 }
 
 /** Whether it does nothing but give a value, whenever and however often that is. */
@@ -319,12 +339,14 @@ export function isPlain(node: Node | undefined): boolean {
     return !assigns && isPlain(node.getLeft()) && isPlain(node.getRight());
   }
   if (Node.isPrefixUnaryExpression(node))
-    return !STEPS.has(node.getOperatorToken()) && isPlain(node.getOperand());
+    return !STEP_OPERATORS.has(node.getOperatorToken()) && isPlain(node.getOperand());
   if (Node.isPropertyAssignment(node))
     return !Node.isComputedPropertyName(node.getNameNode()) && isPlain(node.getInitializer());
   if (Node.isShorthandPropertyAssignment(node)) return true;
-  if (PARTS.some((is) => is(node)))
-    return node.forEachChildAsArray().every((part) => Node.isTypeNode(part) || isPlain(part));
+  if (COMPOSITE_KINDS.some((isComposite) => isComposite(node)))
+    return node
+      .forEachChildAsArray()
+      .every((childNode) => Node.isTypeNode(childNode) || isPlain(childNode));
   return false;
 }
 const PLAIN_WORDS: ReadonlySet<ts.SyntaxKind> = new Set([
@@ -333,11 +355,11 @@ const PLAIN_WORDS: ReadonlySet<ts.SyntaxKind> = new Set([
   ts.SyntaxKind.NullKeyword,
   ts.SyntaxKind.ThisKeyword,
 ]);
-const STEPS: ReadonlySet<ts.SyntaxKind> = new Set([
+const STEP_OPERATORS: ReadonlySet<ts.SyntaxKind> = new Set([
   ts.SyntaxKind.PlusPlusToken,
   ts.SyntaxKind.MinusMinusToken,
 ]);
-const PARTS = [
+const COMPOSITE_KINDS = [
   Node.isObjectLiteralExpression,
   Node.isArrayLiteralExpression,
   Node.isParenthesizedExpression,

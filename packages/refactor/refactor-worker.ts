@@ -22,7 +22,7 @@ export type PlannedChanges = {
   unread: string[];
 };
 
-const ACTIONS: Record<string, (opened: OpenProject) => Plan> = {
+const ACTIONS: Record<string, (openedProject: OpenProject) => Plan> = {
   move,
   organize_imports: organizeImports,
   fix_imports: fixImports,
@@ -32,12 +32,17 @@ const ACTIONS: Record<string, (opened: OpenProject) => Plan> = {
   extract_constant: extractConstant,
 };
 
-async function makePlan(order: RefactorRequest, rules: CompilerRules): Promise<PlannedChanges> {
-  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
-  const gate = compilerGate(rules);
-  const opened = openProject(order, gate);
-  const plan = ACTIONS[order.action]!(opened);
-  return { ...plan, changes: changesOf(opened, plan), unread: gate.unread() };
+async function makePlan(
+  request: RefactorRequest,
+  compilerRules: CompilerRules,
+): Promise<PlannedChanges> {
+  const { compilerGate } = (await import(compilerRules.module)) as {
+    compilerGate: MakeCompilerGate;
+  };
+  const fileGate = compilerGate(compilerRules);
+  const openedProject = openProject(request, fileGate);
+  const editPlan = ACTIONS[request.action]!(openedProject);
+  return { ...editPlan, changes: changesOf(openedProject, editPlan), unread: fileGate.unread() };
 }
 
 process.on(

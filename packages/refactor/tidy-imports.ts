@@ -12,84 +12,103 @@ import {
 } from "./project.ts";
 
 const MAX_REMOVALS = 500;
-const UNUSED = new Set([6133, 6192, 6196, 6198, 6199]); // what TypeScript calls what nothing uses
-const FIX = "unusedIdentifier";
+const UNUSED_CODES = new Set([6133, 6192, 6196, 6198, 6199]); // what TypeScript calls what nothing uses
+const REMOVAL_FIX = "unusedIdentifier";
 
-export const organizeImports = (opened: OpenProject): Plan =>
-  planEach(opened, "Organized the imports of", organizeFile);
-export const fixImports = (opened: OpenProject): Plan =>
-  planEach(opened, "Added the missing imports of", importInFile);
-export const removeUnused = (opened: OpenProject): Plan =>
-  planEach(opened, "Removed what nothing uses in", trimFile);
+export const organizeImports = (openedProject: OpenProject): Plan =>
+  planEach(openedProject, "Organized the imports of", organizeFile);
+export const fixImports = (openedProject: OpenProject): Plan =>
+  planEach(openedProject, "Added the missing imports of", importInFile);
+export const removeUnused = (openedProject: OpenProject): Plan =>
+  planEach(openedProject, "Removed what nothing uses in", trimFile);
 
 function planEach(
-  opened: OpenProject,
-  did: string,
-  act: (opened: OpenProject, source: SourceFile) => Edit[],
+  openedProject: OpenProject,
+  summaryStart: string,
+  editFile: (openedProject: OpenProject, sourceFile: SourceFile) => Edit[],
 ): Plan {
-  const { paths } = opened;
-  const edits = paths.flatMap((name) => act(opened, sourceOf(opened, name)!));
-  return { edits, summary: `${did} ${paths.length > 1 ? `${paths.length} files` : paths[0]}` };
+  const { paths } = openedProject;
+  const edits = paths.flatMap((filePath) =>
+    editFile(openedProject, sourceOf(openedProject, filePath)!),
+  );
+  return {
+    edits,
+    summary: `${summaryStart} ${paths.length > 1 ? `${paths.length} files` : paths[0]}`,
+  };
 }
 
 /** What does something by where it stands is left there, and other imports do not pass it. */
-function organizeFile({ service }: OpenProject, source: SourceFile): Edit[] {
-  const [file, text] = [source.getFilePath() as string, source.getFullText()];
-  const kept = source
+function organizeFile({ service }: OpenProject, sourceFile: SourceFile): Edit[] {
+  const [file, originalText] = [sourceFile.getFilePath() as string, sourceFile.getFullText()];
+  const pinnedImports = sourceFile
     .getImportDeclarations()
-    .filter((declaration) => staysAsItIs(declaration, source));
-  const gaps = kept.flatMap((declaration) => [
-    gapBefore(text, declaration.getPos()),
-    gapBefore(text, declaration.getEnd()),
+    .filter((declaration) => staysAsItIs(declaration, sourceFile));
+  const gapOffsets = pinnedImports.flatMap((declaration) => [
+    gapBefore(originalText, declaration.getPos()),
+    gapBefore(originalText, declaration.getEnd()),
   ]);
-  const sorted = [...new Set(gaps)].sort((a, b) => a - b);
+  const sortedOffsets = [...new Set(gapOffsets)].sort((first, second) => first - second);
   // A blank line parts imports into groups, for TypeScript.
-  const parts = sorted.map((index) => ({ file, start: index, end: index, text: GAP }));
-  setText(source, applyEdits(text, parts));
-  const edits = editsOf(
-    service.organizeImports({ type: "file", fileName: file }, styleOf(source), {}),
+  const gapEdits = sortedOffsets.map((offset) => ({
+    file,
+    start: offset,
+    end: offset,
+    text: GROUP_GAP,
+  }));
+  setText(sourceFile, applyEdits(originalText, gapEdits));
+  const organizingEdits = editsOf(
+    service.organizeImports({ type: "file", fileName: file }, styleOf(sourceFile), {}),
   );
-  setText(source, text);
-  const back = (index: number) =>
-    sorted.reduce((shifted, gap, i) => {
-      const begin = gap + i * GAP.length;
-      return index <= begin ? shifted : shifted - Math.min(index - begin, GAP.length);
-    }, index);
-  const fixed = source
+  setText(sourceFile, originalText);
+  const shiftBack = (offset: number) =>
+    sortedOffsets.reduce((shifted, gapOffset, i) => {
+      const shiftedStart = gapOffset + i * GROUP_GAP.length;
+      return offset <= shiftedStart
+        ? shifted
+        : shifted - Math.min(offset - shiftedStart, GROUP_GAP.length);
+    }, offset);
+  const restoredPinned = sourceFile
     .getImportDeclarations()
-    .filter((declaration) => staysAsItIs(declaration, source));
-  return edits
-    .map((edit) => ({ ...edit, start: back(edit.start), end: back(edit.end) }))
+    .filter((declaration) => staysAsItIs(declaration, sourceFile));
+  return organizingEdits
+    .map((edit) => ({ ...edit, start: shiftBack(edit.start), end: shiftBack(edit.end) }))
     .filter(
       ({ start, end }) =>
-        !fixed.some(
+        !restoredPinned.some(
           (declaration) =>
-            start < declaration.getEnd() && end > gapBefore(text, declaration.getPos()),
+            start < declaration.getEnd() && end > gapBefore(originalText, declaration.getPos()),
         ),
     );
 }
-const GAP = "\n\n";
+const GROUP_GAP = "\n\n";
 
 /** replaceWithText() would turn CRLF into LF. */
-const setText = (source: SourceFile, newText: string) =>
-  source.applyTextChanges([{ span: { start: 0, length: source.getEnd() }, newText }]);
+const setText = (sourceFile: SourceFile, newText: string) =>
+  sourceFile.applyTextChanges([{ span: { start: 0, length: sourceFile.getEnd() }, newText }]);
 
 /** The end of the line before, where something follows in another line. */
-function gapBefore(text: string, index: number): number {
-  const [restOfLine] = /^[^\n]*\n?/.exec(text.slice(index))!;
-  return /^\s*(\/\/.*\s*|\/\*[^\n]*\*\/\s*)?$/.test(restOfLine) ? index + restOfLine.length : index;
+function gapBefore(fileText: string, offset: number): number {
+  const [restOfLine] = /^[^\n]*\n?/.exec(fileText.slice(offset))!;
+  return /^\s*(\/\/.*\s*|\/\*[^\n]*\*\/\s*)?$/.test(restOfLine)
+    ? offset + restOfLine.length
+    : offset;
 }
 
-function staysAsItIs(declaration: ImportDeclaration, source: SourceFile): boolean {
+function staysAsItIs(declaration: ImportDeclaration, sourceFile: SourceFile): boolean {
   if (!declaration.getImportClause()) return true;
-  if (isForJsx(declaration, source)) return true;
-  const text = source.getFullText();
-  const comments = text.slice(declaration.getPos(), declaration.getStart());
-  const code = declaration.getText().replaceAll(declaration.getModuleSpecifier().getText(), "");
-  const after = text.slice(declaration.getEnd(), gapBefore(text, declaration.getEnd()));
-  if (COMMENT.test(code + after)) return true;
+  if (isForJsx(declaration, sourceFile)) return true;
+  const fileText = sourceFile.getFullText();
+  const comments = fileText.slice(declaration.getPos(), declaration.getStart());
+  const importCode = declaration
+    .getText()
+    .replaceAll(declaration.getModuleSpecifier().getText(), "");
+  const trailingText = fileText.slice(
+    declaration.getEnd(),
+    gapBefore(fileText, declaration.getEnd()),
+  );
+  if (COMMENT.test(importCode + trailingText)) return true;
   // others are about the file
-  if (source.getStatements()[0] === declaration) return DIRECTIVE.test(comments);
+  if (sourceFile.getStatements()[0] === declaration) return DIRECTIVE.test(comments);
   return COMMENT.test(comments.replace(/^.*\n/, ""));
 }
 const COMMENT = /\/\/|\/\*/;
@@ -97,79 +116,92 @@ const DIRECTIVE =
   /(\/\/|\/\*)\s*(@|eslint|biome|prettier|tslint|istanbul|c8|v8|oxlint|deno|webpack|#)/;
 
 /** JSX calls what the pragma or a setting names, and a bundler's own settings are not known. */
-function isForJsx(declaration: ImportDeclaration, source: SourceFile): boolean {
-  if (!/x$/.test(source.getExtension()) && !source.getFilePath().endsWith(".js")) return false;
-  const names = factoriesIn(source);
-  const bound = [
+function isForJsx(declaration: ImportDeclaration, sourceFile: SourceFile): boolean {
+  if (!/x$/.test(sourceFile.getExtension()) && !sourceFile.getFilePath().endsWith(".js"))
+    return false;
+  const factoryNames = factoriesIn(sourceFile);
+  const boundNames = [
     declaration.getDefaultImport(),
     declaration.getNamespaceImport(),
-    ...declaration.getNamedImports().map((name) => name.getAliasNode() ?? name.getNameNode()),
-  ].flatMap((name) => name?.getText() ?? []);
-  const isJsx = (node: Node) =>
+    ...declaration
+      .getNamedImports()
+      .map((namedImport) => namedImport.getAliasNode() ?? namedImport.getNameNode()),
+  ].flatMap((nameNode) => nameNode?.getText() ?? []);
+  const isJsxElement = (node: Node) =>
     Node.isJsxOpeningElement(node) ||
     Node.isJsxSelfClosingElement(node) ||
     Node.isJsxFragment(node);
-  return bound.some((name) => names.has(name)) && source.getDescendants().some(isJsx);
+  return (
+    boundNames.some((boundName) => factoryNames.has(boundName)) &&
+    sourceFile.getDescendants().some(isJsxElement)
+  );
 }
 
-function factoriesIn(source: SourceFile): Set<string> {
-  const text = source.getFullText();
-  const { jsx, jsxFactory, jsxFragmentFactory, reactNamespace } = source
+function factoriesIn(sourceFile: SourceFile): Set<string> {
+  const fileText = sourceFile.getFullText();
+  const { jsx, jsxFactory, jsxFragmentFactory, reactNamespace } = sourceFile
     .getProject()
     .getCompilerOptions();
-  const pragmas = [...text.matchAll(/@jsx(?:Frag)?\s+([\w$]+)/g)].map(([, name]) => name!);
-  const isClassic = /@jsxRuntime\s+classic\b/.test(text) || pragmas.length > 0;
+  const pragmas = [...fileText.matchAll(/@jsx(?:Frag)?\s+([\w$]+)/g)].map(
+    ([, pragmaName]) => pragmaName!,
+  );
+  const isClassic = /@jsxRuntime\s+classic\b/.test(fileText) || pragmas.length > 0;
   const isAutomatic =
-    /@jsxImportSource\s/.test(text) ||
+    /@jsxImportSource\s/.test(fileText) ||
     jsx === ts.JsxEmit.ReactJSX ||
     jsx === ts.JsxEmit.ReactJSXDev;
   // where TypeScript itself makes the calls, it knows whom they need
   if (jsx === ts.JsxEmit.React || (isAutomatic && !isClassic)) return new Set();
-  const named = [jsxFactory, jsxFragmentFactory, reactNamespace].flatMap(
-    (name) => name?.split(".").slice(0, 1) ?? [],
+  const configuredNames = [jsxFactory, jsxFragmentFactory, reactNamespace].flatMap(
+    (factoryName) => factoryName?.split(".").slice(0, 1) ?? [],
   );
-  return new Set(["React", "h", "Fragment", ...pragmas, ...named]);
+  return new Set(["React", "h", "Fragment", ...pragmas, ...configuredNames]);
 }
 
-function importInFile({ service }: OpenProject, source: SourceFile): Edit[] {
-  const file = { type: "file", fileName: source.getFilePath() } as const;
-  return editsOf(service.getCombinedCodeFix(file, "fixMissingImport", styleOf(source), {}).changes);
+function importInFile({ service }: OpenProject, sourceFile: SourceFile): Edit[] {
+  const fixScope = { type: "file", fileName: sourceFile.getFilePath() } as const;
+  return editsOf(
+    service.getCombinedCodeFix(fixScope, "fixMissingImport", styleOf(sourceFile), {}).changes,
+  );
 }
 
 /** One after the other, since what used only each other is unused then too. */
-function trimFile({ service }: OpenProject, source: SourceFile): Edit[] {
-  const [file, text] = [source.getFilePath(), source.getFullText()];
+function trimFile({ service }: OpenProject, sourceFile: SourceFile): Edit[] {
+  const [file, originalText] = [sourceFile.getFilePath(), sourceFile.getFullText()];
   for (let remaining = MAX_REMOVALS; remaining > 0; remaining--) {
-    const edits = firstRemoval(service, source);
-    if (!edits) break;
-    setText(source, applyEdits(source.getFullText(), edits));
+    const removalEdits = firstRemoval(service, sourceFile);
+    if (!removalEdits) break;
+    setText(sourceFile, applyEdits(sourceFile.getFullText(), removalEdits));
   }
-  const newText = source.getFullText();
-  setText(source, text);
-  return newText === text ? [] : [{ file, start: 0, end: text.length, text: newText }];
+  const newText = sourceFile.getFullText();
+  setText(sourceFile, originalText);
+  return newText === originalText
+    ? []
+    : [{ file, start: 0, end: originalText.length, text: newText }];
 }
 
-function firstRemoval(service: ts.LanguageService, source: SourceFile): Edit[] | undefined {
-  const file = source.getFilePath();
+function firstRemoval(service: ts.LanguageService, sourceFile: SourceFile): Edit[] | undefined {
+  const filePath = sourceFile.getFilePath();
   const diagnostics = [
-    ...service.getSemanticDiagnostics(file),
-    ...service.getSuggestionDiagnostics(file),
+    ...service.getSemanticDiagnostics(filePath),
+    ...service.getSuggestionDiagnostics(filePath),
   ];
   for (const { code, start = 0, length = 0 } of diagnostics) {
-    if (!UNUSED.has(code) || isNeeded(source, start, length)) continue;
-    const fixes = service.getCodeFixesAtPosition(
-      file,
+    if (!UNUSED_CODES.has(code) || isNeeded(sourceFile, start, length)) continue;
+    const codeFixes = service.getCodeFixesAtPosition(
+      filePath,
       start,
       start + length,
       [code],
-      styleOf(source),
+      styleOf(sourceFile),
       {},
     );
     // without a fixId where it is the only one of its kind in the file
-    const fix = fixes.find(
-      ({ fixName, description }) => fixName === FIX && !/^(Prefix|Replace) /.test(description),
+    const removalFix = codeFixes.find(
+      ({ fixName, description }) =>
+        fixName === REMOVAL_FIX && !/^(Prefix|Replace) /.test(description),
     );
-    if (fix) return editsOf(fix.changes);
+    if (removalFix) return editsOf(removalFix.changes);
   }
   return undefined;
 }
@@ -178,16 +210,19 @@ function firstRemoval(service: ts.LanguageService, source: SourceFile): Edit[] |
  * Only what does nothing by being there goes: imports, types, functions, and constants of plain
  * values.
  */
-function isNeeded(source: SourceFile, start: number, length: number): boolean {
-  const node =
-    source.getDescendantAtStartWithWidth(start, length) ?? source.getDescendantAtPos(start);
-  const around = [node, ...(node?.getAncestors() ?? [])];
-  const taking = around.find(Node.isImportDeclaration);
-  if (taking && isForJsx(taking, source)) return true;
-  const owner = around.find((ancestor) => OWNERS.some((is) => is(ancestor)));
-  return !isRemovable(owner);
+function isNeeded(sourceFile: SourceFile, startOffset: number, spanLength: number): boolean {
+  const unusedNode =
+    sourceFile.getDescendantAtStartWithWidth(startOffset, spanLength) ??
+    sourceFile.getDescendantAtPos(startOffset);
+  const enclosingNodes = [unusedNode, ...(unusedNode?.getAncestors() ?? [])];
+  const importNode = enclosingNodes.find(Node.isImportDeclaration);
+  if (importNode && isForJsx(importNode, sourceFile)) return true;
+  const ownerNode = enclosingNodes.find((ancestor) =>
+    OWNER_KINDS.some((isOwner) => isOwner(ancestor)),
+  );
+  return !isRemovable(ownerNode);
 }
-const OWNERS = [
+const OWNER_KINDS = [
   Node.isParameterDeclaration,
   Node.isBindingElement,
   Node.isVariableDeclaration,
@@ -214,5 +249,5 @@ function isRemovable(node: Node | undefined): boolean {
       isPlain(node.getInitializer())
     );
   if (Node.isMethodDeclaration(node)) return node.getDecorators().length === 0;
-  return HARMLESS.some((is) => is(node));
+  return HARMLESS.some((isHarmless) => isHarmless(node));
 }

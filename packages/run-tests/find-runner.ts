@@ -25,7 +25,7 @@ interface Script {
 type Package = {
   scripts?: Record<string, string>;
   packageManager?: string;
-  [field: string]: unknown;
+  [fieldName: string]: unknown;
 };
 
 const RUNNERS: [runner: Runner, config: RegExp][] = [
@@ -33,7 +33,7 @@ const RUNNERS: [runner: Runner, config: RegExp][] = [
   ["jest", /^jest\.config\.([cm]?[jt]s|json)$/],
   ["mocha", /^\.mocharc(\.|$)/],
 ];
-const LOCKS: [file: string, manager: string][] = [
+const LOCK_FILES: [file: string, manager: string][] = [
   ["pnpm-lock.yaml", "pnpm"],
   ["yarn.lock", "yarn"],
   ["bun.lock", "bun"],
@@ -50,28 +50,28 @@ const PLACE = /[*?{]|[._-](test|spec)s?\.[cm]?[jt]sx?$|^(\.\/)?(tests?|specs?|__
 const NODE_TEST = /(^|\/)(test|test-[^/]*|[^/]*[._-]test)\.[cm]?[jt]s$|(^|\/)test\/.*\.[cm]?[jt]s$/;
 const MAX_FILES = 200;
 
-export async function commandFor(wanted: Wanted, ctx: Ctx): Promise<Found> {
+export async function commandFor(wantedTests: Wanted, ctx: Ctx): Promise<Found> {
   const { root } = ctx;
-  const path = wanted.path && placeOf(wanted.path, ctx);
-  const filter = wanted.filter || undefined;
+  const path = wantedTests.path && placeOf(wantedTests.path, ctx);
+  const filter = wantedTests.filter || undefined;
   const narrowed = Boolean(path || filter);
   const ownPackage = await packageOf(ctx);
   const script = /no test specified/.test(ownPackage.scripts?.test ?? "")
     ? undefined
     : ownPackage.scripts?.test;
-  const parsed =
+  const parsedScript =
     script === undefined ? await withoutScript(ownPackage, ctx) : parse(script, ownPackage.scripts);
-  if (script === undefined && !parsed)
+  if (script === undefined && !parsedScript)
     throw cannot(
       "found no test script in package.json, no vitest, jest or mocha, and no *.test.* file",
     );
-  if (parsed && (script === undefined || narrowed || watches(parsed))) {
-    const notes = parsed.before
-      ? [`[Without what the test script does first: ${parsed.before}]`]
+  if (parsedScript && (script === undefined || narrowed || watches(parsedScript))) {
+    const notes = parsedScript.before
+      ? [`[Without what the test script does first: ${parsedScript.before}]`]
       : [];
     return {
-      command: await direct(parsed, { path, filter }, ctx),
-      runner: parsed.runner,
+      command: await buildCommand(parsedScript, { path, filter }, ctx),
+      runner: parsedScript.runner,
       notes,
       narrowed,
     };
@@ -83,17 +83,20 @@ export async function commandFor(wanted: Wanted, ctx: Ctx): Promise<Found> {
     );
   const manager = managerOf(ownPackage, root);
   const command = shellWords(manager === "bun" ? ["bun", "run", "test"] : [manager, "test"]);
-  return { command, runner: parsed?.runner, notes: [], narrowed };
+  return { command, runner: parsedScript?.runner, notes: [], narrowed };
 }
 
-const cannot = (reason: string, next = "Use run_command with the project's own command."): Error =>
-  new Error(`Cannot run tests: ${reason}. ${next}`);
+const cannot = (
+  reason: string,
+  nextStep = "Use run_command with the project's own command.",
+): Error => new Error(`Cannot run tests: ${reason}. ${nextStep}`);
 
 /** The path relative to the project, written so that it cannot be mistaken for an option. */
-function placeOf(name: string, { root, files }: Ctx): string | undefined {
-  const file = files.path(name);
-  if (!fs.existsSync(file)) throw cannot(`there is no file or folder '${name}'`, "Check the path.");
-  const relativePath = relative(root, file).replaceAll(sep, "/");
+function placeOf(givenPath: string, { root, files }: Ctx): string | undefined {
+  const absolutePath = files.path(givenPath);
+  if (!fs.existsSync(absolutePath))
+    throw cannot(`there is no file or folder '${givenPath}'`, "Check the path.");
+  const relativePath = relative(root, absolutePath).replaceAll(sep, "/");
   return relativePath.startsWith("-") ? `./${relativePath}` : relativePath;
 }
 
@@ -106,9 +109,13 @@ async function packageOf({ files, root }: Ctx): Promise<Package> {
   }
 }
 
-function managerOf({ packageManager }: Package, root: string): string {
-  const named = /^(npm|pnpm|yarn|bun)@/.exec(packageManager ?? "")?.[1];
-  return named ?? LOCKS.find(([file]) => fs.existsSync(join(root, file)))?.[1] ?? "npm";
+function managerOf({ packageManager }: Package, rootFolder: string): string {
+  const namedManager = /^(npm|pnpm|yarn|bun)@/.exec(packageManager ?? "")?.[1];
+  return (
+    namedManager ??
+    LOCK_FILES.find(([lockFile]) => fs.existsSync(join(rootFolder, lockFile)))?.[1] ??
+    "npm"
+  );
 }
 
 /**
@@ -118,21 +125,26 @@ function managerOf({ packageManager }: Package, root: string): string {
 function parse(
   script: string,
   scripts: Record<string, string> = {},
-  depth = 0,
+  nestingDepth = 0,
 ): Script | undefined {
-  const parts = script.split("&&");
-  const words = split(parts.pop()!);
-  const before = parts.join("&&").trim();
-  if (!words) return undefined;
-  const start = words.findIndex((word) => !SETTING.test(word) && !BEFORE_RUNNER.test(word));
-  const settings = words.slice(0, Math.max(0, start)).filter((word) => SETTING.test(word));
-  const [, run, name = ""] = /^(?:npm|pnpm|yarn|bun) (run )?(\S+)$/.exec(words.join(" ")) ?? [];
-  if (run && scripts[name] && depth < 5) {
-    const inner = parse(scripts[name], scripts, depth + 1);
+  const scriptParts = script.split("&&");
+  const commandWords = splitWords(scriptParts.pop()!);
+  const before = scriptParts.join("&&").trim();
+  if (!commandWords) return undefined;
+  const runnerStart = commandWords.findIndex(
+    (word) => !SETTING.test(word) && !BEFORE_RUNNER.test(word),
+  );
+  const settings = commandWords
+    .slice(0, Math.max(0, runnerStart))
+    .filter((word) => SETTING.test(word));
+  const [, runWord, scriptName = ""] =
+    /^(?:npm|pnpm|yarn|bun) (run )?(\S+)$/.exec(commandWords.join(" ")) ?? [];
+  if (runWord && scripts[scriptName] && nestingDepth < 5) {
+    const inner = parse(scripts[scriptName], scripts, nestingDepth + 1);
     return inner && { ...inner, before: [before, inner.before].filter(Boolean).join(" && ") };
   }
-  if (start < 0) return undefined;
-  const runnerWords = words.slice(start);
+  if (runnerStart < 0) return undefined;
+  const runnerWords = commandWords.slice(runnerStart);
   const index = runnerWords.findIndex((word) => RUNNER_FILE.test(word));
   if (/^(node|tsx)$/.test(runnerWords[0]!)) {
     if (runnerWords.includes("--test"))
@@ -163,22 +175,22 @@ function watches({ runner, args }: Script): boolean {
 }
 
 /** The words of a command; undefined if a shell would do more than split it. */
-function split(text: string): string[] | undefined {
-  const words: string[] = [];
-  for (let unread = text.trim(); unread; ) {
-    const word = /^(?:'[^']*'|"(?:[^"\\$`]|\\["\\])*"|[^\s'"`$\\|&;<>()#])+(?=\s|$)/.exec(
-      unread,
+function splitWords(commandText: string): string[] | undefined {
+  const foundWords: string[] = [];
+  for (let unreadText = commandText.trim(); unreadText; ) {
+    const nextWord = /^(?:'[^']*'|"(?:[^"\\$`]|\\["\\])*"|[^\s'"`$\\|&;<>()#])+(?=\s|$)/.exec(
+      unreadText,
     )?.[0];
-    if (word === undefined) return undefined;
-    words.push(
-      word.replace(
+    if (nextWord === undefined) return undefined;
+    foundWords.push(
+      nextWord.replace(
         /'([^']*)'|"((?:[^"\\]|\\.)*)"/g,
-        (_, single, two) => single ?? two.replace(/\\(.)/g, "$1"),
+        (_, singleQuoted, doubleQuoted) => singleQuoted ?? doubleQuoted.replace(/\\(.)/g, "$1"),
       ),
     );
-    unread = unread.slice(word.length).trim();
+    unreadText = unreadText.slice(nextWord.length).trim();
   }
-  return words;
+  return foundWords;
 }
 
 async function withoutScript(
@@ -187,57 +199,58 @@ async function withoutScript(
 ): Promise<Script | undefined> {
   const blank = { settings: [], program: [], args: [], before: "" };
   const entries = fs.readdirSync(root);
-  const needs = {
+  const dependencies = {
     ...(ownPackage.dependencies as object),
     ...(ownPackage.devDependencies as object),
   };
   const [runner] =
     RUNNERS.find(
-      ([name, config]) => name in ownPackage || entries.some((file) => config.test(file)),
+      ([runnerName, config]) =>
+        runnerName in ownPackage || entries.some((entry) => config.test(entry)),
     ) ??
-    RUNNERS.find(([name]) => name in needs) ??
+    RUNNERS.find(([runnerName]) => runnerName in dependencies) ??
     [];
   if (runner) return { ...blank, runner };
-  const isThere = (await files.list()).some((file) => NODE_TEST.test(file));
+  const isThere = (await files.list()).some((projectFile) => NODE_TEST.test(projectFile));
   return isThere ? { ...blank, runner: "node", program: ["node"], args: ["--test"] } : undefined;
 }
 
 /** The command that starts the runner itself, with the options from the script. */
-async function direct(
+async function buildCommand(
   { runner, settings, program, args }: Script,
-  wanted: Wanted,
+  wantedTests: Wanted,
   ctx: Ctx,
 ): Promise<string> {
-  const { path, filter } = wanted;
-  const kept = args.filter(
-    (word) => !WATCHES.test(word) && word !== "run" && !(path && isPlace(word)),
+  const { path, filter } = wantedTests;
+  const keptArgs = args.filter(
+    (scriptArg) => !WATCHES.test(scriptArg) && scriptArg !== "run" && !(path && isPlace(scriptArg)),
   );
-  const places = path ? await placesFor(runner, path, ctx) : [];
-  const named = filter ? [`${NAMED[runner]}=${pattern(filter)}`] : [];
-  const start = program.length ? program : binary(runner, ctx.root);
-  const index = kept.indexOf("--test") + 1; // node accepts no options after the first file
-  const words =
-    runner === "vitest" ? ["run", ...named, ...kept] : kept.toSpliced(index, 0, ...named);
-  return [...settings.map(setting), shellWords([...start, ...words, ...places])].join(" ");
+  const placeArgs = path ? await placesFor(runner, path, ctx) : [];
+  const named = filter ? [`${FILTER_OPTIONS[runner]}=${pattern(filter)}`] : [];
+  const start = program.length ? program : findBinary(runner, ctx.root);
+  const index = keptArgs.indexOf("--test") + 1; // node accepts no options after the first file
+  const runnerArgs =
+    runner === "vitest" ? ["run", ...named, ...keptArgs] : keptArgs.toSpliced(index, 0, ...named);
+  return [...settings.map(setting), shellWords([...start, ...runnerArgs, ...placeArgs])].join(" ");
 }
-const NAMED: Record<Runner, string> = {
+const FILTER_OPTIONS: Record<Runner, string> = {
   node: "--test-name-pattern",
   vitest: "--testNamePattern",
   jest: "--testNamePattern",
   mocha: "--grep",
 };
-const isPlace = (word: string): boolean => !word.startsWith("-") && PLACE.test(word);
+const isPlace = (scriptArg: string): boolean => !scriptArg.startsWith("-") && PLACE.test(scriptArg);
 
 /**
  * The runner's own file, since npx asks the network for what is not installed, even with
  * --no-install.
  */
-function binary(runner: Runner, root: string): string[] {
-  if (fs.existsSync(join(root, ".pnp.cjs"))) return ["yarn", runner];
-  for (let folder = root; ; folder = dirname(folder)) {
-    const file = join(folder, "node_modules/.bin", runner);
-    if (fs.existsSync(file)) return [relative(root, file).replaceAll(sep, "/")];
-    if (folder === dirname(folder))
+function findBinary(runner: Runner, rootFolder: string): string[] {
+  if (fs.existsSync(join(rootFolder, ".pnp.cjs"))) return ["yarn", runner];
+  for (let searchFolder = rootFolder; ; searchFolder = dirname(searchFolder)) {
+    const binaryFile = join(searchFolder, "node_modules/.bin", runner);
+    if (fs.existsSync(binaryFile)) return [relative(rootFolder, binaryFile).replaceAll(sep, "/")];
+    if (searchFolder === dirname(searchFolder))
       throw cannot(
         `${runner} is not installed`,
         "Install it first: npm install, or as the project does it.",
@@ -245,16 +258,23 @@ function binary(runner: Runner, root: string): string[] {
   }
 }
 
-async function placesFor(runner: Runner, path: string, { root, files }: Ctx): Promise<string[]> {
-  const isFolder = fs.statSync(join(root, path)).isDirectory();
-  if (runner === "vitest") return [path];
-  if (runner === "mocha") return isFolder ? ["--recursive", path] : [path];
-  if (runner === "jest") return isFolder ? [`${literal(path)}/`] : ["--runTestsByPath", path];
-  const tests = isFolder ? (await files.list(path)).filter((file) => NODE_TEST.test(file)) : [path];
-  if (!tests.length) throw cannot(`there is no test file in '${path}'`, "Check the path.");
-  if (tests.length > MAX_FILES)
-    throw cannot(`'${path}' holds ${tests.length} test files`, "Choose a folder in it.");
-  return tests.map((file) => file.replace(/[*?[{}()!]/g, "[$&]")); // node reads names as globs
+async function placesFor(
+  runner: Runner,
+  testPath: string,
+  { root, files }: Ctx,
+): Promise<string[]> {
+  const isFolder = fs.statSync(join(root, testPath)).isDirectory();
+  if (runner === "vitest") return [testPath];
+  if (runner === "mocha") return isFolder ? ["--recursive", testPath] : [testPath];
+  if (runner === "jest")
+    return isFolder ? [`${literal(testPath)}/`] : ["--runTestsByPath", testPath];
+  const testFiles = isFolder
+    ? (await files.list(testPath)).filter((projectFile) => NODE_TEST.test(projectFile))
+    : [testPath];
+  if (!testFiles.length) throw cannot(`there is no test file in '${testPath}'`, "Check the path.");
+  if (testFiles.length > MAX_FILES)
+    throw cannot(`'${testPath}' holds ${testFiles.length} test files`, "Choose a folder in it.");
+  return testFiles.map((testFile) => testFile.replace(/[*?[{}()!]/g, "[$&]")); // node reads names as globs
 }
 
 /** All runners take a regular expression. A text that does not match itself is taken literally. */
@@ -264,12 +284,12 @@ function pattern(filter: string): string {
   } catch {} // not a regular expression
   return literal(filter);
 }
-const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+const literal = (literalText: string): string => literalText.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
-function setting(word: string): string {
-  const index = word.indexOf("=") + 1;
-  return word.slice(0, index) + quote(word.slice(index));
+function setting(settingWord: string): string {
+  const valueStart = settingWord.indexOf("=") + 1;
+  return settingWord.slice(0, valueStart) + quoteWord(settingWord.slice(valueStart));
 }
-const shellWords = (words: string[]): string => words.map(quote).join(" ");
-const quote = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+const shellWords = (unquotedWords: string[]): string => unquotedWords.map(quoteWord).join(" ");
+const quoteWord = (shellWord: string): string =>
+  /^[\w@%+=:,./-]+$/.test(shellWord) ? shellWord : `'${shellWord.replaceAll("'", "'\\''")}'`;

@@ -51,24 +51,24 @@ export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
         command,
         timeout_ms: Math.ceil(seconds * 1_000),
       });
-      const ran = result.data as Ran | undefined;
-      if (typeof ran?.stdout !== "string") return result; // refused, or could not start
-      const { text, ...reading } = summarise(ran, runner, filter);
-      const idle =
-        narrowed && ran.exit === 0 && reading.passed + reading.failed === 0 && reading.read;
-      const none = `No test ran: nothing matches${path ? ` path '${path}'` : ""}${filter ? ` filter '${filter}'` : ""}.`;
+      const commandData = result.data as Ran | undefined;
+      if (typeof commandData?.stdout !== "string") return result; // refused, or could not start
+      const { text, ...reading } = summarise(commandData, runner, filter);
+      const hasNoMatch =
+        narrowed && commandData.exit === 0 && reading.passed + reading.failed === 0 && reading.read;
+      const noneMatchedText = `No test ran: nothing matches${path ? ` path '${path}'` : ""}${filter ? ` filter '${filter}'` : ""}.`;
       const { read, ...counts } = reading;
       return {
-        text: [`$ ${command}`, ...notes, idle ? none : text].join("\n"),
+        text: [`$ ${command}`, ...notes, hasNoMatch ? noneMatchedText : text].join("\n"),
         data: {
           runner,
           command,
-          exit: ran.exit,
+          exit: commandData.exit,
           ...counts,
           output: result.text,
-          ...(ran.file && { file: ran.file }),
+          ...(commandData.file && { file: commandData.file }),
         },
-        ...((ran.exit !== 0 || idle) && { failed: true }),
+        ...((commandData.exit !== 0 || hasNoMatch) && { failed: true }),
       } satisfies Result;
     },
   });

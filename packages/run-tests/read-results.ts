@@ -9,8 +9,8 @@ export interface Reading {
 }
 interface Reader {
   /** The numbers, or undefined if this is not its output. */
-  count(text: string): Omit<Reading, "failures"> | undefined;
-  failures(text: string): string[];
+  count(output: string): Omit<Reading, "failures"> | undefined;
+  failures(output: string): string[];
   why: RegExp; // where the failures are explained
 }
 
@@ -20,47 +20,50 @@ const MAX_TAIL_CHARS = 4_000; // of the output, if nothing better is known
 
 const READERS: Record<Runner, Reader> = {
   node: {
-    count: (text) => {
-      const of = (word: string) => sum(text, new RegExp(`^(?:ℹ|#) ${word} (\\d+)$`, "gm"));
-      return /^(?:ℹ|#) pass \d+$/m.test(text)
+    count: (output) => {
+      const countOf = (resultWord: string) =>
+        sumMatches(output, new RegExp(`^(?:ℹ|#) ${resultWord} (\\d+)$`, "gm"));
+      return /^(?:ℹ|#) pass \d+$/m.test(output)
         ? {
-            passed: of("pass"),
-            failed: of("fail") + of("cancelled"),
-            skipped: of("skipped") + of("todo"),
+            passed: countOf("pass"),
+            failed: countOf("fail") + countOf("cancelled"),
+            skipped: countOf("skipped") + countOf("todo"),
           }
         : undefined;
     },
-    failures: (text) => [
+    failures: (output) => [
       ...namesIn(
-        text.slice(Math.max(0, text.search(/^✖ failing tests:$/m))),
+        output.slice(Math.max(0, output.search(/^✖ failing tests:$/m))),
         /^✖ (.+) \([\d.]+ms\)(?: #.*)?$/gm,
       ),
-      ...tapFailures(text),
+      ...tapFailures(output),
     ],
     why: /^✖ failing tests:$|^ *not ok /m,
   },
   vitest: {
-    count: (text) => countWords(text, /^ *Tests {2}(.*\(\d+\).*|no tests)$/gm),
-    failures: (text) => namesIn(text, /^ FAIL {2}(.+)$/gm),
+    count: (output) => countWords(output, /^ *Tests {2}(.*\(\d+\).*|no tests)$/gm),
+    failures: (output) => namesIn(output, /^ FAIL {2}(.+)$/gm),
     why: /^⎯+ ?Failed (Tests|Suites)|^ FAIL {2}/m,
   },
   jest: {
-    count: (text) => countWords(text, /^Tests: +(.*total)$/gm),
-    failures: (text) => namesIn(text, /^ {2}● (.+)$/gm).filter((name) => !/^Console$/.test(name)),
+    count: (output) => countWords(output, /^Tests: +(.*total)$/gm),
+    failures: (output) =>
+      namesIn(output, /^ {2}● (.+)$/gm).filter((testName) => !/^Console$/.test(testName)),
     why: /^ {2}● /m,
   },
   mocha: {
-    count: (text) => {
-      const of = (word: string) => sum(text, new RegExp(`^ {2}(\\d+) ${word}\\b`, "gm"));
-      return /^ {2}\d+ passing\b/m.test(text)
-        ? { passed: of("passing"), failed: of("failing"), skipped: of("pending") }
+    count: (output) => {
+      const countOf = (resultWord: string) =>
+        sumMatches(output, new RegExp(`^ {2}(\\d+) ${resultWord}\\b`, "gm"));
+      return /^ {2}\d+ passing\b/m.test(output)
+        ? { passed: countOf("passing"), failed: countOf("failing"), skipped: countOf("pending") }
         : undefined;
     },
-    failures: (text) =>
+    failures: (output) =>
       namesIn(
-        text.slice(Math.max(0, text.search(/^ {2}\d+ failing$/m))),
+        output.slice(Math.max(0, output.search(/^ {2}\d+ failing$/m))),
         /^ {2}\d+\) (.+(?:\n {7,}.+?)*?):$/gm,
-      ).map((name) => name.split(/\n +/).join(" › ")),
+      ).map((testName) => testName.split(/\n +/).join(" › ")),
     why: /^ {2}\d+ failing$/m,
   },
 };
@@ -70,32 +73,33 @@ export function summarise(
   runner?: Runner,
   filter?: string,
 ): Reading & { text: string; read: boolean } {
-  const text = `${stdout.trimEnd()}\n${stderr.trimEnd()}`
+  const output = `${stdout.trimEnd()}\n${stderr.trimEnd()}`
     .replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "")
     .replaceAll("\r", "");
   const readers = runner ? [READERS[runner]] : Object.values(READERS);
-  const reader = readers.find((candidate) => candidate.count(text));
-  const { passed, failed, skipped } = reader?.count(text) ?? { passed: 0, failed: 0, skipped: 0 };
-  const idle = reader === READERS.node && filter ? emptyFiles(text) : 0;
-  const failures = [...new Set(reader?.failures(text) ?? [])];
-  const ended = signal ? `stopped by ${signal}` : `exit code ${exit}`;
-  const end = timedOut ? "stopped: it took too long" : ended;
-  const counts = `passed ${passed - idle}, failed ${failed}${skipped ? `, skipped ${skipped}` : ""}`;
-  const index = reader ? text.search(reader.why) : -1;
-  const failureText = () => (index < 0 ? tail(text) : middleCut(text.slice(index)));
+  const reader = readers.find((candidate) => candidate.count(output));
+  const { passed, failed, skipped } = reader?.count(output) ?? { passed: 0, failed: 0, skipped: 0 };
+  const emptyFileCount = reader === READERS.node && filter ? emptyFiles(output) : 0;
+  const failures = [...new Set(reader?.failures(output) ?? [])];
+  const exitReason = signal ? `stopped by ${signal}` : `exit code ${exit}`;
+  const endReason = timedOut ? "stopped: it took too long" : exitReason;
+  const countsText = `passed ${passed - emptyFileCount}, failed ${failed}${skipped ? `, skipped ${skipped}` : ""}`;
+  const failuresStart = reader ? output.search(reader.why) : -1;
+  const failureText = () =>
+    failuresStart < 0 ? cutToTail(output) : middleCut(output.slice(failuresStart));
   const reasonText = exit === 0 ? "" : failureText();
-  const lines = [
-    reader ? `${counts} (${end})` : `Ended with ${end}.`,
-    ...failures.slice(0, MAX_NAMES).map((name) => `failed: ${name}`),
+  const summaryLines = [
+    reader ? `${countsText} (${endReason})` : `Ended with ${endReason}.`,
+    ...failures.slice(0, MAX_NAMES).map((testName) => `failed: ${testName}`),
     ...(failures.length > MAX_NAMES ? [`failed: ${failures.length - MAX_NAMES} more`] : []),
-    ...(reasonText || !reader ? ["", reasonText || tail(text)] : []),
+    ...(reasonText || !reader ? ["", reasonText || cutToTail(output)] : []),
   ];
   return {
-    passed: passed - idle,
+    passed: passed - emptyFileCount,
     failed,
     skipped,
     failures,
-    text: lines.join("\n").trimEnd(),
+    text: summaryLines.join("\n").trimEnd(),
     read: Boolean(reader),
   };
 }
@@ -107,39 +111,44 @@ interface Output {
   stderr: string;
 }
 
-const namesIn = (text: string, pattern: RegExp): string[] =>
-  [...text.matchAll(pattern)].map(([, name]) => name!.trim());
-const sum = (text: string, pattern: RegExp): number =>
-  namesIn(text, pattern).reduce((total, number) => total + Number(number), 0);
+const namesIn = (output: string, pattern: RegExp): string[] =>
+  [...output.matchAll(pattern)].map(([, matchedName]) => matchedName!.trim());
+const sumMatches = (output: string, pattern: RegExp): number =>
+  namesIn(output, pattern).reduce((runningTotal, number) => runningTotal + Number(number), 0);
 
 /** "1 failed | 2 passed | 1 skipped (4)" and "1 failed, 2 passed, 3 total" */
-function countWords(text: string, pattern: RegExp): Omit<Reading, "failures"> | undefined {
-  const lines = namesIn(text, pattern);
-  const of = (word: string) => sum(lines.join("\n"), new RegExp(`(\\d+) ${word}`, "g"));
-  return lines.length
-    ? { passed: of("passed"), failed: of("failed"), skipped: of("skipped") + of("todo") }
+function countWords(output: string, pattern: RegExp): Omit<Reading, "failures"> | undefined {
+  const countLines = namesIn(output, pattern);
+  const countOf = (resultWord: string) =>
+    sumMatches(countLines.join("\n"), new RegExp(`(\\d+) ${resultWord}`, "g"));
+  return countLines.length
+    ? {
+        passed: countOf("passed"),
+        failed: countOf("failed"),
+        skipped: countOf("skipped") + countOf("todo"),
+      }
     : undefined;
 }
 
 /** Files in which no test matches the filter; node counts each as a passed test. */
-const emptyFiles = (text: string): number =>
-  namesIn(text, /^(?:✔|ok \d+ -) (.+\.[cm]?[jt]sx?)(?: \([\d.]+ms\))?$/gm).length;
+const emptyFiles = (output: string): number =>
+  namesIn(output, /^(?:✔|ok \d+ -) (.+\.[cm]?[jt]sx?)(?: \([\d.]+ms\))?$/gm).length;
 
 /** Failed tests without the suites, which fail together with the tests in them. */
-const tapFailures = (text: string): string[] =>
-  [...text.matchAll(/^( *)not ok \d+ - (.*)\n\1 {2}---\n([\s\S]*?)\n\1 {2}\.\.\.$/gm)]
+const tapFailures = (output: string): string[] =>
+  [...output.matchAll(/^( *)not ok \d+ - (.*)\n\1 {2}---\n([\s\S]*?)\n\1 {2}\.\.\.$/gm)]
     .filter(([, , , details]) => !details!.includes("failureType: 'subtestsFailed'"))
-    .map(([, , name]) => name!);
+    .map(([, , testName]) => testName!);
 
-function tail(text: string): string {
-  const trimmed = text.trim();
+function cutToTail(output: string): string {
+  const trimmed = output.trim();
   return trimmed.length > MAX_TAIL_CHARS
     ? `[…]\n${trimmed.slice(trimmed.indexOf("\n", trimmed.length - MAX_TAIL_CHARS) + 1 || -MAX_TAIL_CHARS)}`
     : trimmed;
 }
 
-function middleCut(text: string): string {
-  const trimmed = text.trim();
+function middleCut(failureDetails: string): string {
+  const trimmed = failureDetails.trim();
   if (trimmed.length <= MAX_REASON_CHARS.head + MAX_REASON_CHARS.tail) return trimmed;
   return `${trimmed.slice(0, MAX_REASON_CHARS.head)}\n[…]\n${trimmed.slice(-MAX_REASON_CHARS.tail)}`;
 }

@@ -20,8 +20,8 @@ import { ollamaAt, pull, SMALL } from "./pull.ts";
 
 const OFFLINE = "offline/router";
 const OFFICIAL = "https://api.openai.com/v1";
-const IS_KEY = /^[\x21-\x7e]+$/;
-const NO_KEY =
+const KEY_PATTERN = /^[\x21-\x7e]+$/;
+const NOT_A_KEY =
   "That is not a key: a key is one word of plain letters, digits and signs. Enter it again.";
 const NOT_CHAT = /embed|whisper|tts|dall-e|moderation|realtime|transcribe|audio|image|sora/i;
 
@@ -37,7 +37,7 @@ export default (zz: Zz) => {
     offer: "model",
     description: "choose the model that answers, or none; enter a key",
     group: "settings",
-    run: (_, ctx) => setUp(zz, ctx),
+    run: (_, ctx) => runSetup(zz, ctx),
   });
   zz.command({
     name: "keys",
@@ -51,9 +51,9 @@ export default (zz: Zz) => {
     group: "settings",
     complete: (_, ctx) =>
       [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].flatMap(
-        (name) => [name, `drop ${name}`],
+        (providerName) => [providerName, `drop ${providerName}`],
       ),
-    run: (typed, ctx) => runKeys(zz, typed, ctx),
+    run: (typedWords, ctx) => runKeys(zz, typedWords, ctx),
   });
   zz.flag({
     name: "keys",
@@ -61,49 +61,49 @@ export default (zz: Zz) => {
     optional: true,
     group: "model",
     description: "list where keys are; set reads one from stdin or asks, unseen",
-    run: (value, ctx, { words }) =>
-      keysFlag(zz, value === true ? [] : [String(value), ...words], ctx),
+    run: (flagValue, ctx, { words }) =>
+      keysFlag(zz, flagValue === true ? [] : [String(flagValue), ...words], ctx),
   });
 };
 
 // ── /setup ──
 
-async function setUp(zz: Zz, ctx: Ctx): Promise<void> {
+async function runSetup(zz: Zz, ctx: Ctx): Promise<void> {
   if (!ctx.ask) return ctx.note(NO_TERMINAL);
-  const plan = await withPerson(ctx, (person) => decide(zz, person, ctx));
-  if (!plan)
+  const chosenPlan = await withPerson(ctx, (person) => choosePlan(zz, person, ctx));
+  if (!chosenPlan)
     return ctx.note(`Nothing was changed: ${answering(ctx.chat.model)}. /setup asks again.`);
-  const { model, settings = {} } = plan;
+  const { model, settings = {} } = chosenPlan;
   const [provider] = model.split("/");
-  for (const [name, value] of Object.entries(settings))
-    await ctx.settings.set(`providers.${provider}.${name}`, value);
+  for (const [settingName, settingValue] of Object.entries(settings))
+    await ctx.settings.set(`providers.${provider}.${settingName}`, settingValue);
   await ctx.chat.use(model);
   await ctx.settings.set("model", model);
   ctx.note(`From now on ${answering(model)}, also next time. /setup does this again.`);
 }
 
-const answering = (model: string): string =>
-  model === OFFLINE ? "zz is offline, without a model" : `${model} answers`;
+const answering = (modelName: string): string =>
+  modelName === OFFLINE ? "zz is offline, without a model" : `${modelName} answers`;
 
-async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
+async function choosePlan(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
   const { models, failures } = await person.wait("Looking for models…", () =>
     ctx.about.models(true),
   );
-  const usable = models.filter(({ id }) => !id.startsWith("offline/"));
-  person.say(stateOf(zz, usable, failures, ctx));
-  const ollama = ctx.about.plugins.some(({ name, failure }) => name === "ollama" && !failure);
-  const answers = ollama && !failures.some((failure) => failure.startsWith("ollama:"));
+  const usableModels = models.filter(({ id }) => !id.startsWith("offline/"));
+  person.say(stateOf(zz, usableModels, failures, ctx));
+  const hasOllama = ctx.about.plugins.some(({ name, failure }) => name === "ollama" && !failure);
+  const answers = hasOllama && !failures.some((failure) => failure.startsWith("ollama:"));
   const canPull =
-    answers && !usable.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
-  const ways: Record<string, () => Promise<Plan | undefined>> = {
-    ...(usable.length && {
-      [usable.length === 1
-        ? `Use ${usable[0]!.id}`
-        : `Use one of the ${usable.length} models found`]: async () => ({
+    answers && !usableModels.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
+  const planMakers: Record<string, () => Promise<Plan | undefined>> = {
+    ...(usableModels.length && {
+      [usableModels.length === 1
+        ? `Use ${usableModels[0]!.id}`
+        : `Use one of the ${usableModels.length} models found`]: async () => ({
         model:
-          usable.length === 1
-            ? usable[0]!.id
-            : await person.pick("Which model?", usable.map(asChoice)),
+          usableModels.length === 1
+            ? usableModels[0]!.id
+            : await person.pick("Which model?", usableModels.map(asChoice)),
       }),
     }),
     ...(canPull && { "Pull a model with Ollama": () => pullOne(zz, person, ctx) }),
@@ -115,60 +115,66 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
     "Continue offline, without a model": async () => ({ model: OFFLINE }),
   };
   for (;;) {
-    const choice = await person.pick(
+    const chosenWay = await person.pick(
       "Which model should answer?",
-      Object.keys(ways).map((name) => ({ name })),
+      Object.keys(planMakers).map((name) => ({ name })),
     );
-    const plan = await ways[choice]!();
-    if (plan) return plan;
+    const chosenPlan = await planMakers[chosenWay]!();
+    if (chosenPlan) return chosenPlan;
   }
 }
 
 /** One line per provider. */
-function stateOf(zz: Zz, models: Model[], failures: string[], ctx: Ctx): string {
-  const names = providersIn(models, failures);
-  const allNames = [...new Set([...USUAL, ...Object.keys(endpoints(ctx)), ...names])].sort();
-  const width = Math.max(...allNames.map((name) => name.length));
-  return allNames.map((name) => `${name.padEnd(width)}  ${state(name)}`).join("\n");
+function stateOf(zz: Zz, usableModels: Model[], failures: string[], ctx: Ctx): string {
+  const askedNames = providersIn(usableModels, failures);
+  const allNames = [...new Set([...USUAL, ...Object.keys(endpoints(ctx)), ...askedNames])].sort();
+  const nameWidth = Math.max(...allNames.map((providerName) => providerName.length));
+  return allNames
+    .map((providerName) => `${providerName.padEnd(nameWidth)}  ${describeState(providerName)}`)
+    .join("\n");
 
-  function state(name: string): string {
-    const count = models.filter(({ id }) => id.startsWith(`${name}/`)).length;
-    const failure = failures.find((line) => line.startsWith(`${name}:`))?.slice(name.length + 2);
-    const where = name === "ollama" ? ` at ${zz.veil(ollamaAt(addressOf("ollama", ctx)))}` : "";
-    const variable = variables(ctx)[name];
-    const key = variable && keyFrom(name, ctx);
-    if (failure && name === "openai" && !key) return `no key is set (${variable})`;
-    if (failure && where) return `does not answer${where}`;
+  function describeState(providerName: string): string {
+    const modelCount = usableModels.filter(({ id }) => id.startsWith(`${providerName}/`)).length;
+    const failure = failures
+      .find((failureLine) => failureLine.startsWith(`${providerName}:`))
+      ?.slice(providerName.length + 2);
+    const addressNote =
+      providerName === "ollama" ? ` at ${zz.veil(ollamaAt(addressOf("ollama", ctx)))}` : "";
+    const variable = variables(ctx)[providerName];
+    const keySource = variable && keyFrom(providerName, ctx);
+    if (failure && providerName === "openai" && !keySource) return `no key is set (${variable})`;
+    if (failure && addressNote) return `does not answer${addressNote}`;
     if (failure) return failure.split(". ")[0]!;
-    if (!names.includes(name) && !USUAL.includes(name)) return "was not asked: no key is set";
-    return `answers${where}, ${count || "no"} ${count === 1 ? "model" : "models"}${key ? `, key from ${key}` : ""}`;
+    if (!askedNames.includes(providerName) && !USUAL.includes(providerName))
+      return "was not asked: no key is set";
+    return `answers${addressNote}, ${modelCount || "no"} ${modelCount === 1 ? "model" : "models"}${keySource ? `, key from ${keySource}` : ""}`;
   }
 }
 
 function asChoice({ id, window, tools, vision }: Model): Choice {
-  const can = [
+  const abilities = [
     tools && "tools",
     vision && "images",
     window && `${Math.round(window / 1024)}k`,
   ].filter(Boolean);
-  return { name: id, ...(can.length && { description: can.join(", ") }) };
+  return { name: id, ...(abilities.length && { description: abilities.join(", ") }) };
 }
 
 async function enterServer(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
   for (;;) {
-    const typed = (await person.line("Base URL, as http://host:port/v1:")).trim();
-    const url = (/^https?:\/\//.test(typed) ? typed : `http://${typed}`)
+    const typedUrl = (await person.line("Base URL, as http://host:port/v1:")).trim();
+    const baseUrl = (/^https?:\/\//.test(typedUrl) ? typedUrl : `http://${typedUrl}`)
       .replace(/\/+$/, "")
       .replace(/\/chat\/completions$/, "");
-    if (!/[a-z\d]/i.test(typed) || !URL.canParse(url))
-      person.say(`Cannot use '${typed}': not a URL. Write it like http://host:port/v1.`);
-    else if (hasSecret(new URL(url)))
+    if (!/[a-z\d]/i.test(typedUrl) || !URL.canParse(baseUrl))
+      person.say(`Cannot use '${typedUrl}': not a URL. Write it like http://host:port/v1.`);
+    else if (hasSecret(new URL(baseUrl)))
       person.say(
         "Cannot use that address: what is secret in it would stand in the settings. Enter it without user, password and '?'. zz asks for the key next.",
       );
     else {
-      const plan = await enterKey(zz, person, ctx, url);
-      if (plan) return plan;
+      const enteredPlan = await enterKey(zz, person, ctx, baseUrl);
+      if (enteredPlan) return enteredPlan;
     }
   }
 }
@@ -179,37 +185,39 @@ const hasSecret = ({ username, password, search }: URL) => username + password +
  * Asks for a provider, its key and one of its models. The key is kept only if a model is chosen.
  */
 async function enterOtherKey(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefined> {
-  const name = await person.pick(
+  const providerName = await person.pick(
     "Which provider?",
     othersWithKeys(ctx).map((name) => ({ name, description: variables(ctx)[name]! })),
   );
-  const setting = `providers.${name}.key`;
-  const before = keptKey(name, ctx);
-  let isDone = false;
+  const setting = `providers.${providerName}.key`;
+  const previousKey = keptKey(providerName, ctx);
+  let isChosen = false;
   try {
     for (;;) {
-      const key = (await person.secret(`Key for ${name}:`)).trim();
-      if (!IS_KEY.test(key)) {
-        person.say(NO_KEY);
+      const typedKey = (await person.secret(`Key for ${providerName}:`)).trim();
+      if (!KEY_PATTERN.test(typedKey)) {
+        person.say(NOT_A_KEY);
         continue;
       }
-      await ctx.settings.set(setting, zz.secret(key));
+      await ctx.settings.set(setting, zz.secret(typedKey));
       const { models, failures } = await person.wait("Asking the server…", () =>
         ctx.about.models(true),
       );
-      const ownModels = models.filter(({ id }) => id.startsWith(`${name}/`) && !NOT_CHAT.test(id));
-      const failure = failures.find((line) => line.startsWith(`${name}:`));
+      const ownModels = models.filter(
+        ({ id }) => id.startsWith(`${providerName}/`) && !NOT_CHAT.test(id),
+      );
+      const failure = failures.find((failureLine) => failureLine.startsWith(`${providerName}:`));
       if (failure) person.say(failure);
       if (failure && /\b40[13]\b/.test(failure)) continue;
       if (failure) return undefined;
       const model = ownModels.length
         ? await person.pick("Which model?", ownModels.map(asChoice))
-        : `${name}/${(await person.line("The provider lists no models. Its model's name:")).trim()}`;
-      isDone = true;
+        : `${providerName}/${(await person.line("The provider lists no models. Its model's name:")).trim()}`;
+      isChosen = true;
       return { model };
     }
   } finally {
-    if (!isDone) await ctx.settings.set(setting, before && zz.secret(before));
+    if (!isChosen) await ctx.settings.set(setting, previousKey && zz.secret(previousKey));
   }
 }
 
@@ -218,34 +226,34 @@ async function enterKey(
   zz: Zz,
   person: Person,
   ctx: Ctx,
-  url: string | undefined,
+  serverUrl: string | undefined,
 ): Promise<Plan | undefined> {
-  const hint = url ? "Its key (a dash for none):" : "OpenAI key:";
+  const keyQuestion = serverUrl ? "Its key (a dash for none):" : "OpenAI key:";
   for (;;) {
-    const typed = (await person.secret(hint)).trim();
-    const key = typed === "-" ? "" : typed;
-    if (url ? key && !IS_KEY.test(key) : !IS_KEY.test(key)) {
-      person.say(NO_KEY);
+    const typedKey = (await person.secret(keyQuestion)).trim();
+    const enteredKey = typedKey === "-" ? "" : typedKey;
+    if (serverUrl ? enteredKey && !KEY_PATTERN.test(enteredKey) : !KEY_PATTERN.test(enteredKey)) {
+      person.say(NOT_A_KEY);
       continue;
     }
-    const base = url ?? addressOf("openai", ctx) ?? OFFICIAL;
-    const hidden = key ? zz.secret(key) : undefined;
+    const baseUrl = serverUrl ?? addressOf("openai", ctx) ?? OFFICIAL;
+    const secretKey = enteredKey ? zz.secret(enteredKey) : undefined;
     const { ids, refusal, at } = await person.wait("Asking the server…", () =>
-      listAt(zz, base, hidden, person.signal),
+      listModels(zz, baseUrl, secretKey, person.signal),
     );
     if (ids) {
-      const chat = ids.filter((id) => !NOT_CHAT.test(id));
-      const model = chat.length
+      const chatModels = ids.filter((id) => !NOT_CHAT.test(id));
+      const modelName = chatModels.length
         ? await person.pick(
             "Which model?",
-            chat.map((name) => ({ name })),
+            chatModels.map((name) => ({ name })),
             "gpt-4o-mini",
           )
         : await person.line("The server lists no models. Its model's name:");
-      if (!url) return { model: `openai/${model.trim()}`, settings: { key: hidden } };
+      if (!serverUrl) return { model: `openai/${modelName.trim()}`, settings: { key: secretKey } };
       return {
-        model: `${providerAt(at, ctx)}/${model.trim()}`,
-        settings: { like: "openai", url: at, key: hidden },
+        model: `${providerAt(at, ctx)}/${modelName.trim()}`,
+        settings: { like: "openai", url: at, key: secretKey },
       };
     }
     person.say(refusal!.message);
@@ -257,25 +265,26 @@ async function enterKey(
  * A key belongs to the address that it was given for. So another address is another provider, named
  * after its host: whatever is kept for OpenAI, and OPENAI_API_KEY, never goes there.
  */
-function providerAt(url: string, ctx: Ctx): string {
-  const { hostname, port } = new URL(url);
+function providerAt(serverUrl: string, ctx: Ctx): string {
+  const { hostname, port } = new URL(serverUrl);
   const isLocal = /^(localhost|127\.|\[?::1)/.test(hostname);
-  const words = isLocal ? ["local", port] : [hostname.replace(/^(api|www)\./, ""), port];
-  const name = words
+  const nameParts = isLocal ? ["local", port] : [hostname.replace(/^(api|www)\./, ""), port];
+  const baseName = nameParts
     .filter(Boolean)
     .join("-")
     .replace(/[^A-Za-z0-9]+/g, "-")
     .replace(/^(?=\d)/, "at-");
-  const isFree = (name: string) => {
-    const { url: usedUrl } = endpoints(ctx)[name] ?? {};
+  const isNameFree = (candidate: string) => {
+    const { url: usedUrl } = endpoints(ctx)[candidate] ?? {};
     return (
-      usedUrl === url ||
-      (usedUrl === undefined && !ctx.about.providers.some((provider) => provider.name === name))
+      usedUrl === serverUrl ||
+      (usedUrl === undefined &&
+        !ctx.about.providers.some((provider) => provider.name === candidate))
     );
   };
-  for (let count = 1; ; count++) {
-    const numbered = count === 1 ? name : `${name}-${count}`;
-    if (isFree(numbered)) return numbered;
+  for (let suffixNumber = 1; ; suffixNumber++) {
+    const numbered = suffixNumber === 1 ? baseName : `${baseName}-${suffixNumber}`;
+    if (isNameFree(numbered)) return numbered;
   }
 }
 
@@ -285,57 +294,65 @@ type Listed = { at: string; ids?: string[]; refusal?: { message: string; key: bo
  * Lists a server's models. Many people leave out /v1, so both are tried; a server without a list
  * may still work.
  */
-async function listAt(
+async function listModels(
   zz: Zz,
-  base: string,
-  key: Secret | undefined,
+  baseUrl: string,
+  secretKey: Secret | undefined,
   signal: AbortSignal,
 ): Promise<Listed> {
-  const { host } = new URL(base);
-  let wrong: (Error & { status?: number }) | undefined;
-  for (const address of /\/v\d+[a-z]*$/.test(base) ? [base] : [base, `${base}/v1`])
+  const { host } = new URL(baseUrl);
+  let lastError: (Error & { status?: number }) | undefined;
+  for (const address of /\/v\d+[a-z]*$/.test(baseUrl) ? [baseUrl] : [baseUrl, `${baseUrl}/v1`])
     try {
-      const within = AbortSignal.any([signal, zz.io.clock.limit(10_000)]);
+      const timeLimited = AbortSignal.any([signal, zz.io.clock.limit(10_000)]);
       const response = await zz.fetch(`${address}/models`, {
-        headers: { authorization: `Bearer ${key ?? "none"}` },
-        signal: within,
+        headers: { authorization: `Bearer ${secretKey ?? "none"}` },
+        signal: timeLimited,
       });
-      const body = (await response.json()) as any;
-      const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
-      const ids = models.map((model) => String(model.id ?? model.name)).sort();
-      return { at: address, ids: ids.filter((id) => !/[\x00-\x1f\x7f-\x9f]/.test(id)) };
+      const answerBody = (await response.json()) as any;
+      const listedModels: any[] = Array.isArray(answerBody)
+        ? answerBody
+        : (answerBody.data ?? answerBody.models ?? []);
+      const modelIds = listedModels
+        .map((listedModel) => String(listedModel.id ?? listedModel.name))
+        .sort();
+      return { at: address, ids: modelIds.filter((id) => !/[\x00-\x1f\x7f-\x9f]/.test(id)) };
     } catch (error) {
       signal.throwIfAborted();
-      wrong = error as Error & { status?: number };
+      lastError = error as Error & { status?: number };
     }
-  const { status, message } = wrong!;
+  const { status, message } = lastError!;
   if (status === 401 || status === 403)
     return {
-      at: base,
+      at: baseUrl,
       refusal: { message: `${host} refused the key (${status}). Enter it again.`, key: true },
     };
-  if (status === 404) return { at: base, ids: [] };
-  return { at: base, refusal: { message: message.replace(" Check --base-url.", ""), key: false } };
+  if (status === 404) return { at: baseUrl, ids: [] };
+  return {
+    at: baseUrl,
+    refusal: { message: message.replace(" Check --base-url.", ""), key: false },
+  };
 }
 
 async function pullOne(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefined> {
-  const byName = "another one, by name";
+  const byNameChoice = "another one, by name";
   const address = ollamaAt(addressOf("ollama", ctx));
-  const picked = await person.pick("Which one?", [
+  const pickedName = await person.pick("Which one?", [
     ...SMALL,
-    { name: byName, description: "ollama.com/search lists them" },
+    { name: byNameChoice, description: "ollama.com/search lists them" },
   ]);
-  const model = picked === byName ? (await person.line("Its name:")).trim() : picked;
+  const modelName =
+    pickedName === byNameChoice ? (await person.line("Its name:")).trim() : pickedName;
   try {
-    if (!/^[\w.:/-]+$/.test(model)) throw new Error("that is not a model's name.");
-    await person.wait(`Asking Ollama for ${model}…`, (show) =>
-      pull(zz, address, keyOf("ollama", ctx), model, show, person.signal),
+    if (!/^[\w.:/-]+$/.test(modelName)) throw new Error("that is not a model's name.");
+    await person.wait(`Asking Ollama for ${modelName}…`, (showProgress) =>
+      pull(zz, address, keyOf("ollama", ctx), modelName, showProgress, person.signal),
     );
   } catch (error) {
     person.signal.throwIfAborted();
-    person.say(`Cannot pull '${model}': ${(error as Error).message}`);
+    person.say(`Cannot pull '${modelName}': ${(error as Error).message}`);
     return undefined;
   }
-  person.say(`Ollama has ${model} now.`);
-  return { model: `ollama/${model}` };
+  person.say(`Ollama has ${modelName} now.`);
+  return { model: `ollama/${modelName}` };
 }

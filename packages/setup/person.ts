@@ -5,12 +5,15 @@ import { clip, pickerStreams, pickRow, terminalColumns, width } from "zz/text";
 
 export interface Person {
   readonly signal: AbortSignal; // aborts when they leave
-  say(text: string): void;
+  say(sentence: string): void;
   pick(message: string, choices: Choice[], standing?: string): Promise<string>; // the chosen name
   line(message: string, standing?: string): Promise<string>;
   secret(message: string): Promise<string>;
   // shows the text meanwhile
-  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>;
+  wait<T>(
+    waitingText: string,
+    runWork: (showProgress: (progressText: string) => void) => Promise<T>,
+  ): Promise<T>;
 }
 
 const CLEAR_ROW = "\r\x1b[K";
@@ -19,47 +22,50 @@ const PERSON_LEFT = new Error("The person left.");
 /** Undefined if they left, with Ctrl+C, Ctrl+D or Escape. */
 export async function withPerson<T>(
   ctx: Ctx,
-  act: (person: Person) => Promise<T>,
+  usePerson: (person: Person) => Promise<T>,
 ): Promise<T | undefined> {
-  const stop = new AbortController();
-  const signal = AbortSignal.any([ctx.signal, stop.signal]);
+  const leaving = new AbortController();
+  const signal = AbortSignal.any([ctx.signal, leaving.signal]);
   const atTerminal = ctx.terminal && ctx.io.variable("TERM") !== "dumb";
   try {
-    if (!atTerminal) return await act(plainLines(ctx, signal, () => stop.abort(PERSON_LEFT)));
-    return await ctx.terminal!(() => withPickers(ctx, signal, () => stop.abort(PERSON_LEFT), act));
+    if (!atTerminal)
+      return await usePerson(plainLines(ctx, signal, () => leaving.abort(PERSON_LEFT)));
+    return await ctx.terminal!(() =>
+      withPickers(ctx, signal, () => leaving.abort(PERSON_LEFT), usePerson),
+    );
   } catch (error) {
     if (signal.aborted) return undefined;
     throw error;
   }
 }
 
-const ROOM = 40; // columns for typing, so that an address is not broken near its beginning
+const TYPING_ROOM = 40; // columns for typing, so that an address is not broken near its beginning
 
 /** The question, with a line break if it leaves too little room after it. */
 const withBreak = ({ io }: Ctx, message: string): string =>
-  terminalColumns(io) - width(`? ${message} `) < ROOM ? `${message}\n` : message;
+  terminalColumns(io) - width(`? ${message} `) < TYPING_ROOM ? `${message}\n` : message;
 
 async function withPickers<T>(
   ctx: Ctx,
   signal: AbortSignal,
   leave: () => void,
-  act: (person: Person) => Promise<T>,
+  usePerson: (person: Person) => Promise<T>,
 ): Promise<T> {
   const stdin = ctx.io.stdin as NodeJS.ReadStream;
   const prompts = await import("@inquirer/prompts");
-  const press = (_: unknown, key: { name?: string; ctrl?: boolean } = {}) => {
-    const { name = "", ctrl } = key;
+  const handleKey = (_: unknown, pressedKey: { name?: string; ctrl?: boolean } = {}) => {
+    const { name = "", ctrl } = pressedKey;
     // a picker alone would hang on Ctrl+D
     if (name === "escape" || (ctrl && (name === "c" || name === "d"))) leave();
   };
   emitKeypressEvents(stdin);
-  stdin.on("keypress", press);
+  stdin.on("keypress", handleKey);
   process.on("SIGINT", leave); // between two pickers the terminal turns Ctrl+C into a signal
   try {
     ctx.io.stdout.write(CLEAR_ROW);
-    return await act(pickers(ctx, { signal, leave, prompts }));
+    return await usePerson(pickers(ctx, { signal, leave, prompts }));
   } finally {
-    stdin.off("keypress", press);
+    stdin.off("keypress", handleKey);
     process.off("SIGINT", leave);
   }
 }
@@ -73,7 +79,7 @@ interface Picking {
 function pickers(ctx: Ctx, { signal, leave, prompts }: Picking): Person {
   const { stdout } = ctx.io;
   const stdin = ctx.io.stdin as NodeJS.ReadStream;
-  const status = (text: string) => void stdout.write(CLEAR_ROW + text);
+  const showStatus = (statusText: string) => void stdout.write(CLEAR_ROW + statusText);
   const context = {
     ...pickerStreams(stdin, stdout),
     signal,
@@ -90,10 +96,10 @@ function pickers(ctx: Ctx, { signal, leave, prompts }: Picking): Person {
         value: choice.name,
         short: shownAfter(ctx, message, choice.name),
       }));
-      const chosen = await pickRow(ctx.io, { message, rows, selected: standing, signal });
-      if (chosen === undefined) leave();
+      const chosenName = await pickRow(ctx.io, { message, rows, selected: standing, signal });
+      if (chosenName === undefined) leave();
       signal.throwIfAborted();
-      return chosen!;
+      return chosenName!;
     },
     line: (message, standing) =>
       prompts.input(
@@ -102,22 +108,22 @@ function pickers(ctx: Ctx, { signal, leave, prompts }: Picking): Person {
       ),
     secret: (message) =>
       prompts.password({ message: withBreak(ctx, message), mask: "*", toggleMask: false }, context),
-    async wait(text, work) {
+    async wait(waitingText, runWork) {
       stdin.setRawMode(true).resume(); // input is hidden meanwhile, and Escape is noticed
-      status(text);
+      showStatus(waitingText);
       try {
-        return await Promise.race([work(status), aborted(signal)]);
+        return await Promise.race([runWork(showStatus), aborted(signal)]);
       } finally {
         stdin.pause().setRawMode(false);
-        status("");
+        showStatus("");
       }
     },
   };
 }
 
 /** The picked name, clipped to the rest of the row. */
-const shownAfter = ({ io }: Ctx, message: string, name: string): string =>
-  clip(name, Math.max(8, terminalColumns(io) - width(`✔ ${message} `) - 1));
+const shownAfter = ({ io }: Ctx, message: string, pickedName: string): string =>
+  clip(pickedName, Math.max(8, terminalColumns(io) - width(`✔ ${message} `) - 1));
 
 /**
  * Asks line by line. An empty line leaves, since no other key is sure to work on a plain terminal.
@@ -127,38 +133,41 @@ function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
     signal,
     say: ctx.note,
     async pick(message, choices) {
-      const rows = choices.map(({ name }, i) => `${String(i + 1).padStart(3)}  ${name}\n`);
+      const choiceRows = choices.map(({ name }, i) => `${String(i + 1).padStart(3)}  ${name}\n`);
       for (;;) {
-        const typed = await ask(`${message}\n${rows.join("")}A number (Enter leaves): `);
-        const choice = choices[Number(typed) - 1] ?? choices.find(({ name }) => name === typed);
+        const typedText = await askLine(
+          `${message}\n${choiceRows.join("")}A number (Enter leaves): `,
+        );
+        const choice =
+          choices[Number(typedText) - 1] ?? choices.find(({ name }) => name === typedText);
         if (choice) return choice.name;
-        ctx.note(`Cannot choose '${typed}': the numbers go from 1 to ${choices.length}.`);
+        ctx.note(`Cannot choose '${typedText}': the numbers go from 1 to ${choices.length}.`);
       }
     },
     line: (message, standing) =>
-      standing ? ask(`${message} [${standing}] `, standing) : ask(`${message} `),
-    secret: (message) => meant(ctx.ask!(message, { secret: true })),
-    wait(text, work) {
-      ctx.note(text);
-      let before = "";
-      const show = (line: string) => {
-        const tens = /(\d?)\d%/.exec(line)?.[1];
-        if (tens !== undefined && tens !== before) ctx.note(line);
-        before = tens ?? before;
+      standing ? askLine(`${message} [${standing}] `, standing) : askLine(`${message} `),
+    secret: (message) => readReply(ctx.ask!(message, { secret: true })),
+    wait(waitingText, runWork) {
+      ctx.note(waitingText);
+      let lastTens = "";
+      const showProgress = (progressLine: string) => {
+        const percentTens = /(\d?)\d%/.exec(progressLine)?.[1];
+        if (percentTens !== undefined && percentTens !== lastTens) ctx.note(progressLine);
+        lastTens = percentTens ?? lastTens;
       };
-      return Promise.race([work(show), aborted(signal)]);
+      return Promise.race([runWork(showProgress), aborted(signal)]);
     },
   };
 
-  function ask(question: string, standing?: string): Promise<string> {
-    return meant(ctx.ask!(question), standing);
+  function askLine(question: string, standing?: string): Promise<string> {
+    return readReply(ctx.ask!(question), standing);
   }
 
-  async function meant(asked: Promise<string>, standing?: string): Promise<string> {
-    const typed = (await Promise.race([asked, aborted(signal)])).trim();
-    if (!typed && standing === undefined) leave();
+  async function readReply(pendingReply: Promise<string>, standing?: string): Promise<string> {
+    const typedText = (await Promise.race([pendingReply, aborted(signal)])).trim();
+    if (!typedText && standing === undefined) leave();
     signal.throwIfAborted();
-    return typed || standing!;
+    return typedText || standing!;
   }
 }
 

@@ -14,14 +14,14 @@ export const SMALL: Choice[] = [
  * Ollama's URL. OLLAMA_HOST may lack a scheme or a port, and 0.0.0.0 is where a server listens, not
  * its address.
  */
-export function ollamaAt(url?: string): string {
-  const address = url?.trim() || "127.0.0.1:11434";
-  const [, scheme, login = "", host = "", port, path = ""] =
+export function ollamaAt(hostSetting?: string): string {
+  const address = hostSetting?.trim() || "127.0.0.1:11434";
+  const [, scheme, login = "", hostName = "", portNumber, urlPath = ""] =
     /^(https?:\/\/)?([^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?([/?#].*)?$/.exec(address) ?? [];
-  const reachableHost = REACHABLE_HOSTS[host] ?? host;
+  const reachableHost = REACHABLE_HOSTS[hostName] ?? hostName;
   const defaultPort = scheme ? "" : ":11434";
-  const under = path.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
-  return `${scheme ?? "http://"}${login}${reachableHost}${port ? `:${port}` : defaultPort}${under}`;
+  const basePath = urlPath.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
+  return `${scheme ?? "http://"}${login}${reachableHost}${portNumber ? `:${portNumber}` : defaultPort}${basePath}`;
 }
 /** Where to reach a server on this machine that has no address, or listens on all of them. */
 const REACHABLE_HOSTS: Record<string, string> = {
@@ -29,7 +29,7 @@ const REACHABLE_HOSTS: Record<string, string> = {
   "0.0.0.0": "127.0.0.1",
   "[::]": "[::1]",
 };
-const UNITS: [bytes: number, name: string][] = [
+const SIZE_UNITS: [bytes: number, name: string][] = [
   [1e9, "GB"],
   [1e6, "MB"],
   [1e3, "kB"],
@@ -50,53 +50,54 @@ type Line = {
 export async function pull(
   zz: Zz,
   address: string,
-  key: Secret | undefined,
+  secretKey: Secret | undefined,
   model: string,
-  show: (text: string) => void,
+  showProgress: (progressText: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const { Ollama } = await import("ollama/browser");
   let response: HttpAnswer | undefined;
-  let failed: unknown;
-  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
+  let fetchError: unknown;
+  const headers: Record<string, string> = secretKey ? { authorization: `Bearer ${secretKey}` } : {};
   type Asked = { headers: Record<string, string>; body: string };
-  const fetch = (url: string, { headers: { "User-Agent": _, ...sent }, body }: Asked) =>
-    zz.fetch(url, { method: "POST", headers: sent, body, signal }).then(
+  const postRequest = (targetUrl: string, { headers: { "User-Agent": _, ...sent }, body }: Asked) =>
+    zz.fetch(targetUrl, { method: "POST", headers: sent, body, signal }).then(
       (answer) => (response = answer),
-      (error) => Promise.reject((failed = error)),
+      (error) => Promise.reject((fetchError = error)),
     );
-  await new Ollama({ host: address, headers, fetch: fetch as never })
+  await new Ollama({ host: address, headers, fetch: postRequest as never })
     .pull({ model, stream: true })
     .catch((error) => {
-      throw failed ?? error;
+      throw fetchError ?? error;
     });
   const columns = () => zz.io.stdout.columns || 80;
-  const layers = new Map<string, { total: number; completed: number }>();
+  const layersByDigest = new Map<string, { total: number; completed: number }>();
   const decoder = new TextDecoder();
-  let unread = "";
-  let last: Line = {};
-  let drawn = -Infinity;
-  for await (const bytes of response!.body) {
-    const lines = (unread + decoder.decode(bytes, { stream: true })).split("\n");
-    unread = lines.pop()!;
-    for (const line of lines) if (line.trim()) take(JSON.parse(line));
+  let unreadText = "";
+  let lastLine: Line = {};
+  let drawnTime = -Infinity;
+  for await (const bodyBytes of response!.body) {
+    const wholeLines = (unreadText + decoder.decode(bodyBytes, { stream: true })).split("\n");
+    unreadText = wholeLines.pop()!;
+    for (const jsonLine of wholeLines) if (jsonLine.trim()) takeLine(JSON.parse(jsonLine));
   }
-  if (unread.trim()) take(JSON.parse(unread));
-  if (last.status !== "success")
+  if (unreadText.trim()) takeLine(JSON.parse(unreadText));
+  if (lastLine.status !== "success")
     throw new Error("the server broke off. Try again: it goes on where it was.");
 
-  function take(line: Line): void {
-    last = line;
-    if (line.error) throw new Error(line.error.slice(0, 300));
-    const { digest, total, completed = 0, status = "" } = line;
-    if (!digest || !total) show(clip(status.replace(/[\x00-\x1f\x7f-\x9f]/g, ""), columns() - 1));
+  function takeLine(progressLine: Line): void {
+    lastLine = progressLine;
+    if (progressLine.error) throw new Error(progressLine.error.slice(0, 300));
+    const { digest, total, completed = 0, status = "" } = progressLine;
+    if (!digest || !total)
+      showProgress(clip(status.replace(/[\x00-\x1f\x7f-\x9f]/g, ""), columns() - 1));
     if (!digest || !total) return;
-    layers.set(digest, { total, completed });
-    const time = zz.io.clock.now();
-    if (time - drawn < 100 && completed < total) return;
-    drawn = time;
-    const progress = [...layers.values()];
-    show(
+    layersByDigest.set(digest, { total, completed });
+    const currentTime = zz.io.clock.now();
+    if (currentTime - drawnTime < 100 && completed < total) return;
+    drawnTime = currentTime;
+    const progress = [...layersByDigest.values()];
+    showProgress(
       bar(
         sum(progress.map((layer) => layer.completed)),
         sum(progress.map((layer) => layer.total)),
@@ -109,12 +110,13 @@ export async function pull(
 const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /** [====>    ] 45%  1.2 of 2.6 GB */
-export function bar(done: number, total: number, width: number): string {
-  const [size, unit] = UNITS.find(([bytes]) => total >= bytes) ?? UNITS.at(-1)!;
-  const part = Math.min(1, done / total);
-  const words = `${String(Math.floor(part * 100)).padStart(3)}%  ${(done / size).toFixed(1)} of ${(total / size).toFixed(1)} ${unit}`;
-  const room = Math.min(40, width - words.length - 4);
-  if (room < 5) return words.trim().slice(0, width - 1);
-  const full = Math.floor(part * room);
-  return `[${"=".repeat(full)}${full < room ? ">" : ""}${" ".repeat(Math.max(0, room - full - 1))}]${words}`;
+export function bar(doneBytes: number, totalBytes: number, columnCount: number): string {
+  const [unitBytes, unitName] =
+    SIZE_UNITS.find(([bytes]) => totalBytes >= bytes) ?? SIZE_UNITS.at(-1)!;
+  const fraction = Math.min(1, doneBytes / totalBytes);
+  const progressText = `${String(Math.floor(fraction * 100)).padStart(3)}%  ${(doneBytes / unitBytes).toFixed(1)} of ${(totalBytes / unitBytes).toFixed(1)} ${unitName}`;
+  const barWidth = Math.min(40, columnCount - progressText.length - 4);
+  if (barWidth < 5) return progressText.trim().slice(0, columnCount - 1);
+  const filledWidth = Math.floor(fraction * barWidth);
+  return `[${"=".repeat(filledWidth)}${filledWidth < barWidth ? ">" : ""}${" ".repeat(Math.max(0, barWidth - filledWidth - 1))}]${progressText}`;
 }

@@ -38,103 +38,111 @@ export const foldersOf = ({ root, about }: Pick<Ctx, "root" | "about">): [From, 
 /** What other agents read. */
 const OTHER_AGENTS = [".claude/skills", ".agents/skills"];
 const otherFolders = ({ root }: Ctx): [From, string][] =>
-  OTHER_AGENTS.map((name) => ["project", path.join(root, name)]);
+  OTHER_AGENTS.map((folderName) => ["project", path.join(root, folderName)]);
 
 /** Whether the person has trusted this file of the project, with links followed. */
-const isTrusted = ({ root, plugins: { brought } }: Ctx, file: string): boolean =>
+const isTrusted = ({ root, plugins: { brought } }: Ctx, realFile: string): boolean =>
   brought?.given === true &&
-  brought.files.includes(path.relative(root, file).replaceAll(path.sep, "/"));
+  brought.files.includes(path.relative(root, realFile).replaceAll(path.sep, "/"));
 
 /** Finds all skills. Reads only those files again whose stamp changed. */
-export function findSkills(ctx: Ctx, cache: SkillCache): FoundSkills {
-  const result: FoundSkills = { skills: [], broken: [] };
+export function findSkills(ctx: Ctx, skillCache: SkillCache): FoundSkills {
+  const foundSkills: FoundSkills = { skills: [], broken: [] };
   const seenFiles = new Set<string>();
-  const [project, home] = foldersOf(ctx) as [[From, string], [From, string]];
-  const others = otherFolders(ctx);
-  for (const place of [project, ...others, home])
-    for (const folderName of namesIn(place[1])) {
-      const [from, parent] = place;
-      const file = realOf(path.join(parent, folderName, FILE));
+  const [project, homeFolder] = foldersOf(ctx) as [[From, string], [From, string]];
+  const otherAgents = otherFolders(ctx);
+  for (const location of [project, ...otherAgents, homeFolder])
+    for (const folderName of namesIn(location[1])) {
+      const [from, parentFolder] = location;
+      const file = realOf(path.join(parentFolder, folderName, FILE));
       // if the project is the home folder, its skills are the home's
       if (!file || seenFiles.has(file)) continue;
-      if (others.includes(place) && !isTrusted(ctx, file)) continue;
+      if (otherAgents.includes(location) && !isTrusted(ctx, file)) continue;
       seenFiles.add(file);
-      const read = readOnce(ctx, cache, { from, folder: path.join(parent, folderName), file });
-      if ("problem" in read) result.broken.push(read);
-      else if (!result.skills.some(({ name }) => name === read.name)) result.skills.push(read);
+      const outcome = readOnce(ctx, skillCache, {
+        from,
+        folder: path.join(parentFolder, folderName),
+        file,
+      });
+      if ("problem" in outcome) foundSkills.broken.push(outcome);
+      else if (!foundSkills.skills.some(({ name }) => name === outcome.name))
+        foundSkills.skills.push(outcome);
     }
-  return result;
+  return foundSkills;
 }
 
 type Where = Pick<Skill, "from" | "folder" | "file">;
 
-function readOnce(ctx: Ctx, cache: SkillCache, where: Where): Skill | Broken {
-  const { from, folder, file } = where;
-  const broken = (problem: string): Broken => ({
+function readOnce(ctx: Ctx, skillCache: SkillCache, skillLocation: Where): Skill | Broken {
+  const { from, folder, file } = skillLocation;
+  const brokenSkill = (problem: string): Broken => ({
     name: path.basename(folder),
     file: path.join(folder, FILE),
     problem,
   });
-  const leaves = from === "project" && !isInside(ctx.root, file);
-  if (leaves) return broken("it is a link that leaves the project");
+  const leavesProject = from === "project" && !isInside(ctx.root, file);
+  if (leavesProject) return brokenSkill("it is a link that leaves the project");
   if (from === "project" && ctx.permissions.secret(file))
-    return broken("it is a link to what may hold secrets");
-  if (!mayRead(ctx, file)) return broken("reading it is denied");
+    return brokenSkill("it is a link to what may hold secrets");
+  if (!mayRead(ctx, file)) return brokenSkill("reading it is denied");
   try {
     const { mtimeMs, ctimeMs, size } = fs.statSync(file);
     const stamp = `${mtimeMs} ${ctimeMs} ${size} ${folder}`;
-    const last = cache.get(file);
-    if (last?.stamp === stamp) return last.read;
-    const read = parsed();
-    cache.set(file, { stamp, read });
+    const cachedRead = skillCache.get(file);
+    if (cachedRead?.stamp === stamp) return cachedRead.read;
+    const read = readAndParse();
+    skillCache.set(file, { stamp, read });
     return read;
   } catch (error) {
-    return broken(reason(error));
+    return brokenSkill(reason(error));
   }
 
-  function parsed(): Skill | Broken {
+  function readAndParse(): Skill | Broken {
     try {
-      return { ...skillOf(textOf(file, ctx.files.open), path.basename(folder)), ...where };
+      return { ...skillOf(textOf(file, ctx.files.open), path.basename(folder)), ...skillLocation };
     } catch (error) {
-      return broken(reason(error));
+      return brokenSkill(reason(error));
     }
   }
 }
 
 /** The content of a SKILL.md. Throws a clause that says why it is not a skill. */
-export function skillOf(text: string, folder: string): Omit<Skill, keyof Where> {
-  const { head, body } = parseSkill(text);
-  const [name, description] = [asText(head.name) || folder, asText(head.description)];
+export function skillOf(skillText: string, folderName: string): Omit<Skill, keyof Where> {
+  const { head, body } = parseSkill(skillText);
+  const [name, description] = [asText(head.name) || folderName, asText(head.description)];
   if (!NAME.test(name))
     throw new Error(
       `'${name.slice(0, 80)}' is not a name: letters, digits, - and _ are, at most 64`,
     );
   if (!description) throw new Error("it has no description");
-  return { name, description: cut(description), triggers: asList(head.triggers), body };
+  return { name, description: cutDescription(description), triggers: asList(head.triggers), body };
 }
 
-const cut = (text: string): string =>
-  text.length > MAX_DESCRIPTION_CHARS ? `${text.slice(0, MAX_DESCRIPTION_CHARS)}…` : text;
+const cutDescription = (description: string): string =>
+  description.length > MAX_DESCRIPTION_CHARS
+    ? `${description.slice(0, MAX_DESCRIPTION_CHARS)}…`
+    : description;
 
-function textOf(file: string, open: Ctx["files"]["open"]): string {
-  const fd = open(file);
+function textOf(skillFile: string, openFile: Ctx["files"]["open"]): string {
+  const descriptor = openFile(skillFile);
   try {
-    const stat = fs.fstatSync(fd);
-    if (!stat.isFile()) throw new Error("it is not a regular file");
-    if (stat.size > MAX_FILE_BYTES)
-      throw new Error(`${stat.size} bytes are too many (${MAX_FILE_BYTES} at most)`);
-    const bytes = fs.readFileSync(fd);
-    if (bytes.includes(0)) throw new Error("it is not text");
-    return bytes.toString("utf8");
+    const fileStats = fs.fstatSync(descriptor);
+    if (!fileStats.isFile()) throw new Error("it is not a regular file");
+    if (fileStats.size > MAX_FILE_BYTES)
+      throw new Error(`${fileStats.size} bytes are too many (${MAX_FILE_BYTES} at most)`);
+    const fileBytes = fs.readFileSync(descriptor);
+    if (fileBytes.includes(0)) throw new Error("it is not text");
+    return fileBytes.toString("utf8");
   } finally {
-    fs.closeSync(fd);
+    fs.closeSync(descriptor);
   }
 }
 
 /** Whether a skill may be read: what a rule does not allow stays out of the prompt too. */
-const mayRead = ({ permissions }: Ctx, file: string): boolean =>
+const mayRead = ({ permissions }: Ctx, skillFile: string): boolean =>
   !permissions.rules.some(({ verdict, kind }) => verdict !== "allow" && kind === "read") ||
-  permissions.judge("read", { name: file, verdict: "allow", why: "a skill" }).verdict === "allow";
+  permissions.judge("read", { name: skillFile, verdict: "allow", why: "a skill" }).verdict ===
+    "allow";
 
 const REASONS: Record<string, string> = {
   ELOOP: "it was swapped for a link",
@@ -144,9 +152,10 @@ const REASONS: Record<string, string> = {
 const reason = (error: unknown): string =>
   REASONS[codeOf(error)] ?? (errnoSentence(error).split(". ")[0] || (error as Error).message);
 
-export const namesIn = (folder: string): string[] =>
-  entriesOf(folder)
-    .filter((name) => !name.startsWith("."))
+export const namesIn = (parentFolder: string): string[] =>
+  entriesOf(parentFolder)
+    .filter((entryName) => !entryName.startsWith("."))
     .sort();
 
-export const realOf = (file: string): string | undefined => tryTo(() => fs.realpathSync(file));
+export const realOf = (filePath: string): string | undefined =>
+  tryTo(() => fs.realpathSync(filePath));

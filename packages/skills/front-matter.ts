@@ -4,118 +4,130 @@
 export type Head = Record<string, string | string[]>;
 type Value = string | string[];
 
-const KEY = /^([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$/;
+const KEY_LINE = /^([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$/;
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", "0": "\0" };
 
 /** Throws a clause that says why it cannot be read. */
-export function parseSkill(text: string): { head: Head; body: string } {
-  const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
-  if (lines[0]?.trimEnd() !== "---")
+export function parseSkill(skillText: string): { head: Head; body: string } {
+  const textLines = skillText.replace(/^\ufeff/, "").split(/\r?\n/);
+  if (textLines[0]?.trimEnd() !== "---")
     throw new Error("it does not begin with '---', so it has no front matter");
-  const end = lines.findIndex((line, i) => i > 0 && line.trimEnd() === "---");
-  if (end < 0) throw new Error("its front matter has no second '---'");
-  const body = lines.slice(end + 1).join("\n");
-  return { head: parseHead(lines.slice(1, end)), body: body.trim() };
+  const closingIndex = textLines.findIndex((line, i) => i > 0 && line.trimEnd() === "---");
+  if (closingIndex < 0) throw new Error("its front matter has no second '---'");
+  const bodyText = textLines.slice(closingIndex + 1).join("\n");
+  return { head: parseHead(textLines.slice(1, closingIndex)), body: bodyText.trim() };
 }
 
-function parseHead(lines: string[]): Head {
-  const head: Head = {};
-  for (let index = 0; index < lines.length; ) {
-    const line = lines[index]!;
-    const number = index + 2; // as an editor counts: the first --- is line 1
+function parseHead(headLines: string[]): Head {
+  const parsedHead: Head = {};
+  for (let index = 0; index < headLines.length; ) {
+    const headLine = headLines[index]!;
+    const lineNumber = index + 2; // as an editor counts: the first --- is line 1
     index++;
-    if (isBlank(line)) continue;
-    const [, key, valueText = ""] = KEY.exec(line) ?? [];
-    if (!key) throw new Error(`line ${number} of its front matter is not 'key: value'`);
-    const from = index;
-    while (index < lines.length && (isBlank(lines[index]!) || /^(\s|- |-$|])/.test(lines[index]!)))
+    if (isBlank(headLine)) continue;
+    const [, fieldKey, valueText = ""] = KEY_LINE.exec(headLine) ?? [];
+    if (!fieldKey) throw new Error(`line ${lineNumber} of its front matter is not 'key: value'`);
+    const valueStart = index;
+    while (
+      index < headLines.length &&
+      (isBlank(headLines[index]!) || /^(\s|- |-$|])/.test(headLines[index]!))
+    )
       index++;
     try {
-      head[key.toLowerCase()] = readValue(valueText.trim(), lines.slice(from, index));
+      parsedHead[fieldKey.toLowerCase()] = readValue(
+        valueText.trim(),
+        headLines.slice(valueStart, index),
+      );
     } catch (error) {
-      throw new Error(`line ${number} of its front matter ${(error as Error).message}`);
+      throw new Error(`line ${lineNumber} of its front matter ${(error as Error).message}`);
     }
   }
-  return head;
+  return parsedHead;
 }
 
-const isBlank = (line: string): boolean => /^\s*(#.*)?$/.test(line);
+const isBlank = (textLine: string): boolean => /^\s*(#.*)?$/.test(textLine);
 
 /** The text after the colon, and the lines below it. */
-function readValue(first: string, under: string[]): Value {
-  const block = /^([>|])[+-]?\d?[+-]?(\s+#.*)?$/.exec(first);
-  if (block) return blockText(block[1] === ">", under);
-  const continued = under.filter((line) => !isBlank(line)).map((line) => line.trim());
-  if (!first || first.startsWith("#"))
-    return continued.every((line) => /^-( |$)/.test(line))
-      ? listOf(continued)
+function readValue(firstText: string, linesBelow: string[]): Value {
+  const blockMarker = /^([>|])[+-]?\d?[+-]?(\s+#.*)?$/.exec(firstText);
+  if (blockMarker) return blockText(blockMarker[1] === ">", linesBelow);
+  const continued = linesBelow
+    .filter((lineBelow) => !isBlank(lineBelow))
+    .map((lineBelow) => lineBelow.trim());
+  if (!firstText || firstText.startsWith("#"))
+    return continued.every((listLine) => /^-( |$)/.test(listLine))
+      ? parseDashList(continued)
       : continued.join(" ");
-  const joined = [first, ...continued].join(" ");
-  if (joined.startsWith("[")) return flowList(joined);
-  return scalar(joined);
+  const joinedText = [firstText, ...continued].join(" ");
+  if (joinedText.startsWith("[")) return flowList(joinedText);
+  return parseScalar(joinedText);
 }
 
-const listOf = (lines: string[]): string[] =>
-  lines.map((line) => scalar(line.slice(1).trim())).filter(Boolean);
+const parseDashList = (dashLines: string[]): string[] =>
+  dashLines.map((dashLine) => parseScalar(dashLine.slice(1).trim())).filter(Boolean);
 
-function scalar(text: string): string {
-  if (!/^["']/.test(text)) return text.replace(/\s+#.*$/, "").trim();
-  const [value, remaining] = quoted(text);
+function parseScalar(scalarText: string): string {
+  if (!/^["']/.test(scalarText)) return scalarText.replace(/\s+#.*$/, "").trim();
+  const [quotedValue, remaining] = readQuoted(scalarText);
   if (remaining && !remaining.startsWith("#"))
     throw new Error("goes on behind a closed quotation mark");
-  return value;
+  return quotedValue;
 }
 
 /** The text in quotation marks, and what follows them. */
-function quoted(text: string): [value: string, rest: string] {
-  const match = (
-    text[0] === '"' ? /^"((?:[^"\\]|\\.)*)"\s*(.*)$/s : /^'((?:[^']|'')*)'\s*(.*)$/s
-  ).exec(text);
-  if (!match) throw new Error("opens a quotation mark that is never closed");
-  const [, inner = "", remaining = ""] = match;
-  return [text[0] === "'" ? inner.replaceAll("''", "'") : unescaped(inner), remaining];
+function readQuoted(quotedText: string): [value: string, rest: string] {
+  const quoteMatch = (
+    quotedText[0] === '"' ? /^"((?:[^"\\]|\\.)*)"\s*(.*)$/s : /^'((?:[^']|'')*)'\s*(.*)$/s
+  ).exec(quotedText);
+  if (!quoteMatch) throw new Error("opens a quotation mark that is never closed");
+  const [, inner = "", remaining = ""] = quoteMatch;
+  return [quotedText[0] === "'" ? inner.replaceAll("''", "'") : unescaped(inner), remaining];
 }
 
-const unescaped = (text: string): string =>
-  text.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, code, escaped) =>
-    code ? String.fromCharCode(Number.parseInt(code, 16)) : (ESCAPES[escaped] ?? escaped),
+const unescaped = (escapedText: string): string =>
+  escapedText.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, hexCode, escaped) =>
+    hexCode ? String.fromCharCode(Number.parseInt(hexCode, 16)) : (ESCAPES[escaped] ?? escaped),
   );
 
 /** A list such as [a, "b, c"]. */
-function flowList(text: string): string[] {
-  const items: string[] = [];
-  let remaining = text.slice(1).trim();
+function flowList(listText: string): string[] {
+  const listItems: string[] = [];
+  let remaining = listText.slice(1).trim();
   while (remaining && remaining[0] !== "]") {
     if (/^["']/.test(remaining)) {
-      const [value, after] = quoted(remaining);
-      items.push(value);
-      remaining = after;
+      const [quotedItem, textAfter] = readQuoted(remaining);
+      listItems.push(quotedItem);
+      remaining = textAfter;
     } else {
-      const plain = /^[^,\]]*/.exec(remaining)![0];
-      items.push(plain.trim());
-      remaining = remaining.slice(plain.length);
+      const plainItem = /^[^,\]]*/.exec(remaining)![0];
+      listItems.push(plainItem.trim());
+      remaining = remaining.slice(plainItem.length);
     }
     if (remaining[0] === ",") remaining = remaining.slice(1).trim();
     else if (remaining[0] !== "]") break;
   }
   if (remaining[0] !== "]") throw new Error("opens a '[' that is never closed");
-  return items.filter(Boolean);
+  return listItems.filter(Boolean);
 }
 
 /** The text of a block: if folded, the lines of a paragraph become one; if literal, they stay. */
-function blockText(folded: boolean, lines: string[]): string {
-  const filled = lines.filter((line) => line.trim());
-  const indent = Math.min(...filled.map((line) => /^\s*/.exec(line)![0].length));
-  const text = lines.map((line) => line.slice(indent).trimEnd()).join("\n");
+function blockText(isFolded: boolean, blockLines: string[]): string {
+  const filled = blockLines.filter((blockLine) => blockLine.trim());
+  const indent = Math.min(...filled.map((filledLine) => /^\s*/.exec(filledLine)![0].length));
+  const unindented = blockLines.map((blockLine) => blockLine.slice(indent).trimEnd()).join("\n");
   return (
-    folded ? text.replace(/([^\n])\n(?=[^\n\s])/g, "$1 ").replace(/\n\n/g, "\n") : text
+    isFolded
+      ? unindented.replace(/([^\n])\n(?=[^\n\s])/g, "$1 ").replace(/\n\n/g, "\n")
+      : unindented
   ).trim();
 }
 
 /** A list, or the parts of a text between its commas. */
-export const asList = (value: Value | undefined): string[] =>
-  (typeof value === "string" ? value.split(",") : (value ?? []))
-    .map((part) => part.trim())
+export const asList = (headValue: Value | undefined): string[] =>
+  (typeof headValue === "string" ? headValue.split(",") : (headValue ?? []))
+    .map((listItem) => listItem.trim())
     .filter(Boolean);
-export const asText = (value: Value | undefined): string =>
-  (typeof value === "string" ? value : (value ?? []).join(", ")).replace(/\s+/g, " ").trim();
+export const asText = (headValue: Value | undefined): string =>
+  (typeof headValue === "string" ? headValue : (headValue ?? []).join(", "))
+    .replace(/\s+/g, " ")
+    .trim();

@@ -15,14 +15,14 @@ import {
 } from "./skills-in-prompt.ts";
 
 export const defaults = { list: 1_500, texts: 6_000, off: [] as string[] };
-const tokens = { type: "integer", minimum: 0, maximum: 1_000_000 };
+const tokensSetting = { type: "integer", minimum: 0, maximum: 1_000_000 };
 export const settings = {
   project: true,
   schema: {
     type: "object",
     properties: {
-      list: { ...tokens, description: "tokens of the names and descriptions in the prompt" },
-      texts: { ...tokens, description: "tokens of the skills that a message calls for" },
+      list: { ...tokensSetting, description: "tokens of the names and descriptions in the prompt" },
+      texts: { ...tokensSetting, description: "tokens of the skills that a message calls for" },
       off: {
         type: "array",
         items: { type: "string" },
@@ -32,7 +32,7 @@ export const settings = {
   },
 };
 const MAX_READ_CHARS = 50_000; // for one call of read_skill
-const HIDDEN = /(^|\/)\./;
+const HIDDEN_PATH = /(^|\/)\./;
 
 export default (zz: Zz<typeof defaults>) => {
   const plugin: SkillsPlugin = { zz, state: zz.state({ on: [] as string[] }), cache: new Map() };
@@ -53,7 +53,7 @@ export default (zz: Zz<typeof defaults>) => {
     name: "list_skills",
     description: "List the skills: names, what each is for, and which are in use.",
     aliases: ["self_list_skills"],
-    run: (_, ctx) => list(plugin, ctx),
+    run: (_, ctx) => listSkills(plugin, ctx),
   });
   zz.tool({
     name: "read_skill",
@@ -61,20 +61,20 @@ export default (zz: Zz<typeof defaults>) => {
     description: "Read a skill's instructions, or another file of its folder.",
     params: { name: "string the skill", file: "string? relative to the skill's folder" },
     needs: ({ name, file }, ctx) => {
-      const skill = skillNamed(plugin, name, ctx);
-      const skillFile = realOf(path.resolve(skill.folder, file ?? FILE));
-      return skillFile && isInside(realOf(skill.folder)!, skillFile)
-        ? { read: [needOf(skill, skillFile, ctx)] }
+      const namedSkill = skillNamed(plugin, name, ctx);
+      const skillFile = realOf(path.resolve(namedSkill.folder, file ?? FILE));
+      return skillFile && isInside(realOf(namedSkill.folder)!, skillFile)
+        ? { read: [needOf(namedSkill, skillFile, ctx)] }
         : {};
     },
-    run: ({ name, file }, ctx) => read(skillNamed(plugin, name, ctx), file, ctx),
+    run: ({ name, file }, ctx) => readSkill(skillNamed(plugin, name, ctx), file, ctx),
   });
   install(zz, plugin.cache);
   zz.command({
     name: "skills",
     description: "list the skills, where they come from and which are in use",
     group,
-    run: async (_, ctx) => ctx.note((await list(plugin, ctx)).text),
+    run: async (_, ctx) => ctx.note((await listSkills(plugin, ctx)).text),
   });
   zz.command({
     name: "skill",
@@ -85,15 +85,15 @@ export default (zz: Zz<typeof defaults>) => {
       "/skill release-notes off": "stop using it",
     },
     group,
-    complete: (typed, ctx) =>
-      usable(plugin, ctx).skills.filter(({ name }) => name.startsWith(typed)),
-    run: (typed, ctx) => ctx.note(switchSkill(plugin, typed, ctx)),
+    complete: (typedName, ctx) =>
+      usable(plugin, ctx).skills.filter(({ name }) => name.startsWith(typedName)),
+    run: (typedText, ctx) => ctx.note(switchSkill(plugin, typedText, ctx)),
   });
 };
 
-async function list(plugin: SkillsPlugin, ctx: Ctx): Promise<Result> {
+async function listSkills(plugin: SkillsPlugin, ctx: Ctx): Promise<Result> {
   const { skills, broken } = usable(plugin, ctx);
-  const active = new Map(
+  const activeReasons = new Map(
     (await activeSkills(plugin, ctx)).map(({ skill, reason }) => [skill.name, reason]),
   );
   const data = skills.map(({ name, description, triggers, from, folder }) => ({
@@ -102,66 +102,74 @@ async function list(plugin: SkillsPlugin, ctx: Ctx): Promise<Result> {
     triggers,
     from,
     folder,
-    active: active.has(name),
+    active: activeReasons.has(name),
   }));
-  const lines = skills.map(({ name, description, from, folder }) => {
-    const reason = active.get(name);
+  const skillLines = skills.map(({ name, description, from, folder }) => {
+    const reason = activeReasons.get(name);
     return `${reason ? "*" : " "} ${name}: ${description} (${from}, ${folder}${reason ? `; in use: ${reason}` : ""})`;
   });
-  const wrong = broken.map(
+  const brokenLines = broken.map(
     ({ name, file, problem }) => `! ${name}: left out, since ${problem} (${file})`,
   );
-  return { text: [...lines, ...wrong].join("\n") || "There are no skills.", data };
+  return { text: [...skillLines, ...brokenLines].join("\n") || "There are no skills.", data };
 }
 
 /** /skill: `NAME` puts a skill in force, `NAME off` ends that. */
-function switchSkill(plugin: SkillsPlugin, typed: string, ctx: Ctx): string {
-  const [name = "", word] = typed.trim().split(/\s+/);
-  if (!name)
+function switchSkill(plugin: SkillsPlugin, typedText: string, ctx: Ctx): string {
+  const [skillName = "", switchWord] = typedText.trim().split(/\s+/);
+  if (!skillName)
     return "Name a skill: /skill NAME uses one, /skill NAME off stops it. /skills lists them.";
-  const others = plugin.state.on.filter((active) => active !== name);
-  if (word === "off") {
-    const was = others.length < plugin.state.on.length;
-    plugin.state.on = others;
-    return was ? `Skill '${name}' is no longer in use.` : `Skill '${name}' was not in use.`;
+  const otherNames = plugin.state.on.filter((activeName) => activeName !== skillName);
+  if (switchWord === "off") {
+    const wasActive = otherNames.length < plugin.state.on.length;
+    plugin.state.on = otherNames;
+    return wasActive
+      ? `Skill '${skillName}' is no longer in use.`
+      : `Skill '${skillName}' was not in use.`;
   }
-  if (word) throw new Error(`Cannot run '/skill ${word}': use /skill NAME, or /skill NAME off.`);
-  skillNamed(plugin, name, ctx);
-  plugin.state.on = [...others, name];
-  return `Skill '${name}' is in use for this conversation. /skill ${name} off stops it.`;
+  if (switchWord)
+    throw new Error(`Cannot run '/skill ${switchWord}': use /skill NAME, or /skill NAME off.`);
+  skillNamed(plugin, skillName, ctx);
+  plugin.state.on = [...otherNames, skillName];
+  return `Skill '${skillName}' is in use for this conversation. /skill ${skillName} off stops it.`;
 }
 
 /** The home's skills may always be read; the gate is asked about files that may contain secrets. */
-function needOf({ from, folder }: Skill, file: string, { permissions }: Ctx): Need {
-  const name = path.relative(realOf(folder)!, file);
-  return from === "project" || HIDDEN.test(name) || permissions.secret(name)
-    ? file
-    : { name: file, verdict: "allow", why: "it belongs to a skill" };
+function needOf({ from, folder }: Skill, absolutePath: string, { permissions }: Ctx): Need {
+  const relativePath = path.relative(realOf(folder)!, absolutePath);
+  return from === "project" || HIDDEN_PATH.test(relativePath) || permissions.secret(relativePath)
+    ? absolutePath
+    : { name: absolutePath, verdict: "allow", why: "it belongs to a skill" };
 }
 
-async function read(
+async function readSkill(
   { name, folder }: Skill,
-  file: string | undefined,
+  requestedFile: string | undefined,
   { files }: Ctx,
 ): Promise<Result> {
-  const top = realOf(folder)!;
-  const absolutePath = realOf(path.resolve(folder, file ?? FILE));
-  const has = filesAt(top).map((file) => path.relative(top, file));
+  const realFolder = realOf(folder)!;
+  const absolutePath = realOf(path.resolve(folder, requestedFile ?? FILE));
+  const relativeFiles = filesAt(realFolder).map((absoluteFile) =>
+    path.relative(realFolder, absoluteFile),
+  );
   const refuse = (reason: string) =>
-    new Error(`Cannot read '${file ?? FILE}' of skill '${name}': ${reason}`);
-  if (!absolutePath) throw refuse(`no such file. It has: ${has.join(", ")}.`);
-  if (!isInside(top, absolutePath))
+    new Error(`Cannot read '${requestedFile ?? FILE}' of skill '${name}': ${reason}`);
+  if (!absolutePath) throw refuse(`no such file. It has: ${relativeFiles.join(", ")}.`);
+  if (!isInside(realFolder, absolutePath))
     throw refuse("it is outside of the skill's folder. Name a file in it.");
   const { text, bytes } = await files.read(absolutePath);
   if (bytes.subarray(0, 8_192).includes(0)) throw refuse("it is not text. Choose a text file.");
-  const shown =
+  const shownText =
     text.length > MAX_READ_CHARS
       ? `${text.slice(0, MAX_READ_CHARS)}\n[${text.length - MAX_READ_CHARS} more characters left out]`
       : text;
-  const others = has.filter((file) => file !== FILE);
+  const otherFiles = relativeFiles.filter((relativeFile) => relativeFile !== FILE);
   const othersNote =
-    file === undefined && others.length
-      ? `\n\n[Other files of it, for read_skill: ${others.join(", ")}]`
+    requestedFile === undefined && otherFiles.length
+      ? `\n\n[Other files of it, for read_skill: ${otherFiles.join(", ")}]`
       : "";
-  return { text: shown.trimEnd() + othersNote, data: { name, file: file ?? FILE, folder } };
+  return {
+    text: shownText.trimEnd() + othersNote,
+    data: { name, file: requestedFile ?? FILE, folder },
+  };
 }

@@ -26,7 +26,7 @@ type Args = {
   where?: string | undefined;
 };
 
-export function install(zz: Zz, cache: SkillCache): void {
+export function install(zz: Zz, skillCache: SkillCache): void {
   zz.tool({
     name: "install_skill",
     description:
@@ -39,9 +39,9 @@ export function install(zz: Zz, cache: SkillCache): void {
       where: "string? home (for every project; unless you say otherwise) or project",
     },
     changes: true,
-    needs: ({ path: source }, { root }) =>
-      source ? { read: filesAt(path.resolve(root, source)) } : {},
-    run: (args, ctx) => add(args, ctx, cache),
+    needs: ({ path: sourcePath }, { root }) =>
+      sourcePath ? { read: filesAt(path.resolve(root, sourcePath)) } : {},
+    run: (skillArgs, ctx) => installSkill(skillArgs, ctx, skillCache),
   });
   zz.tool({
     name: "uninstall_skill",
@@ -49,62 +49,65 @@ export function install(zz: Zz, cache: SkillCache): void {
     aliases: ["self_uninstall_skill"],
     params: { name: "string the skill" },
     changes: true,
-    run: ({ name }, ctx) => remove(name, ctx, cache),
+    run: ({ name }, ctx) => removeSkill(name, ctx, skillCache),
   });
   // A question cuts a long diff, but the person must see every line of a skill.
-  zz.wrap("preview", async (input, next) => {
-    const { tool, about, changes } = input;
-    const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
-    if (tool !== "install_skill" || !isLong) return next(input);
+  zz.wrap("preview", async (previewInput, runNext) => {
+    const { tool, about, changes } = previewInput;
+    const hasLongChange = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
+    if (tool !== "install_skill" || !hasLongChange) return runNext(previewInput);
     return [
       about,
-      ...changes.map(({ path: file, after = "" }) => `${file}, all of it:\n${after.trimEnd()}`),
+      ...changes.map(
+        ({ path: changedFile, after = "" }) => `${changedFile}, all of it:\n${after.trimEnd()}`,
+      ),
     ]
       .filter(Boolean)
       .join("\n\n");
   });
 }
 
-async function add(
-  { name, content, path: source, where = "home" }: Args,
+async function installSkill(
+  { name, content, path: sourcePath, where = "home" }: Args,
   ctx: Ctx,
-  cache: SkillCache,
+  skillCache: SkillCache,
 ): Promise<string> {
   const refuse = (reason: string) => new Error(`Cannot install skill '${name}': ${reason}`);
   if (!NAME.test(name))
     throw refuse("letters, digits, - and _ make a name, at most 64. Choose another.");
   if (where !== "home" && where !== "project")
     throw refuse(`'${where}' is not a place. Use home or project.`);
-  if ((content === undefined) === (source === undefined))
+  if ((content === undefined) === (sourcePath === undefined))
     throw refuse("it needs either content or path. Give one.");
-  const texts = new Map<string, string>(content === undefined ? [] : [[FILE, content]]);
+  const textsByFile = new Map<string, string>(content === undefined ? [] : [[FILE, content]]);
   const binaryFiles: string[] = [];
-  if (source !== undefined) {
-    const top = path.resolve(ctx.root, source);
-    const isFolder = fs.statSync(top, { throwIfNoEntry: false })?.isDirectory();
-    for (const file of filesAt(top)) {
-      const { text, bytes } = await ctx.files.read(file);
-      const inside = isFolder ? path.relative(top, file) : FILE;
-      if (bytes.includes(0)) binaryFiles.push(inside);
-      else texts.set(inside, text);
+  if (sourcePath !== undefined) {
+    const sourceTop = path.resolve(ctx.root, sourcePath);
+    const isFolder = fs.statSync(sourceTop, { throwIfNoEntry: false })?.isDirectory();
+    for (const sourceFile of filesAt(sourceTop)) {
+      const { text, bytes } = await ctx.files.read(sourceFile);
+      const relativeFile = isFolder ? path.relative(sourceTop, sourceFile) : FILE;
+      if (bytes.includes(0)) binaryFiles.push(relativeFile);
+      else textsByFile.set(relativeFile, text);
     }
   }
-  const main = texts.get(FILE);
-  if (main === undefined) throw refuse(`there is no ${FILE} in '${source}'. Add it.`);
-  for (const [file, text] of texts)
-    if (text.split("\n").some((line) => line.length > MAX_LINE_CHARS))
+  const skillText = textsByFile.get(FILE);
+  if (skillText === undefined) throw refuse(`there is no ${FILE} in '${sourcePath}'. Add it.`);
+  for (const [relativeFile, fileText] of textsByFile)
+    if (fileText.split("\n").some((textLine) => textLine.length > MAX_LINE_CHARS))
       throw refuse(
-        `${file} has a line of more than ${MAX_LINE_CHARS} characters, which cannot be shown. Break it.`,
+        `${relativeFile} has a line of more than ${MAX_LINE_CHARS} characters, which cannot be shown. Break it.`,
       );
-  const named = readable(main);
+  const named = readable(skillText);
   if (named !== name) throw refuse(`its front matter names it '${named}'. Use one name for both.`);
-  const parent = foldersOf(ctx).find(([from]) => from === where)![1];
-  const { skills } = findSkills(ctx, cache);
-  const present = skills.find((skill) => skill.name === name);
-  const folder = present?.from === where ? present.folder : path.join(parent, name);
-  for (const [file, text] of texts) await ctx.files.write(path.join(folder, file), text);
+  const parentFolder = foldersOf(ctx).find(([folderOrigin]) => folderOrigin === where)![1];
+  const { skills } = findSkills(ctx, skillCache);
+  const present = skills.find((candidate) => candidate.name === name);
+  const targetFolder = present?.from === where ? present.folder : path.join(parentFolder, name);
+  for (const [relativeFile, fileText] of textsByFile)
+    await ctx.files.write(path.join(targetFolder, relativeFile), fileText);
   const sentences = [
-    `Installed skill '${name}' in ${folder} (${plural(texts.size, "file")}). read_skill reads it; the next conversation lists it.`,
+    `Installed skill '${name}' in ${targetFolder} (${plural(textsByFile.size, "file")}). read_skill reads it; the next conversation lists it.`,
     ...(binaryFiles.length
       ? [
           `Left out, since only text can be shown before it is asked for: ${binaryFiles.join(", ")}.`,
@@ -116,9 +119,9 @@ async function add(
   ];
   return sentences.join("\n");
 
-  function readable(text: string): string {
+  function readable(mainText: string): string {
     try {
-      return skillOf(text, name).name;
+      return skillOf(mainText, name).name;
     } catch (error) {
       throw refuse(`${(error as Error).message}. Fix it.`);
     }
@@ -126,41 +129,43 @@ async function add(
 }
 
 /** Removes a skill. If its folder is a link, the link is removed, but not its target. */
-async function remove(name: string, ctx: Ctx, cache: SkillCache): Promise<string> {
-  const { skills, broken } = findSkills(ctx, cache);
-  const installed = skills.find((skill) => skill.name === name);
-  const folder = installed?.folder ?? brokenFolder();
-  if (!folder)
-    throw new Error(`Cannot uninstall skill '${name}': there is none. list_skills lists them.`);
-  const isLink = fs.lstatSync(folder).isSymbolicLink();
-  const files = isLink ? [folder] : filesAt(folder);
-  for (const file of files) await ctx.files.remove(file);
-  return `Uninstalled skill '${name}' from ${folder} (${isLink ? "a link" : plural(files.length, "file")}).`;
+async function removeSkill(skillName: string, ctx: Ctx, skillCache: SkillCache): Promise<string> {
+  const { skills, broken } = findSkills(ctx, skillCache);
+  const installed = skills.find((candidate) => candidate.name === skillName);
+  const skillFolder = installed?.folder ?? brokenFolder();
+  if (!skillFolder)
+    throw new Error(
+      `Cannot uninstall skill '${skillName}': there is none. list_skills lists them.`,
+    );
+  const isLink = fs.lstatSync(skillFolder).isSymbolicLink();
+  const filesToRemove = isLink ? [skillFolder] : filesAt(skillFolder);
+  for (const fileToRemove of filesToRemove) await ctx.files.remove(fileToRemove);
+  return `Uninstalled skill '${skillName}' from ${skillFolder} (${isLink ? "a link" : plural(filesToRemove.length, "file")}).`;
 
   function brokenFolder(): string | undefined {
-    const file = broken.find((skill) => skill.name === name)?.file;
-    return file && path.dirname(file);
+    const brokenFile = broken.find((candidate) => candidate.name === skillName)?.file;
+    return brokenFile && path.dirname(brokenFile);
   }
 }
 
 /** A file, or all files of a folder, except what links lead to outside of it. */
-export function filesAt(top: string): string[] {
-  const files: string[] = [];
-  const real = realOf(top);
-  if (!real || !fs.statSync(real).isDirectory()) return [top];
-  walk(top);
-  return files;
+export function filesAt(fileOrFolder: string): string[] {
+  const foundFiles: string[] = [];
+  const realTop = realOf(fileOrFolder);
+  if (!realTop || !fs.statSync(realTop).isDirectory()) return [fileOrFolder];
+  walkFolder(fileOrFolder);
+  return foundFiles;
 
-  function walk(folder: string): void {
-    for (const name of namesIn(folder)) {
-      const file = path.join(folder, name);
-      const realFile = realOf(file);
-      if (!realFile || !isInside(real!, realFile) || name === "node_modules") continue;
-      if (fs.lstatSync(file).isDirectory()) walk(file);
-      else if (fs.statSync(file).isFile()) files.push(file);
-      if (files.length > MAX_FILES)
+  function walkFolder(folder: string): void {
+    for (const entryName of namesIn(folder)) {
+      const entryPath = path.join(folder, entryName);
+      const realFile = realOf(entryPath);
+      if (!realFile || !isInside(realTop!, realFile) || entryName === "node_modules") continue;
+      if (fs.lstatSync(entryPath).isDirectory()) walkFolder(entryPath);
+      else if (fs.statSync(entryPath).isFile()) foundFiles.push(entryPath);
+      if (foundFiles.length > MAX_FILES)
         throw new Error(
-          `Cannot use '${top}': it holds more than ${MAX_FILES} files. Name a smaller one.`,
+          `Cannot use '${fileOrFolder}': it holds more than ${MAX_FILES} files. Name a smaller one.`,
         );
     }
   }

@@ -4,7 +4,7 @@ import type { Skill } from "./find-skills.ts";
 
 const MAX_MESSAGE_CHARS = 2_000; // from its end: attachments come before the typed text
 const MIN_FUZZY_CHARS = 6; // of a word that may be misspelt
-const LETTER = "[\\p{L}\\p{N}]";
+const WORD_CHAR = "[\\p{L}\\p{N}]";
 /** Scripts without spaces between words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
@@ -12,25 +12,27 @@ export async function calledSkills<S extends Pick<Skill, "name" | "triggers">>(
   skills: S[],
   message: string,
 ): Promise<S[]> {
-  const text = message.slice(-MAX_MESSAGE_CHARS).normalize("NFKC");
-  if (!text.trim()) return [];
-  const exact = skills.filter((skill) =>
-    phrasesOf(skill).some((phrase) => containsPhrase(text, phrase)),
+  const messageText = message.slice(-MAX_MESSAGE_CHARS).normalize("NFKC");
+  if (!messageText.trim()) return [];
+  const exactMatches = skills.filter((skill) =>
+    phrasesOf(skill).some((phrase) => containsPhrase(messageText, phrase)),
   );
-  const words = wordsOf(text);
-  const near = skills.filter(
-    (skill) => !exact.includes(skill) && phrasesOf(skill).some((phrase) => mayMatch(words, phrase)),
+  const words = wordsOf(messageText);
+  const nearMatches = skills.filter(
+    (skill) =>
+      !exactMatches.includes(skill) && phrasesOf(skill).some((phrase) => mayMatch(words, phrase)),
   );
-  if (!near.length) return exact;
+  if (!nearMatches.length) return exactMatches;
   const { default: Fuse } = await import("fuse.js");
-  const fuse = new Fuse(words, { threshold: 0.2, distance: 10, includeScore: false });
+  const fuzzySearch = new Fuse(words, { threshold: 0.2, distance: 10, includeScore: false });
   const isNearlySaid = (phrase: string) =>
     wordsOf(phrase).every(
-      (word) => words.includes(word) || fuse.search(word).some(({ item }) => isNear(word, item)),
+      (word) =>
+        words.includes(word) || fuzzySearch.search(word).some(({ item }) => isNear(word, item)),
     );
   return [
-    ...exact,
-    ...near.filter((skill) =>
+    ...exactMatches,
+    ...nearMatches.filter((skill) =>
       phrasesOf(skill).some((phrase) => mayMatch(words, phrase) && isNearlySaid(phrase)),
     ),
   ];
@@ -43,21 +45,27 @@ const phrasesOf = ({ name, triggers }: Pick<Skill, "name" | "triggers">): string
 ];
 
 /** As whole words: `c++` and `.pdf` are found, `test` is not in `latest`. */
-function containsPhrase(text: string, phrase: string): boolean {
-  const words = phrase.normalize("NFKC").trim();
-  const [begin = ""] = words.split(/\s/);
-  if (!begin || !text.toLowerCase().includes(begin.toLowerCase())) return false;
-  const bound = (edge: string, sign: string) =>
-    new RegExp(LETTER, "u").test(edge) && !UNSPACED.test(edge) ? `(?${sign}${LETTER})` : "";
-  const [first = "", last = ""] = [[...words][0], [...words].at(-1)];
-  const inner = words
+function containsPhrase(messageText: string, phrase: string): boolean {
+  const phraseText = phrase.normalize("NFKC").trim();
+  const [firstWord = ""] = phraseText.split(/\s/);
+  if (!firstWord || !messageText.toLowerCase().includes(firstWord.toLowerCase())) return false;
+  const boundaryFor = (edgeChar: string, sign: string) =>
+    new RegExp(WORD_CHAR, "u").test(edgeChar) && !UNSPACED.test(edgeChar)
+      ? `(?${sign}${WORD_CHAR})`
+      : "";
+  const [firstLetter = "", lastLetter = ""] = [[...phraseText][0], [...phraseText].at(-1)];
+  const wordsPattern = phraseText
     .split(/\s+/)
     .map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"))
     .join("\\s+");
-  return new RegExp(`${bound(first, "<!")}${inner}${bound(last, "!")}`, "iu").test(text);
+  return new RegExp(
+    `${boundaryFor(firstLetter, "<!")}${wordsPattern}${boundaryFor(lastLetter, "!")}`,
+    "iu",
+  ).test(messageText);
 }
 
-const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+const wordsOf = (phraseOrText: string): string[] =>
+  phraseOrText.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 /**
  * Whether a fuzzy search, which loads fuse.js, is worthwhile: every word of the phrase is there or
@@ -67,8 +75,8 @@ const mayMatch = (words: string[], phrase: string): boolean => {
   const phraseWords = wordsOf(phrase);
   return (
     phraseWords.some(isLong) &&
-    phraseWords.every((word) =>
-      words.some((messageWord) => messageWord === word || isNear(word, messageWord)),
+    phraseWords.every((phraseWord) =>
+      words.some((messageWord) => messageWord === phraseWord || isNear(phraseWord, messageWord)),
     )
   );
 };
@@ -78,8 +86,8 @@ const isLong = (word: string): boolean => word.length >= MIN_FUZZY_CHARS;
  * Long enough, with the same beginning, a similar length, and the same digits: python2 is not a
  * misspelt python3.
  */
-const isNear = (word: string, messageWord: string): boolean =>
-  isLong(word) &&
-  word.slice(0, 2) === messageWord.slice(0, 2) &&
-  Math.abs(word.length - messageWord.length) <= 2 &&
-  word.replace(/\D/g, "") === messageWord.replace(/\D/g, "");
+const isNear = (phraseWord: string, messageWord: string): boolean =>
+  isLong(phraseWord) &&
+  phraseWord.slice(0, 2) === messageWord.slice(0, 2) &&
+  Math.abs(phraseWord.length - messageWord.length) <= 2 &&
+  phraseWord.replace(/\D/g, "") === messageWord.replace(/\D/g, "");

@@ -13,7 +13,7 @@ export interface SkillsPlugin {
 type Active = { skill: Skill; reason: string };
 
 const MAX_CALLED = 3; // skills that one message calls for
-const GUIDE =
+const CATALOGUE_GUIDE =
   "Instructions for certain kinds of work, by name. Before you do such work, read the skill with read_skill and follow it.";
 
 /** All skills except those that the settings leave out. */
@@ -22,15 +22,16 @@ export function usable({ zz, cache }: SkillsPlugin, ctx: Ctx): ReturnType<typeof
   return { skills: skills.filter(({ name }) => !zz.config.off.includes(name)), broken };
 }
 
-export function skillNamed(plugin: SkillsPlugin, name: string, ctx: Ctx): Skill {
+export function skillNamed(plugin: SkillsPlugin, skillName: string, ctx: Ctx): Skill {
   const { skills, broken } = usable(plugin, ctx);
-  const skill = skills.find((candidate) => candidate.name === name);
-  if (skill) return skill;
+  const foundSkill = skills.find((candidate) => candidate.name === skillName);
+  if (foundSkill) return foundSkill;
   const problem =
-    broken.find((candidate) => candidate.name === name)?.problem ?? "there is none of that name";
-  const names = skills.map((candidate) => candidate.name).join(", ");
+    broken.find((candidate) => candidate.name === skillName)?.problem ??
+    "there is none of that name";
+  const skillNames = skills.map((candidate) => candidate.name).join(", ");
   throw new Error(
-    `Cannot use skill '${name}': ${problem}. ${names ? `There are: ${names}.` : "There are no skills."}`,
+    `Cannot use skill '${skillName}': ${problem}. ${skillNames ? `There are: ${skillNames}.` : "There are no skills."}`,
   );
 }
 
@@ -43,46 +44,47 @@ export function catalogue(plugin: SkillsPlugin, ctx: Ctx): string | undefined {
   for (const { name, file, problem } of broken)
     ctx.note(`Skill '${name}' was left out: ${problem} (${file}).`);
   if (!skills.length) return undefined;
-  let room = plugin.zz.config.list * CHARS_PER_TOKEN - GUIDE.length;
-  const lines: string[] = [];
+  let remainingChars = plugin.zz.config.list * CHARS_PER_TOKEN - CATALOGUE_GUIDE.length;
+  const skillLines: string[] = [];
   for (const { name, description } of skills) {
-    const line = `- ${name}: ${description}`;
-    room -= line.length + 1;
-    if (room < 0) break;
-    lines.push(line);
+    const skillLine = `- ${name}: ${description}`;
+    remainingChars -= skillLine.length + 1;
+    if (remainingChars < 0) break;
+    skillLines.push(skillLine);
   }
-  const leftOut = skills.length - lines.length;
+  const leftOut = skills.length - skillLines.length;
   const leftOutNote = leftOut
     ? [`[${leftOut} more left out for want of room; list_skills lists all]`]
     : [];
-  return [GUIDE, ...lines, ...leftOutNote].join("\n");
+  return [CATALOGUE_GUIDE, ...skillLines, ...leftOutNote].join("\n");
 }
 
 /** The skills that are in force, then those that the person's last message calls for. */
 export async function activeSkills(plugin: SkillsPlugin, ctx: Ctx): Promise<Active[]> {
   const { skills } = usable(plugin, ctx);
   if (!skills.length) return [];
-  const on = skills.filter(({ name }) => plugin.state.on.includes(name));
-  const others = skills.filter((skill) => !on.includes(skill));
+  const switchedOn = skills.filter(({ name }) => plugin.state.on.includes(name));
+  const otherSkills = skills.filter((candidate) => !switchedOn.includes(candidate));
   const userText =
     ctx.chat.messages.findLast((message) => message.role === "user" && !message.aside)?.text ?? "";
-  const matched = (await calledSkills(others, userText)).slice(0, MAX_CALLED);
+  const matched = (await calledSkills(otherSkills, userText)).slice(0, MAX_CALLED);
   return [
-    ...on.map((skill) => ({ skill, reason: "the person asked for it" })),
+    ...switchedOn.map((skill) => ({ skill, reason: "the person asked for it" })),
     ...matched.map((skill) => ({ skill, reason: "the person's message calls for it" })),
   ];
 }
 
 export async function activeTexts(plugin: SkillsPlugin, ctx: Ctx): Promise<string | undefined> {
-  let room = plugin.zz.config.texts * CHARS_PER_TOKEN;
-  const shown: string[] = [];
+  let remainingChars = plugin.zz.config.texts * CHARS_PER_TOKEN;
+  const shownTexts: string[] = [];
   const omitted: string[] = [];
   for (const { skill, reason } of await activeSkills(plugin, ctx)) {
-    const text = `# ${skill.name} (${reason}; its files are in ${skill.folder})\n\n${skill.body}`;
-    if (shown.length && text.length > room) omitted.push(skill.name);
-    else shown.push(text);
-    room -= text.length;
+    const skillText = `# ${skill.name} (${reason}; its files are in ${skill.folder})\n\n${skill.body}`;
+    if (shownTexts.length && skillText.length > remainingChars) omitted.push(skill.name);
+    else shownTexts.push(skillText);
+    remainingChars -= skillText.length;
   }
-  if (omitted.length) shown.push(`[No room for ${omitted.join(", ")}: read them with read_skill.]`);
-  return shown.join("\n\n") || undefined;
+  if (omitted.length)
+    shownTexts.push(`[No room for ${omitted.join(", ")}: read them with read_skill.]`);
+  return shownTexts.join("\n\n") || undefined;
 }

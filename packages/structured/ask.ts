@@ -10,8 +10,8 @@ type Next = (request: ChatRequest) => Promise<Reply>;
 const TRIES_AGAIN = 2;
 const CONTINUATIONS = 2;
 
-const DRAFT = "https://json-schema.org/draft/2020-12/schema";
-const WANTED =
+const SCHEMA_DRAFT = "https://json-schema.org/draft/2020-12/schema";
+const ANSWER_RULE =
   "Your last message, the one without tool calls, is read by a program. It must be one JSON value that fits this JSON Schema, without a word or a fence around it:";
 const CONTINUE =
   "Your JSON was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
@@ -22,33 +22,35 @@ const CONTINUE =
  */
 export async function askFor(schema: JsonSchema, request: ChatRequest, next: Next): Promise<Reply> {
   // without it { type: "integer" } is the shorthand of tools
-  const shape: JsonSchema = { $schema: DRAFT, ...schema };
-  const words = `--- ANSWER ---\n${WANTED}\n${JSON.stringify(schema)}\n--- END ANSWER ---`;
-  const spent: (Usage | undefined)[] = [];
-  const send = recordingUsage(next, spent);
-  let asked: ChatRequest = {
+  const fullSchema: JsonSchema = { $schema: SCHEMA_DRAFT, ...schema };
+  const instructions = `--- ANSWER ---\n${ANSWER_RULE}\n${JSON.stringify(schema)}\n--- END ANSWER ---`;
+  const usageRecords: (Usage | undefined)[] = [];
+  const sendRequest = recordingUsage(next, usageRecords);
+  let sentRequest: ChatRequest = {
     ...request,
-    system: [request.system, words].filter(Boolean).join("\n\n"),
+    system: [request.system, instructions].filter(Boolean).join("\n\n"),
     schema,
   };
-  for (let tries = TRIES_AGAIN; ; tries--) {
-    const reply = await completed(asked, shape, send);
-    const cost = spent.some(Boolean) && { usage: sumUsage(spent) };
-    if (reply.calls.length && asked.tools.length) return { ...reply, ...cost };
+  for (let remainingTries = TRIES_AGAIN; ; remainingTries--) {
+    const reply = await completed(sentRequest, fullSchema, sendRequest);
+    const totalUsage = usageRecords.some(Boolean) && { usage: sumUsage(usageRecords) };
+    if (reply.calls.length && sentRequest.tools.length) return { ...reply, ...totalUsage };
     if (reply.finish === "refusal") throw fault(`The model refused to answer: ${reply.text}`);
     if (reply.finish === "filter")
       throw fault(
         "The provider's content filter withheld the answer. Put the question differently.",
         { exit: 3 },
       );
-    const { value, json, wrong } = await readJson(reply.text, shape);
+    const { value, json, wrong } = await readJson(reply.text, fullSchema);
     if (!wrong)
-      return { ...reply, ...cost, text: compact(json!, value), data: value, finish: "stop" };
+      return { ...reply, ...totalUsage, text: compact(json!, value), data: value, finish: "stop" };
     const reason = reply.finish === "length" ? `${wrong}, for the output limit cut it off` : wrong;
-    if (!tries)
-      throw fault(`${unfit(reason)}${reply.text.trim() && ` The last answer was:\n${reply.text}`}`);
-    asked = {
-      ...asked,
+    if (!remainingTries)
+      throw fault(
+        `${describeMisfit(reason)}${reply.text.trim() && ` The last answer was:\n${reply.text}`}`,
+      );
+    sentRequest = {
+      ...sentRequest,
       tools: [], // only the form of the answer must change
       messages: [
         ...request.messages,
@@ -62,14 +64,14 @@ export async function askFor(schema: JsonSchema, request: ChatRequest, next: Nex
   }
 }
 
-const unfit = (reason: string): string =>
+const describeMisfit = (reason: string): string =>
   `The answer does not fit the schema, after ${TRIES_AGAIN + 1} tries: ${reason}. Ask for less, or another model.`;
 
 /**
  * Records the usage of each request. A server that does not know schemas is asked again in words
  * alone.
  */
-function recordingUsage(next: Next, spent: (Usage | undefined)[]): Next {
+function recordingUsage(next: Next, usageRecords: (Usage | undefined)[]): Next {
   return async (request) => {
     const reply = await next(request).catch((error: Error & { status?: number }) => {
       const isAboutSchema =
@@ -77,7 +79,7 @@ function recordingUsage(next: Next, spent: (Usage | undefined)[]): Next {
       if (!isAboutSchema || !request.schema) throw error;
       return next(inWords(request));
     });
-    spent.push(reply.usage);
+    usageRecords.push(reply.usage);
     return reply;
   };
 }
@@ -90,11 +92,15 @@ function inWords({ schema: _, ...request }: ChatRequest): ChatRequest {
  * Completes an answer that the output limit cut. Asks for the rest without the schema, whose mode
  * would start over.
  */
-async function completed(request: ChatRequest, schema: JsonSchema, send: Next): Promise<Reply> {
-  let reply = await send(request);
-  for (let remaining = CONTINUATIONS; remaining && (await isCut(reply, schema)); remaining--) {
+async function completed(
+  request: ChatRequest,
+  schema: JsonSchema,
+  sendRequest: Next,
+): Promise<Reply> {
+  let reply = await sendRequest(request);
+  for (let remaining = CONTINUATIONS; remaining && (await isCutOff(reply, schema)); remaining--) {
     const { text } = reply;
-    const continued = await send({
+    const continued = await sendRequest({
       ...inWords(request),
       tools: [],
       messages: [
@@ -103,36 +109,38 @@ async function completed(request: ChatRequest, schema: JsonSchema, send: Next): 
         { role: "user", text: CONTINUE },
       ],
     });
-    const joined = [text + continued.text, joinHalves(text, continued.text), continued.text];
-    const read = await Promise.all(joined.map((text) => readJson(text, schema)));
-    const fits = read.findIndex(({ wrong }) => !wrong);
-    reply = { ...continued, calls: [], text: joined[Math.max(0, fits)]! };
+    const joinedTexts = [text + continued.text, joinHalves(text, continued.text), continued.text];
+    const parseResults = await Promise.all(
+      joinedTexts.map((joinedText) => readJson(joinedText, schema)),
+    );
+    const fittingIndex = parseResults.findIndex(({ wrong }) => !wrong);
+    reply = { ...continued, calls: [], text: joinedTexts[Math.max(0, fittingIndex)]! };
   }
   return reply;
 }
 
-const isCut = async ({ finish, text, calls }: Reply, schema: JsonSchema): Promise<boolean> =>
+const isCutOff = async ({ finish, text, calls }: Reply, schema: JsonSchema): Promise<boolean> =>
   finish === "length" &&
   Boolean(text) &&
   !calls.length &&
   Boolean((await readJson(text, schema)).wrong);
 
 /** The JSON on one line: as the model wrote it, or with the defaults if some were filled in. */
-function compact(json: string, value: unknown): string {
-  const plain = JSON.stringify(value);
-  return JSON.stringify(JSON.parse(json)) === plain ? laidOut(json) : plain;
+function compact(jsonText: string, jsonValue: unknown): string {
+  const plainJson = JSON.stringify(jsonValue);
+  return JSON.stringify(JSON.parse(jsonText)) === plainJson ? laidOut(jsonText) : plainJson;
 }
 
 /**
  * JSON on one line, or indented. Numbers stay as written, since JSON.parse would change
  * 12345678901234567890.
  */
-export function laidOut(json: string, indent = 0): string {
-  const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown };
-  const exact = (_: string, part: unknown, context?: { source?: string }) =>
-    typeof part === "number" && context?.source && rawJSON ? rawJSON(context.source) : part;
+export function laidOut(jsonText: string, indent = 0): string {
+  const { rawJSON } = JSON as unknown as { rawJSON?: (numberText: string) => unknown };
+  const keepExact = (_: string, jsonPart: unknown, context?: { source?: string }) =>
+    typeof jsonPart === "number" && context?.source && rawJSON ? rawJSON(context.source) : jsonPart;
   return JSON.stringify(
-    JSON.parse(json, exact as (key: string, value: unknown) => unknown),
+    JSON.parse(jsonText, keepExact as (key: string, value: unknown) => unknown),
     null,
     indent,
   );

@@ -29,24 +29,24 @@ export default (zz: Zz) => {
 
   zz.wrap(
     "render",
-    async (text, next) => {
+    async (answerText, next) => {
       if (wanted.schema)
-        return zz.io.stdout.isTTY ? (await import("./ask.ts")).laidOut(text, 2) : text;
-      return wanted.extract ? extracted(text, wanted.extract) : next(text);
+        return zz.io.stdout.isTTY ? (await import("./ask.ts")).laidOut(answerText, 2) : answerText;
+      return wanted.extract ? extracted(answerText, wanted.extract) : next(answerText);
     },
     "first",
   );
 
-  zz.wrap("line", async (typed, next) => {
-    const line = await next(typed);
+  zz.wrap("line", async (typedLine, next) => {
+    const handledLine = await next(typedLine);
     const { template } = wanted;
-    const [word = ""] = line.split(/\s/, 1);
-    if (!template || word !== `/${template.name}`) return line;
+    const [firstWord = ""] = handledLine.split(/\s/, 1);
+    if (!template || firstWord !== `/${template.name}`) return handledLine;
     delete wanted.template; // used once: later lines are typed by the person
-    const text = template.fill(line.slice(word.length).trim(), wanted.named);
-    if (!text.trim())
+    const filledText = template.fill(handledLine.slice(firstWord.length).trim(), wanted.named);
+    if (!filledText.trim())
       throw usage(`Nothing to ask: the template '${template.name}' is empty as it was filled in.`);
-    return text.startsWith("/") ? `/${text}` : text; // not a command
+    return filledText.startsWith("/") ? `/${filledText}` : filledText; // not a command
   });
 };
 
@@ -57,29 +57,39 @@ function addFormFlags(zz: Zz, wanted: Wanted): void {
     value: "SCHEMA",
     description:
       "answer with JSON that fits: a file, a JSON Schema, or 'name, age int, tags: list'",
-    async set(text) {
+    async set(flagValue) {
       const { readSchema } = await import("./schema.ts");
-      wanted.schema = await readSchema(String(text), zz.io.cwd());
+      wanted.schema = await readSchema(String(flagValue), zz.io.cwd());
       checkForm();
     },
   });
-  const extract = (which: "first" | "last") => () => {
-    if (wanted.extract && wanted.extract !== which)
+  const extract = (position: "first" | "last") => () => {
+    if (wanted.extract && wanted.extract !== position)
       throw usage("Cannot use --extract with --xl: one block is printed. Choose one.");
-    wanted.extract = which;
+    wanted.extract = position;
     checkForm();
   };
-  const [first, last] = [extract("first"), extract("last")];
-  const row = { group: "output" };
+  const [extractFirst, extractLast] = [extract("first"), extract("last")];
+  const outputFlag = { group: "output" };
   zz.flag({
-    ...row,
+    ...outputFlag,
     name: "extract",
     short: "x",
     description: "print only the first block of code",
-    set: first,
+    set: extractFirst,
   });
-  zz.flag({ ...row, name: "xl", description: "print only the last block of code", set: last });
-  zz.flag({ ...row, name: "extract-last", description: "the same as --xl", set: last });
+  zz.flag({
+    ...outputFlag,
+    name: "xl",
+    description: "print only the last block of code",
+    set: extractLast,
+  });
+  zz.flag({
+    ...outputFlag,
+    name: "extract-last",
+    description: "the same as --xl",
+    set: extractLast,
+  });
 
   function checkForm(): void {
     if (wanted.schema && wanted.extract)
@@ -96,8 +106,8 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
     group: "asking",
     value: "NAME",
     description: "ask with a prompt file, or with what --save kept",
-    async set(name, ctx) {
-      const template = templateNamed(String(name), ctx);
+    async set(templateName, ctx) {
+      const template = templateNamed(String(templateName), ctx);
       wanted.template = template;
       return { line: await (await import("./templates.ts")).lineOf(template, wanted) };
     },
@@ -109,13 +119,15 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
     value: "KEY VALUE",
     many: true,
     description: "what stands for $KEY in the template",
-    set(pair) {
-      const [, key = "", value = ""] = /^([^=]+)=(.*)$/s.exec(String(pair)) ?? [];
-      if (!key)
-        throw usage(`Cannot use -p ${pair}: it takes a name and a value, as in -p lang German.`);
+    set(paramPair) {
+      const [, paramKey = "", paramValue = ""] = /^([^=]+)=(.*)$/s.exec(String(paramPair)) ?? [];
+      if (!paramKey)
+        throw usage(
+          `Cannot use -p ${paramPair}: it takes a name and a value, as in -p lang German.`,
+        );
       if (!wanted.template)
-        throw usage(`Cannot use -p ${key}: it fills in a template. Name one with -t NAME.`);
-      wanted.named[key] = value;
+        throw usage(`Cannot use -p ${paramKey}: it fills in a template. Name one with -t NAME.`);
+      wanted.named[paramKey] = paramValue;
     },
   });
   zz.flag({
@@ -123,15 +135,15 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
     group: "asking",
     value: "NAME [WORDS]",
     description: "keep the words and flags as a template for -t, and ask nothing",
-    run: async (name, ctx, line) =>
-      (await import("./templates.ts")).save(String(name), ctx, line, wanted),
+    run: async (templateName, ctx, commandLine) =>
+      (await import("./templates.ts")).save(String(templateName), ctx, commandLine, wanted),
   });
 }
 
 function templateNamed(name: string, { about }: Ctx): Template {
   const templates = about.commands.filter(({ template }) => template);
-  const found = templates.find((command) => command.name === name);
-  if (found) return { ...found.template!, name };
+  const templateCommand = templates.find((command) => command.name === name);
+  if (templateCommand) return { ...templateCommand.template!, name };
   throw usage(
     `Cannot use the template '${name}': ${unknown(
       "template",
@@ -142,7 +154,7 @@ function templateNamed(name: string, { about }: Ctx): Template {
 }
 
 /** The first or last block of code alone; all of the text if there is none. */
-function extracted(text: string, which: "first" | "last"): string {
-  const block = codeBlocks(text).at(which === "first" ? 0 : -1);
-  return block ? block.text : text;
+function extracted(answerText: string, position: "first" | "last"): string {
+  const codeBlock = codeBlocks(answerText).at(position === "first" ? 0 : -1);
+  return codeBlock ? codeBlock.text : answerText;
 }

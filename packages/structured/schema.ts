@@ -9,36 +9,38 @@ export type JsonSchema = Record<string, unknown>;
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** The schema that a text names as a file, contains as JSON, or describes in the short form. */
-export async function readSchema(typed: string, folder: string): Promise<JsonSchema> {
-  const text = typed.trim();
-  if (!text)
+export async function readSchema(typedText: string, baseFolder: string): Promise<JsonSchema> {
+  const schemaText = typedText.trim();
+  if (!schemaText)
     throw usage(
       "Flag --schema has an empty value. Give it a file, a JSON Schema, or names: 'name, age int'.",
     );
-  if (text.startsWith("{"))
-    return checked(parsed(text, "Cannot use --schema"), "Cannot use --schema");
-  const file = fileNamed(text, folder);
-  if (!file) return shortForm(text);
-  const refused = `Cannot use --schema '${text}'`;
-  return checked(parsed(contents(file, refused), refused), refused);
+  if (schemaText.startsWith("{"))
+    return checked(parseJson(schemaText, "Cannot use --schema"), "Cannot use --schema");
+  const schemaFile = fileNamed(schemaText, baseFolder);
+  if (!schemaFile) return shortForm(schemaText);
+  const refused = `Cannot use --schema '${schemaText}'`;
+  return checked(parseJson(contents(schemaFile, refused), refused), refused);
 }
 
 /**
  * The file that a text names, if any: it needs a dot or slash and no comma, and must exist or not
  * look like fields.
  */
-function fileNamed(text: string, folder: string): string | undefined {
-  if (!/[./\\]/.test(text) || /[\n,]/.test(text)) return undefined;
-  const file = path.resolve(folder, text);
-  return /\.json$/i.test(text) || /^[^\s:(]+$/.test(text) || fs.existsSync(file) ? file : undefined;
+function fileNamed(schemaText: string, baseFolder: string): string | undefined {
+  if (!/[./\\]/.test(schemaText) || /[\n,]/.test(schemaText)) return undefined;
+  const schemaFile = path.resolve(baseFolder, schemaText);
+  return /\.json$/i.test(schemaText) || /^[^\s:(]+$/.test(schemaText) || fs.existsSync(schemaFile)
+    ? schemaFile
+    : undefined;
 }
 
-function contents(file: string, refused: string): string {
+function contents(schemaFile: string, refused: string): string {
   try {
-    const { size } = fs.statSync(file);
+    const { size } = fs.statSync(schemaFile);
     if (size > MAX_FILE_BYTES)
       throw usage(`${refused}: it is larger than 1 MB. Name a file with a JSON Schema.`);
-    return fs.readFileSync(file, "utf8");
+    return fs.readFileSync(schemaFile, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") throw usage(`${refused}: no such file. Check the path.`);
     throw codeOf(error)
@@ -47,9 +49,9 @@ function contents(file: string, refused: string): string {
   }
 }
 
-function parsed(text: string, refused: string): unknown {
+function parseJson(jsonText: string, refused: string): unknown {
   try {
-    return JSON.parse(text.replace(/^\ufeff/, ""));
+    return JSON.parse(jsonText.replace(/^\ufeff/, ""));
   } catch (error) {
     throw usage(
       `${refused}: it is not JSON (${(error as Error).message}). Write a JSON Schema, or names: 'name, age int'.`,
@@ -58,11 +60,11 @@ function parsed(text: string, refused: string): unknown {
 }
 
 async function checked(schema: unknown, refused: string): Promise<JsonSchema> {
-  const wrong =
+  const problem =
     (await wrongInSchema(schema, "it")) ??
     lostReference(schema) ??
     (hasKeyword(schema) ? undefined : NO_KEYWORD);
-  if (wrong) throw usage(`${refused}: it is not a JSON Schema: ${wrong}.`);
+  if (problem) throw usage(`${refused}: it is not a JSON Schema: ${problem}.`);
   if (typeof schema === "boolean" || isImpossible(schema, schema))
     throw usage(`${refused}: no answer can fit this schema. Check what it requires.`);
   return schema as JsonSchema;
@@ -71,49 +73,53 @@ async function checked(schema: unknown, refused: string): Promise<JsonSchema> {
 function lostReference(schema: unknown): string | undefined {
   const references = Array.from(
     JSON.stringify(schema).matchAll(/"\$ref":("(?:[^"\\]|\\.)*")/g),
-    ([, text]) => JSON.parse(text!),
+    ([, quotedText]) => JSON.parse(quotedText!),
   );
-  const lost: string | undefined = references.find(
-    (reference) => target(schema, reference) === undefined,
+  const lostTarget: string | undefined = references.find(
+    (reference) => resolveTarget(schema, reference) === undefined,
   );
-  return lost === undefined ? undefined : `it refers to '${lost}', which is not in it`;
+  return lostTarget === undefined ? undefined : `it refers to '${lostTarget}', which is not in it`;
 }
 
 const hasKeyword = (schema: unknown): boolean => {
-  const words = Object.keys(Object(schema));
-  return !words.length || words.some((word) => KEYWORDS.test(word));
+  const schemaWords = Object.keys(Object(schema));
+  return !schemaWords.length || schemaWords.some((schemaWord) => KEYWORDS.test(schemaWord));
 };
 const KEYWORDS =
   /^(type|enum|const|not|if|\$\w+|(any|one|all)Of|\w*[pP]roperties|\w*[iI]tems|m(in|ax)\w+|pattern|format|required|title|default|definitions)$/;
 const NO_KEYWORD = "none of its words is one of JSON Schema's, such as 'type' or 'properties'";
 
 /** The short form, in the words of the flag. */
-export const shortForm = (text: string): JsonSchema => shortSchema(text, "--schema");
+export const shortForm = (shortText: string): JsonSchema => shortSchema(shortText, "--schema");
 
 // Checks: what no answer can fit
 
-const NAMES = ["string", "number", "integer", "boolean", "object", "array", "null"];
+const TYPE_NAMES = ["string", "number", "integer", "boolean", "object", "array", "null"];
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * What a reference within a schema refers to; undefined if it leads nowhere, or out of the schema.
  */
-function target(root: unknown, ref: string): unknown {
-  if (!/^#(\/|$)/.test(ref)) return undefined;
-  const words = ref.slice(1).split("/").slice(1);
-  return words
-    .map((word) =>
-      (tryTo(() => decodeURIComponent(word)) ?? word).replaceAll("~1", "/").replaceAll("~0", "~"),
+function resolveTarget(rootSchema: unknown, reference: string): unknown {
+  if (!/^#(\/|$)/.test(reference)) return undefined;
+  const pathSteps = reference.slice(1).split("/").slice(1);
+  return pathSteps
+    .map((pathStep) =>
+      (tryTo(() => decodeURIComponent(pathStep)) ?? pathStep)
+        .replaceAll("~1", "/")
+        .replaceAll("~0", "~"),
     )
     .reduce<unknown>(
-      (inner, word) =>
-        Object.hasOwn(Object(inner), word) ? (inner as JsonSchema)[word] : undefined,
-      root,
+      (innerSchema, pathStep) =>
+        Object.hasOwn(Object(innerSchema), pathStep)
+          ? (innerSchema as JsonSchema)[pathStep]
+          : undefined,
+      rootSchema,
     );
 }
 
-const PAIRS = [
+const LIMIT_PAIRS = [
   ["number", "minimum", "maximum"],
   ["string", "minLength", "maxLength"],
   ["array", "minItems", "maxItems"],
@@ -124,53 +130,72 @@ const PAIRS = [
  * Whether it is certain that no value fits. Unknown keywords may fit; a schema that must contain
  * itself cannot.
  */
-export function isImpossible(schema: any, root: unknown, above: readonly unknown[] = []): boolean {
+export function isImpossible(
+  schema: any,
+  rootSchema: unknown,
+  outerSchemas: readonly unknown[] = [],
+): boolean {
   if (schema === false) return true;
   if (!isObject(schema)) return false;
-  if (above.includes(schema)) return true;
-  const inner = (part: unknown) => isImpossible(part, root, [...above, schema]);
-  const list = (word: string) => (Array.isArray(schema[word]) ? (schema[word] as any[]) : []);
+  if (outerSchemas.includes(schema)) return true;
+  const cannotFit = (schemaPart: unknown) =>
+    isImpossible(schemaPart, rootSchema, [...outerSchemas, schema]);
+  const listUnder = (keyword: string) =>
+    Array.isArray(schema[keyword]) ? (schema[keyword] as any[]) : [];
   const { properties = {}, additionalProperties, patternProperties, items } = schema as any;
-  const types = typesOf(schema);
-  const only = (type: string) =>
-    types.every((name) => name === type || (type === "number" && name === "integer"));
+  const allowedTypes = typesOf(schema);
+  const allowsOnly = (typeName: string) =>
+    allowedTypes.every(
+      (allowedType) =>
+        allowedType === typeName || (typeName === "number" && allowedType === "integer"),
+    );
 
-  if (typeof schema.$ref === "string" && inner(target(root, schema.$ref))) return true;
-  const typeLists = list("allOf").map(typesOf);
+  if (typeof schema.$ref === "string" && cannotFit(resolveTarget(rootSchema, schema.$ref)))
+    return true;
+  const typeLists = listUnder("allOf").map(typesOf);
   if (
     !typeLists.reduce(
-      (common, types) =>
-        common.filter((type: string) => types.some((two: string) => agree(type, two))),
-      types,
+      (commonTypes, otherTypes) =>
+        commonTypes.filter((firstType: string) =>
+          otherTypes.some((secondType: string) => canAgree(firstType, secondType)),
+        ),
+      allowedTypes,
     ).length
   )
     return true;
-  if (list("allOf").some(inner)) return true;
-  if (["anyOf", "oneOf"].some((word) => list(word).length && list(word).every(inner))) return true;
-  const values = "const" in schema ? [schema.const] : list("enum");
+  if (listUnder("allOf").some(cannotFit)) return true;
   if (
-    ("const" in schema || "enum" in schema) &&
-    !values.some((value) => types.some((type) => hasType(type, value)))
+    ["anyOf", "oneOf"].some(
+      (keyword) => listUnder(keyword).length && listUnder(keyword).every(cannotFit),
+    )
   )
     return true;
-  for (const [type, least, maximum] of PAIRS)
-    if (only(type) && Number(schema[least]) > Number(schema[maximum])) return true;
-  if (only("array") && Number(schema.minItems) > 0 && inner(items)) return true;
-  const isShut = additionalProperties === false && !patternProperties;
-  const missing = (name: string) =>
-    Object.hasOwn(properties, name) ? inner(properties[name]) : isShut;
-  return only("object") && list("required").some(missing);
+  const fixedValues = "const" in schema ? [schema.const] : listUnder("enum");
+  if (
+    ("const" in schema || "enum" in schema) &&
+    !fixedValues.some((fixedValue) =>
+      allowedTypes.some((typeName) => hasType(typeName, fixedValue)),
+    )
+  )
+    return true;
+  for (const [typeName, minimum, maximum] of LIMIT_PAIRS)
+    if (allowsOnly(typeName) && Number(schema[minimum]) > Number(schema[maximum])) return true;
+  if (allowsOnly("array") && Number(schema.minItems) > 0 && cannotFit(items)) return true;
+  const isClosed = additionalProperties === false && !patternProperties;
+  const missing = (propertyName: string) =>
+    Object.hasOwn(properties, propertyName) ? cannotFit(properties[propertyName]) : isClosed;
+  return allowsOnly("object") && listUnder("required").some(missing);
 }
 
 const typesOf = (schema: any): string[] =>
-  schema?.type === undefined ? NAMES : [schema.type].flat();
-const agree = (type: string, two: string): boolean =>
-  type === two ||
-  (type === "integer" && two === "number") ||
-  (type === "number" && two === "integer");
-function hasType(type: string, value: unknown): boolean {
-  if (type === "integer") return Number.isInteger(value);
-  if (type === "null") return value === null;
-  if (type === "array") return Array.isArray(value);
-  return type === "object" ? isObject(value) : typeof value === type;
+  schema?.type === undefined ? TYPE_NAMES : [schema.type].flat();
+const canAgree = (firstType: string, secondType: string): boolean =>
+  firstType === secondType ||
+  (firstType === "integer" && secondType === "number") ||
+  (firstType === "number" && secondType === "integer");
+function hasType(typeName: string, value: unknown): boolean {
+  if (typeName === "integer") return Number.isInteger(value);
+  if (typeName === "null") return value === null;
+  if (typeName === "array") return Array.isArray(value);
+  return typeName === "object" ? isObject(value) : typeof value === typeName;
 }

@@ -17,12 +17,12 @@ import type { Wanted } from "./index.ts";
 import { type JsonSchema, readSchema, shortForm } from "./schema.ts";
 
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-const SAVED = "saved: by --save";
+const SAVED_MARK = "saved: by --save";
 /**
  * The flags that a template keeps, and those that concern this run alone, so that their loss is not
  * reported.
  */
-const KEPT = [
+const KEPT_FLAGS = [
   "model",
   "system",
   "option",
@@ -66,15 +66,17 @@ export async function lineOf(
       `Cannot use the template '${name}': its 'options' are not a JSON object. Write {"temperature": 0}.`,
     );
   const { system, model, tools = "" } = head;
-  const words = tools
+  const toolWords = tools
     .split(",")
-    .map((word) => word.trim())
+    .map((toolWord) => toolWord.trim())
     .filter(Boolean);
   return [
     ...(model ? [`--model=${model}`] : []),
     ...(system ? [`--system=${jsonOrText(system)}`] : []),
-    ...Object.entries(options).map(([key, value]) => `--option=${key}=${JSON.stringify(value)}`),
-    ...words.map((word) => (word === "none" ? "--no-tools" : `--tool=${word}`)),
+    ...Object.entries(options).map(
+      ([optionName, optionValue]) => `--option=${optionName}=${JSON.stringify(optionValue)}`,
+    ),
+    ...toolWords.map((toolWord) => (toolWord === "none" ? "--no-tools" : `--tool=${toolWord}`)),
     ...(tryTo(() => fill("")) === "" ? [] : [`/${name}`]),
   ];
 }
@@ -92,85 +94,89 @@ export async function save(
   if (values.has("template"))
     throw usage(`${refused}: -t is a template already. Say its words and flags again, without -t.`);
   const file = path.join(about.home, "prompts", `${name}.md`);
-  const isOwn = textOf(file).includes(`\n${SAVED}\n`);
+  const wasSavedHere = textOf(file).includes(`\n${SAVED_MARK}\n`);
   const existing: Pick<Command, "name"> | undefined = about.commands.find(
     (command) => command.name === name,
   );
-  if ((existing || fs.existsSync(file)) && !isOwn)
+  if ((existing || fs.existsSync(file)) && !wasSavedHere)
     throw usage(
       `${refused}: '${existing ? `/${name}` : file}' is there already. Choose another name.`,
     );
-  const body = words
-    .filter((word) => word !== "-")
+  const templateBody = words
+    .filter((typedWord) => typedWord !== "-")
     .join(" ")
     .trim();
-  const head = await headOf(values, wanted);
-  if (!body && !head.length)
+  const headRows = await buildHead(values, wanted);
+  if (!templateBody && !headRows.length)
     throw usage(
       `${refused}: there is nothing to keep. Add words, or flags such as --system and --schema.`,
     );
   const description =
-    oneLine(body).slice(0, 60).trim() || `as it was saved: ${head.map(([key]) => key).join(", ")}`;
-  const lines = [
+    oneLine(templateBody).slice(0, 60).trim() ||
+    `as it was saved: ${headRows.map(([rowKey]) => rowKey).join(", ")}`;
+  const headLines = [
     `description: ${description}`,
-    SAVED,
-    ...head.map(([key, value]) => `${key}: ${value}`),
+    SAVED_MARK,
+    ...headRows.map(([rowKey, rowValue]) => `${rowKey}: ${rowValue}`),
   ];
   try {
     makeFolder(path.dirname(file));
-    writeWhole(file, `---\n${lines.join("\n")}\n---\n${body}\n`, 0o600);
+    writeWhole(file, `---\n${headLines.join("\n")}\n---\n${templateBody}\n`, 0o600);
   } catch (error) {
     throw fault(`${refused}: ${errnoSentence(error) || (error as Error).message}`);
   }
   const notKept = [...values.keys()].filter(
-    (flag) => !KEPT.includes(flag) && !OF_THIS_RUN.includes(flag),
+    (flagName) => !KEPT_FLAGS.includes(flagName) && !OF_THIS_RUN.includes(flagName),
   );
-  const note = notKept.length ? ` Not kept: ${notKept.map((flag) => `--${flag}`).join(", ")}.` : "";
+  const lossNote = notKept.length
+    ? ` Not kept: ${notKept.map((flagName) => `--${flagName}`).join(", ")}.`
+    : "";
   return {
-    text: `Saved as ${file}. zz -t ${name} asks with it.${note}`,
+    text: `Saved as ${file}. zz -t ${name} asks with it.${lossNote}`,
     data: { name, file, left: notKept },
   };
 }
 
 /** The template's front matter: a row for each flag that is kept. */
-async function headOf(
-  values: Typed["values"],
+async function buildHead(
+  flagValues: Typed["values"],
   { schema, extract }: Wanted,
 ): Promise<[key: string, value: string][]> {
-  const texts = (name: string) => (values.get(name) ?? []).filter((value) => value !== true);
-  const options = texts("option").map((pair) => [
-    pair.slice(0, pair.indexOf("=")),
-    jsonOrText(pair.slice(pair.indexOf("=") + 1)),
+  const readTexts = (flagName: string) =>
+    (flagValues.get(flagName) ?? []).filter((flagValue) => flagValue !== true);
+  const options = readTexts("option").map((optionPair) => [
+    optionPair.slice(0, optionPair.indexOf("=")),
+    jsonOrText(optionPair.slice(optionPair.indexOf("=") + 1)),
   ]);
-  const [model, system, schemaText] = [
-    texts("model").at(-1),
-    texts("system").at(-1),
-    texts("schema").at(-1),
+  const [modelName, systemText, schemaText] = [
+    readTexts("model").at(-1),
+    readTexts("system").at(-1),
+    readTexts("schema").at(-1),
   ];
-  const tools = values.has("no-tools") ? "none" : texts("tool").join(", ");
-  const rows: [string, string | undefined][] = [
-    ["model", model],
-    ["system", system && JSON.stringify(system)],
+  const toolNames = flagValues.has("no-tools") ? "none" : readTexts("tool").join(", ");
+  const headRows: [string, string | undefined][] = [
+    ["model", modelName],
+    ["system", systemText && JSON.stringify(systemText)],
     ["schema", schema && (await schemaRow(schema, schemaText ?? ""))],
     ["extract", extract],
     ["options", options.length ? JSON.stringify(Object.fromEntries(options)) : undefined],
-    ["tools", tools],
+    ["tools", toolNames],
   ];
-  return rows.filter((row): row is [string, string] => Boolean(row[1]));
+  return headRows.filter((headRow): headRow is [string, string] => Boolean(headRow[1]));
 }
 
 /**
  * The schema as the person wrote it, if that was one line; the schema itself if they named a file.
  */
 async function schemaRow(schema: JsonSchema, schemaText: string): Promise<string> {
-  const again = schemaText.includes("\n")
+  const rereadSchema = schemaText.includes("\n")
     ? undefined
     : await inlineSchema(schemaText).catch(() => undefined);
-  return JSON.stringify(again) === JSON.stringify(schema)
+  return JSON.stringify(rereadSchema) === JSON.stringify(schema)
     ? schemaText.trim()
     : JSON.stringify(schema);
 }
 
 /** Reads a schema, but never from a file, since the template may come from a project. */
-const inlineSchema = async (text: string): Promise<JsonSchema> =>
-  text.trim().startsWith("{") ? readSchema(text, "/") : shortForm(text);
+const inlineSchema = async (schemaText: string): Promise<JsonSchema> =>
+  schemaText.trim().startsWith("{") ? readSchema(schemaText, "/") : shortForm(schemaText);

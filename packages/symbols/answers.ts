@@ -36,7 +36,7 @@ export function openAnswers(
   const project = openProject(
     root,
     home,
-    (count, ctx, current) => limitFiles(config, count, ctx, current),
+    (fileCount, ctx, current) => limitFiles(config, fileCount, ctx, current),
     () => config.ignore,
     watch,
   );
@@ -55,7 +55,8 @@ export function openAnswers(
     noticeChange: (ctx) => noticeChange(state, ctx),
   };
   return {
-    answer: (tool: string, args: any, ctx: Ctx) => answer(state, ANSWERS[tool]!, args, ctx),
+    answer: (toolName: string, args: any, ctx: Ctx) =>
+      answerTool(state, ANSWERS[toolName]!, args, ctx),
     layer: (ctx: Ctx) => layer(state, ctx),
     scheduleMap: () => scheduleMap(state),
     reindex: (ctx: Ctx) => reindex(state, ctx),
@@ -69,16 +70,16 @@ export function openAnswers(
 type Answer = (state: State, args: any, ctx: Ctx) => Promise<Result | string>;
 /** What each tool answers, and what that is about. */
 const ANSWERS: Record<string, [answer: Answer, about?: (args: any) => AnswerTopic | undefined]> = {
-  find_definition: [findDefinition, ({ symbol }) => ({ words: [lastOf(symbol)] })],
-  find_references: [findReferences, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
-  find_calls: [findCalls, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
+  find_definition: [findDefinition, ({ symbol }) => ({ words: [lastNameIn(symbol)] })],
+  find_references: [findReferences, ({ symbol }) => ({ words: [lastNameIn(symbol)], like: true })],
+  find_calls: [findCalls, ({ symbol }) => ({ words: [lastNameIn(symbol)], like: true })],
   find_symbols: [
     findSymbols,
-    ({ query, path }) => ({ words: [lastOf(query)], anywhere: true, path }),
+    ({ query, path }) => ({ words: [lastNameIn(query)], anywhere: true, path }),
   ],
   get_structure: [showStructure],
-  get_function: [showFunction, ({ name, path }) => ({ words: [lastOf(name)], path })],
-  get_class: [showClass, ({ name, path }) => ({ words: [lastOf(name)], path })],
+  get_function: [showFunction, ({ name, path }) => ({ words: [lastNameIn(name)], path })],
+  get_class: [showClass, ({ name, path }) => ({ words: [lastNameIn(name)], path })],
   get_dependencies: [
     listDependencies,
     ({ path }) => (path === undefined ? { imports: true } : undefined),
@@ -87,30 +88,30 @@ const ANSWERS: Record<string, [answer: Answer, about?: (args: any) => AnswerTopi
   get_complexity: [measureComplexity],
   get_todos: [listTodos],
   check_types: [checkTypes],
-  rename_symbol: [renameSymbol, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
+  rename_symbol: [renameSymbol, ({ symbol }) => ({ words: [lastNameIn(symbol)], like: true })],
   repo_map: [
     showMap,
     ({ query }) => ({ map: true, words: query?.match(/[\p{L}\p{N}_$]{4,}/gu) ?? [] }),
   ],
 };
-const lastOf = (symbol: string): string => lastName(nameIn(symbol));
+const lastNameIn = (symbol: string): string => lastName(nameIn(symbol));
 
 /** What is about a part of the code says so, also when it fails. */
-async function answer(
+async function answerTool(
   state: State,
-  [run, aboutOf]: (typeof ANSWERS)[string],
+  [runTool, aboutOf]: (typeof ANSWERS)[string],
   args: any,
   ctx: Ctx,
 ): Promise<Result> {
-  const about = aboutOf?.(args);
+  const topic = aboutOf?.(args);
   const completed = (text: string, data?: unknown): string => {
     const missing =
-      about && state.index && text ? missingSentence(state.index, about, { text, data }, ctx) : "";
+      topic && state.index && text ? missingSentence(state.index, topic, { text, data }, ctx) : "";
     return [missing ? qualifyText(text) : text, missing, text && state.partial]
       .filter(Boolean)
       .join("\n");
   };
-  const answered = await lean(() => run(state, args, ctx)).catch((error: Error) => {
+  const answered = await lean(() => runTool(state, args, ctx)).catch((error: Error) => {
     error.message = completed(error.message);
     throw error;
   });
@@ -120,35 +121,40 @@ async function answer(
 
 async function limitFiles(
   config: Config,
-  count: number,
+  fileCount: number,
   { ask, note }: Ctx,
   current: Scope,
 ): Promise<Scope> {
   if (config.folder)
     return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };
-  if (count <= config.most) return { scope: "", most: config.most };
+  if (fileCount <= config.most) return { scope: "", most: config.most };
   if (current.scope || current.most > config.most) return current; // already asked
   if (!ask) {
     if (!current.most)
       note(
-        `This project has ${count} code files; the first ${config.most} are indexed. Set symbols.folder in the settings to choose.`,
+        `This project has ${fileCount} code files; the first ${config.most} are indexed. Set symbols.folder in the settings to choose.`,
       );
     return { scope: "", most: config.most };
   }
-  const key = await ask(
-    `This project has ${count} code files. Index [a]ll of them, one [f]older, or [c]ancel? (Enter: cancel) `,
+  const pressedKey = await ask(
+    `This project has ${fileCount} code files. Index [a]ll of them, one [f]older, or [c]ancel? (Enter: cancel) `,
     "afc",
   );
-  if (key === "a") return { scope: "", most: Number.MAX_SAFE_INTEGER };
-  const folder = key === "f" ? (await ask("Which folder? ")).trim().replace(/^\.\/|\/+$/g, "") : "";
-  if (!folder) throw new Error("Cannot index this project: it was cancelled. /reindex asks again.");
-  return { scope: folder, most: Number.MAX_SAFE_INTEGER };
+  if (pressedKey === "a") return { scope: "", most: Number.MAX_SAFE_INTEGER };
+  const chosenFolder =
+    pressedKey === "f" ? (await ask("Which folder? ")).trim().replace(/^\.\/|\/+$/g, "") : "";
+  if (!chosenFolder)
+    throw new Error("Cannot index this project: it was cancelled. /reindex asks again.");
+  return { scope: chosenFolder, most: Number.MAX_SAFE_INTEGER };
 }
 
 async function reindex(state: State, ctx: Ctx): Promise<string> {
   state.project.drop();
   const index = await freshIndex(state, ctx);
-  const count = index.files.reduce((sum, file) => sum + index.facts(file)!.symbols.length, 0);
-  const broken = index.files.filter((file) => index.facts(file)!.parseError).length;
-  return `Indexed ${plural(index.files.length, "file")} with ${plural(count, "symbol")} in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} ${broken === 1 ? "has" : "have"} syntax errors` : ""}${index.leftOut ? `; ${index.leftOut} ${index.leftOut === 1 ? "is" : "are"} left out` : ""}.`;
+  const symbolCount = index.files.reduce(
+    (total, filePath) => total + index.facts(filePath)!.symbols.length,
+    0,
+  );
+  const brokenCount = index.files.filter((filePath) => index.facts(filePath)!.parseError).length;
+  return `Indexed ${plural(index.files.length, "file")} with ${plural(symbolCount, "symbol")} in ${(index.ms / 1000).toFixed(1)} s${brokenCount ? `; ${brokenCount} ${brokenCount === 1 ? "has" : "have"} syntax errors` : ""}${index.leftOut ? `; ${index.leftOut} ${index.leftOut === 1 ? "is" : "are"} left out` : ""}.`;
 }

@@ -6,13 +6,13 @@ import { isGenerated } from "./scan/generated-files.ts";
 // in one name; with more a regular expression can run for ever
 const [MAX_STARS, MAX_PATTERN_CHARS] = [3, 500];
 
-const OTHERS = LANGUAGES.map(({ ends }) => ends.replaceAll("+", "\\+").replaceAll(" ", "|")).join(
-  "|",
-);
+const OTHER_ENDINGS = LANGUAGES.map(({ ends }) =>
+  ends.replaceAll("+", "\\+").replaceAll(" ", "|"),
+).join("|");
 /** What is parsed. */
-export const CODE = new RegExp(`\\.(?:[cm]?[jt]sx?|json|ya?ml|${OTHERS})$`, "i");
+export const CODE = new RegExp(`\\.(?:[cm]?[jt]sx?|json|ya?ml|${OTHER_ENDINGS})$`, "i");
 /** Other texts: the map goes by their words. */
-const TEXT =
+const TEXT_FILE =
   /\.(?:mdx?|markdown|rst|adoc|txt|toml|ini|s[ac]ss|less|styl|astro|scala|dart|exs?|erl|hs|clj|zig|fish|ps1|graphql|gql|prisma|proto|tf|nix|gradle|cmake|mk)$|(?:^|\/)(?:Makefile|Dockerfile|README|LICENSE|CONTRIBUTING)$/i;
 
 /**
@@ -20,24 +20,26 @@ const TEXT =
  * would take too long is left out, and told.
  */
 export async function codeAmong(
-  names: readonly string[],
+  filePaths: readonly string[],
   patterns: readonly string[],
-  note: (text: string) => void,
+  noteProblem: (problem: string) => void,
 ): Promise<{ code: string[]; texts: string[]; ignored: ReadonlySet<string> }> {
-  const codeFiles = names.filter((name) => CODE.test(name));
-  const others = names.filter((name) => TEXT.test(name) && !CODE.test(name) && !isGenerated(name));
-  if (!patterns.length) return { code: codeFiles, texts: others, ignored: new Set() };
+  const codeFiles = filePaths.filter((filePath) => CODE.test(filePath));
+  const textFiles = filePaths.filter(
+    (filePath) => TEXT_FILE.test(filePath) && !CODE.test(filePath) && !isGenerated(filePath),
+  );
+  if (!patterns.length) return { code: codeFiles, texts: textFiles, ignored: new Set() };
   const { default: ignore } = await import("ignore");
-  const rules = ignore().add(patterns.filter((pattern) => isQuick(pattern, note)));
-  const ignored = new Set(codeFiles.filter((name) => rules.ignores(name)));
-  const texts = others.filter((name) => !rules.ignores(name));
-  return { code: codeFiles.filter((name) => !ignored.has(name)), texts, ignored };
+  const ignoreRules = ignore().add(patterns.filter((pattern) => isQuick(pattern, noteProblem)));
+  const ignored = new Set(codeFiles.filter((filePath) => ignoreRules.ignores(filePath)));
+  const texts = textFiles.filter((filePath) => !ignoreRules.ignores(filePath));
+  return { code: codeFiles.filter((filePath) => !ignored.has(filePath)), texts, ignored };
 }
 
-function isQuick(pattern: string, note: (text: string) => void): boolean {
-  const stars = pattern.split("/").map((part) => part.split(/\*+/).length - 1);
-  if (pattern.length <= MAX_PATTERN_CHARS && Math.max(...stars) <= MAX_STARS) return true;
-  note(
+function isQuick(pattern: string, noteProblem: (problem: string) => void): boolean {
+  const starCounts = pattern.split("/").map((segment) => segment.split(/\*+/).length - 1);
+  if (pattern.length <= MAX_PATTERN_CHARS && Math.max(...starCounts) <= MAX_STARS) return true;
+  noteProblem(
     `Cannot use '${pattern.slice(0, 60)}' of symbols.ignore: at most ${MAX_STARS} stars between slashes and ${MAX_PATTERN_CHARS} letters can be. Shorten it.`,
   );
   return false;

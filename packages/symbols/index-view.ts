@@ -18,66 +18,69 @@ export interface Index {
   readonly beyond: number; // how many code files are outside of it
   readonly ignored: ReadonlySet<string>; // code files that the settings leave out
   readonly entries: ReadonlyMap<string, Entry>; // what tells whether a file has changed
-  facts(name: string): Facts | undefined;
-  words(name: string): Bag | undefined; // also of texts that are no code
-  passed(name: string): Passed; // what it imports and exports
-  having(...texts: string[]): readonly string[]; // the files whose rows have one of them, in order
+  facts(filePath: string): Facts | undefined;
+  words(filePath: string): Bag | undefined; // also of texts that are no code
+  passed(filePath: string): Passed; // what it imports and exports
+  having(...searchTexts: string[]): readonly string[]; // the files whose rows have one of them, in order
   resolved?: Kept | undefined;
   keep(resolved: Kept): void;
 }
-export function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
-  const { page, offset, length } = files.get(name)!;
+export function rowOf({ files }: Pick<Data, "files">, filePath: string): Buffer {
+  const { page, offset, length } = files.get(filePath)!;
   return page.read(offset, length);
 }
-const FOUND = new WeakMap<Data["files"], Map<string, unknown>>();
+const MEMO_BY_FILES = new WeakMap<Data["files"], Map<string, unknown>>();
 export type Counts = Pick<Index, "ms" | "read" | "leftOut" | "beyond" | "scope" | "ignored">;
 export function indexOf(
-  data: Data,
+  indexData: Data,
   names: readonly string[],
   counts: Counts,
   keep: Index["keep"],
 ): Index {
-  const { files, resolved } = data; // as they are now: later updates replace them
-  let row = Buffer.alloc(0);
+  const { files, resolved } = indexData; // as they are now: later updates replace them
+  let rowBuffer = Buffer.alloc(0);
   return {
     ...counts,
     names,
-    files: [...files.keys()].filter((name) => CODE.test(name)),
+    files: [...files.keys()].filter((filePath) => CODE.test(filePath)),
     version: files,
     entries: files,
     resolved,
     keep,
-    having: (...texts) =>
+    having: (...searchTexts) =>
       // Node 24 dies searching a buffer for a string with half a character
-      memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))),
-    passed: (name) =>
-      memo(`\n${name}`, () =>
-        files.has(name) ? passedOf(read(name)) : { imports: [], exports: [] },
+      memoize(searchTexts.join("\n"), () =>
+        findFiles(searchTexts.map((searchText) => Buffer.from(searchText))),
       ),
-    facts: (name) => (files.has(name) && CODE.test(name) ? unpack(read(name)) : undefined),
-    words: (name) => (files.has(name) ? wordsOf(read(name)) : undefined),
+    passed: (filePath) =>
+      memoize(`\n${filePath}`, () =>
+        files.has(filePath) ? passedOf(readRow(filePath)) : { imports: [], exports: [] },
+      ),
+    facts: (filePath) =>
+      files.has(filePath) && CODE.test(filePath) ? unpack(readRow(filePath)) : undefined,
+    words: (filePath) => (files.has(filePath) ? wordsOf(readRow(filePath)) : undefined),
   };
 
-  function having(texts: Buffer[]): string[] {
-    return [...files.keys()].filter((name) => {
-      const bytes = read(name);
-      return texts.some((text) => bytes.includes(text));
+  function findFiles(searchBytes: Buffer[]): string[] {
+    return [...files.keys()].filter((filePath) => {
+      const rowBytes = readRow(filePath);
+      return searchBytes.some((needle) => rowBytes.includes(needle));
     });
   }
   /** What was found out about these very files before. */
-  function memo<T>(key: string, find: () => T): T {
-    const remembered = FOUND.get(files) ?? new Map<string, unknown>();
-    FOUND.set(files, remembered);
-    if (!remembered.has(key)) remembered.set(key, find());
-    return remembered.get(key) as T;
+  function memoize<T>(memoKey: string, compute: () => T): T {
+    const remembered = MEMO_BY_FILES.get(files) ?? new Map<string, unknown>();
+    MEMO_BY_FILES.set(files, remembered);
+    if (!remembered.has(memoKey)) remembered.set(memoKey, compute());
+    return remembered.get(memoKey) as T;
   }
   /**
    * Until the next one is read: reading all rows of a project would leave their bytes behind
    * otherwise.
    */
-  function read(name: string): Buffer {
-    const { page, offset, length } = files.get(name)!;
-    if (row.length < length) row = Buffer.allocUnsafe(2 * length);
-    return page.read(offset, length, row);
+  function readRow(filePath: string): Buffer {
+    const { page, offset, length } = files.get(filePath)!;
+    if (rowBuffer.length < length) rowBuffer = Buffer.allocUnsafe(2 * length);
+    return page.read(offset, length, rowBuffer);
   }
 }

@@ -25,8 +25,8 @@ export const defaults: Config = {
   wait: 2_000,
   waitAgain: 300,
 };
-const count = { type: "integer", minimum: 0, maximum: 10_000_000 };
-const ms = { type: "number", minimum: 0, maximum: 60_000 };
+const countSchema = { type: "integer", minimum: 0, maximum: 10_000_000 };
+const durationSchema = { type: "number", minimum: 0, maximum: 60_000 };
 export const settings = {
   project: true,
   schema: {
@@ -37,10 +37,13 @@ export const settings = {
         description: "when the model is given the map of the repository",
       },
       tokens: {
-        ...count,
+        ...countSchema,
         description: "tokens of the map in the prompt; not set: 8 % of the model's window",
       },
-      most: { ...count, description: "number of files above which zz asks before it indexes them" },
+      most: {
+        ...countSchema,
+        description: "number of files above which zz asks before it indexes them",
+      },
       folder: { type: "string", description: "the only folder to index; empty: the whole project" },
       ignore: {
         type: "array",
@@ -48,25 +51,25 @@ export const settings = {
         description: "files that the index and the map leave out, by patterns as in a .gitignore",
       },
       debounce: {
-        ...ms,
+        ...durationSchema,
         description: "milliseconds without a further change to a file, before the index is updated",
       },
       wait: {
-        ...ms,
+        ...durationSchema,
         description: "milliseconds that the first message of a conversation waits for the map",
       },
       waitAgain: {
-        ...ms,
+        ...durationSchema,
         description: "milliseconds that a later message waits for a map of what was just saved",
       },
     },
   },
 };
 
-const PATH = "string? a file or a folder";
+const PATH_PARAMETER = "string? a file or a folder";
 
 /** Their answers have the same names. */
-const TOOLS: Omit<Tool, "run">[] = [
+const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
   {
     name: "find_definition",
     description:
@@ -109,7 +112,7 @@ const TOOLS: Omit<Tool, "run">[] = [
     params: {
       query: "string a part of the name",
       kind: "string? function, class, method, property, interface, type, enum, const …",
-      path: PATH,
+      path: PATH_PARAMETER,
     },
   },
   {
@@ -117,7 +120,7 @@ const TOOLS: Omit<Tool, "run">[] = [
     description:
       "Show what code files define: the outline of one file with line numbers, or a line for each file of a folder.",
     params: {
-      path: PATH,
+      path: PATH_PARAMETER,
       depth:
         "integer? of the outline: 1 top level, 2 with members, 3 all; without it all but what is inside of functions",
     },
@@ -161,14 +164,14 @@ const TOOLS: Omit<Tool, "run">[] = [
       "How complex code is: of a file each function's branches, of a folder the most complex files. score = branches + 2 × nesting + imports + lines / 20.",
     aliases: ["complexity"],
     also: { path: ["file", "file_path"] },
-    params: { path: PATH },
+    params: { path: PATH_PARAMETER },
   },
   {
     name: "get_todos",
     description: "List TODO, FIXME and HACK comments in the code.",
     aliases: ["todos", "find_todos"],
     also: { path: ["file", "file_path"] },
-    params: { path: PATH },
+    params: { path: PATH_PARAMETER },
   },
   {
     name: "check_types",
@@ -214,18 +217,18 @@ export default (zz: Zz<Config>) => {
   let isOngoing = false; // the conversation has more than one turn
   const toldMap = zz.state<ToldMap>({ text: "", files: [] });
   let answers: Promise<Answers> | undefined;
-  const ready = (ctx: Ctx) =>
+  const loadAnswers = (ctx: Ctx) =>
     (answers ??= import("./answers.ts").then(({ openAnswers }) =>
       openAnswers(ctx, zz.config, () => isOngoing, toldMap),
     ));
   zz.defer(async () => (await answers)?.close());
 
-  for (const about of TOOLS)
+  for (const definition of SYMBOL_TOOLS)
     zz.tool({
       kind: "read",
       needs: ({ path = "." }) => ({ read: [path] }),
-      ...about,
-      run: async (args, ctx) => (await ready(ctx)).answer(about.name, args, ctx),
+      ...definition,
+      run: async (args, ctx) => (await loadAnswers(ctx)).answer(definition.name, args, ctx),
     });
 
   zz.command({
@@ -237,8 +240,8 @@ export default (zz: Zz<Config>) => {
       "/map undo after restart": "the files that are about these words",
     },
     group: "code",
-    run: async (words, ctx) => {
-      const { text } = await ctx.call("repo_map", words ? { query: words } : {});
+    run: async (queryWords, ctx) => {
+      const { text } = await ctx.call("repo_map", queryWords ? { query: queryWords } : {});
       ctx.note(text);
     },
   });
@@ -246,7 +249,7 @@ export default (zz: Zz<Config>) => {
     name: "reindex",
     description: "build the index of this project's code again",
     group: "code",
-    run: async (_, ctx) => ctx.note(await (await ready(ctx)).reindex(ctx)),
+    run: async (_, ctx) => ctx.note(await (await loadAnswers(ctx)).reindex(ctx)),
   });
 
   zz.on("started", (fact) => void (isOngoing = fact.stays));
@@ -259,7 +262,7 @@ export default (zz: Zz<Config>) => {
       if (zz.config.map === "never" || (zz.config.map !== "always" && !isOngoing && !toldMap.text))
         return undefined;
       const { isProject } = await import("./is-project.ts");
-      return isProject(ctx.root) ? (await ready(ctx)).layer(ctx) : undefined;
+      return isProject(ctx.root) ? (await loadAnswers(ctx)).layer(ctx) : undefined;
     },
   });
 };

@@ -2,10 +2,10 @@
 import fs from "node:fs";
 import path from "node:path";
 
-const SIGNS =
+const PROJECT_SIGNS =
   ".git package.json tsconfig.json jsconfig.json deno.json pyproject.toml setup.py requirements.txt go.mod Cargo.toml pom.xml build.gradle build.gradle.kts composer.json Gemfile CMakeLists.txt Package.swift".split(
     " ",
   );
 
 export const isProject = (root: string): boolean =>
-  SIGNS.some((sign) => fs.existsSync(path.join(root, sign)));
+  PROJECT_SIGNS.some((projectSign) => fs.existsSync(path.join(root, projectSign)));

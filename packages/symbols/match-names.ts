@@ -13,86 +13,96 @@ export function bestFor(
 ): { exact: FoundSymbol[]; near: FoundSymbol[] } {
   const exact = symbols.filter(({ name }) => name === query || name.endsWith(`.${query}`));
   if (exact.length) return { exact, near: [] };
-  const words = splitWords(query);
-  const sameWords = symbols.filter(({ name }) => splitWords(name).join(" ") === words.join(" "));
+  const queryWords = splitWords(query);
+  const sameWords = symbols.filter(
+    ({ name }) => splitWords(name).join(" ") === queryWords.join(" "),
+  );
   if (sameWords.length)
     return /\s/.test(query.trim())
       ? { exact: sameWords, near: [] }
       : { exact: [], near: sameWords };
   // All words, in the name and comment together: `turn loop` finds runTurn, "The turn loop".
-  const scored = symbols
-    .map((symbol) => ({ symbol, score: overlap(words, symbol) }))
+  const scoredSymbols = symbols
+    .map((symbol) => ({ symbol, score: overlap(queryWords, symbol) }))
     .filter(({ score }) => score > 0)
     .sort(
-      (a, b) =>
-        b.score - a.score ||
-        Number(Boolean(b.symbol.exported)) - Number(Boolean(a.symbol.exported)),
+      (first, second) =>
+        second.score - first.score ||
+        Number(Boolean(second.symbol.exported)) - Number(Boolean(first.symbol.exported)),
     );
-  const best = scored[0]?.score ?? 0;
-  const near = scored.filter(({ score }) => score >= best / 2).map(({ symbol }) => symbol);
+  const bestScore = scoredSymbols[0]?.score ?? 0;
+  const nearSymbols = scoredSymbols
+    .filter(({ score }) => score >= bestScore / 2)
+    .map(({ symbol }) => symbol);
   return {
     exact: [],
-    near: near.length ? near.slice(0, MAX_RESULTS) : fuzzy(query, symbols, MAX_RESULTS),
+    near: nearSymbols.length
+      ? nearSymbols.slice(0, MAX_RESULTS)
+      : fuzzy(query, symbols, MAX_RESULTS),
   };
 }
 
 /** The nearest names, whether misspelt or not. */
-export function fuzzy(query: string, symbols: FoundSymbol[], max: number): FoundSymbol[] {
-  const likely = symbols.length > MAX_FUZZY_NAMES ? nearest(query, symbols) : symbols;
-  const fuse = new Fuse(likely, {
+export function fuzzy(query: string, symbols: FoundSymbol[], maxResults: number): FoundSymbol[] {
+  const likelySymbols = symbols.length > MAX_FUZZY_NAMES ? nearest(query, symbols) : symbols;
+  const fuzzySearch = new Fuse(likelySymbols, {
     keys: ["name"],
     threshold: 0.4,
     ignoreLocation: true,
     includeScore: true,
   });
-  const matches = fuse.search(query, { limit: 4 * max });
-  const rank = ({ item, score = 0 }: (typeof matches)[number]) =>
+  const matches = fuzzySearch.search(query, { limit: 4 * maxResults });
+  const scoreMatch = ({ item, score = 0 }: (typeof matches)[number]) =>
     score + (item.exported ? 0 : 0.02) + (item.local ? 0.05 : 0);
   return matches
-    .sort((a, b) => rank(a) - rank(b))
-    .slice(0, max)
+    .sort((first, second) => scoreMatch(first) - scoreMatch(second))
+    .slice(0, maxResults)
     .map(({ item }) => item);
 }
 
 /** Those that share the most pairs of letters with the query. */
 function nearest(query: string, symbols: FoundSymbol[]): FoundSymbol[] {
-  const wanted = pairs(query.toLowerCase());
-  const scores = symbols.map((symbol, index) => {
-    const name = symbol.name.toLowerCase();
-    let score = 0;
-    for (const pair of wanted) if (name.includes(pair)) score++;
-    return { index, score: score - name.length / 100 };
+  const queryPairs = splitPairs(query.toLowerCase());
+  const scoredIndexes = symbols.map((symbol, index) => {
+    const lowerName = symbol.name.toLowerCase();
+    let sharedPairs = 0;
+    for (const queryPair of queryPairs) if (lowerName.includes(queryPair)) sharedPairs++;
+    return { index, score: sharedPairs - lowerName.length / 100 };
   });
-  scores.sort((a, b) => b.score - a.score);
-  return scores.slice(0, MAX_FUZZY_NAMES).map(({ index }) => symbols[index]!);
+  scoredIndexes.sort((first, second) => second.score - first.score);
+  return scoredIndexes.slice(0, MAX_FUZZY_NAMES).map(({ index }) => symbols[index]!);
 }
 
-const pairs = (text: string): string[] => [
-  ...new Set(Array.from(text.slice(1), (letter, index) => text[index] + letter)),
+const splitPairs = (letters: string): string[] => [
+  ...new Set(Array.from(letters.slice(1), (letter, index) => letters[index] + letter)),
 ];
 
 /**
  * How much of the query a symbol covers: a word in its name counts twice as much as one in its
  * comment.
  */
-function overlap(words: string[], { name, doc = "" }: FoundSymbol): number {
+function overlap(queryWords: string[], { name, doc = "" }: FoundSymbol): number {
   const [nameWords, docWords] = [splitWords(name), splitWords(doc)];
-  const hits = words.map((word) => {
-    if (nameWords.some((nameWord) => isAlike(nameWord, word))) return 2;
-    if (docWords.some((docWord) => isAlike(docWord, word))) return 1;
+  const wordScores = queryWords.map((queryWord) => {
+    if (nameWords.some((nameWord) => isAlike(nameWord, queryWord))) return 2;
+    if (docWords.some((docWord) => isAlike(docWord, queryWord))) return 1;
     return 0;
   });
-  const share = hits.filter(Boolean).length / words.length;
-  return share < 0.5
+  const matchedShare = wordScores.filter(Boolean).length / queryWords.length;
+  return matchedShare < 0.5
     ? 0
-    : share * (hits as number[]).reduce((a, b) => a + b, 0) - nameWords.length / 100;
+    : matchedShare * (wordScores as number[]).reduce((total, wordScore) => total + wordScore, 0) -
+        nameWords.length / 100;
 }
 
-const isAlike = (a: string, b: string): boolean =>
-  a === b || (b.length > 3 && (a.startsWith(b) || (b.startsWith(a) && a.length > 3)));
+const isAlike = (symbolWord: string, queryWord: string): boolean =>
+  symbolWord === queryWord ||
+  (queryWord.length > 3 &&
+    (symbolWord.startsWith(queryWord) ||
+      (queryWord.startsWith(symbolWord) && symbolWord.length > 3)));
 
-function splitWords(text: string): string[] {
-  return text
+function splitWords(phrase: string): string[] {
+  return phrase
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)

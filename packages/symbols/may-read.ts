@@ -6,13 +6,13 @@ export const deniesReading = ({ permissions }: Ctx): boolean =>
   permissions.rules.some(
     ({ kind: ruleKind, verdict }) => ruleKind === "read" && verdict !== "allow",
   );
-export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
-  permissions.judge("read", name).verdict === "allow";
+export const mayRead = ({ permissions }: Ctx, filePath: string): boolean =>
+  permissions.judge("read", filePath).verdict === "allow";
 /** The same, for one answer: each file is judged once. */
-export function readability(ctx: Ctx): (file: string) => boolean {
-  const judged = new Map<string, boolean>();
-  return (file) => {
-    if (!judged.has(file)) judged.set(file, mayRead(ctx, file));
-    return judged.get(file)!;
+export function readability(ctx: Ctx): (filePath: string) => boolean {
+  const judgedFiles = new Map<string, boolean>();
+  return (filePath) => {
+    if (!judgedFiles.has(filePath)) judgedFiles.set(filePath, mayRead(ctx, filePath));
+    return judgedFiles.get(filePath)!;
   };
 }

@@ -34,7 +34,7 @@ export interface Project {
   drop(): void;
 }
 /** Decides what to do with a project of very many files. */
-type Limit = (count: number, ctx: Ctx, current: Scope) => Promise<Scope>;
+type Limit = (fileCount: number, ctx: Ctx, current: Scope) => Promise<Scope>;
 
 export function openProject(
   root: string,
@@ -43,7 +43,7 @@ export function openProject(
   patterns: () => readonly string[],
   watch?: Pick<Watch, "takeTouched" | "generation">,
 ): Project {
-  const file = storeFile(root, home);
+  const indexFile = storeFile(root, home);
   const state: ProjectState = { root, limit, patterns, list: [] };
   let running: Promise<Index> | undefined;
   let waiting: Promise<Index> | undefined;
@@ -66,19 +66,19 @@ export function openProject(
 
   function drop(): void {
     [state.cached, state.last] = [undefined, undefined];
-    fs.rmSync(file, { force: true });
+    fs.rmSync(indexFile, { force: true });
   }
 }
 
 async function updateIndex(
   state: ProjectState,
-  home: string,
+  homeFolder: string,
   watch: Pick<Watch, "takeTouched" | "generation"> | undefined,
   ctx: Ctx,
 ): Promise<Index> {
   const { root } = state;
   const started = performance.now();
-  const db = openStore(root, home, ctx.note);
+  const db = openStore(root, homeFolder, ctx.note);
   const before = watch?.generation() ?? 0;
   const touched = await watch?.takeTouched();
   const lastLook = state.last;
@@ -94,8 +94,8 @@ async function updateIndex(
   const changed =
     lastLook && touched && isWatched ? await changesIn(state, touched, lastLook, look) : undefined;
   if (!lastLook || !changed) {
-    const maybeUnlisted = [...(lastLook?.unlisted ?? []), ...(touched ?? [])].filter((name) =>
-      isThere(path.join(root, name)),
+    const maybeUnlisted = [...(lastLook?.unlisted ?? []), ...(touched ?? [])].filter((filePath) =>
+      isThere(path.join(root, filePath)),
     );
     return await lookAtAll(state, look, db, started, before, maybeUnlisted.slice(-MAX_UNLISTED));
   }
@@ -128,11 +128,13 @@ async function changesIn(
   { ctx, data }: Look,
 ): Promise<string[] | undefined> {
   // to be read again
-  const changed = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1);
+  const changed = [...data.files.keys()].filter(
+    (filePath) => data.files.get(filePath)!.mtime === -1,
+  );
   for (const name of touched) {
     const stored = data.files.get(name);
-    const stat = tryTo(() => fs.lstatSync(path.join(state.root, name)));
-    if (cameOrWent(name, Boolean(stored), stat, lastLook)) return undefined;
+    const fileStats = tryTo(() => fs.lstatSync(path.join(state.root, name)));
+    if (cameOrWent(name, Boolean(stored), fileStats, lastLook)) return undefined;
     if (stored && stored.mtime !== -1 && isChanged(path.join(state.root, name), stored))
       changed.push(name);
   }
@@ -145,14 +147,14 @@ async function changesIn(
 }
 
 function cameOrWent(
-  name: string,
+  filePath: string,
   isIndexed: boolean,
   stat: fs.Stats | undefined,
   { unlisted, names }: LastLook,
 ): boolean {
   if (isIndexed) return !stat?.isFile();
-  if (stat) return stat.isDirectory() || !unlisted.has(name);
-  return names.has(name);
+  if (stat) return stat.isDirectory() || !unlisted.has(filePath);
+  return names.has(filePath);
 }
 
 async function lookAtAll(
@@ -184,7 +186,8 @@ async function lookAtAll(
   const readable = inScope.filter(isReadable);
   const wanted = new Set(readable.slice(0, data.most));
   const leftOut = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
-  for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
+  for (const filePath of textsOf(look, texts).filter(isReadable).slice(0, data.most))
+    wanted.add(filePath);
   const failure = await readMissing(state, look, wanted, changed);
   keepRead(db, look, wanted, changed);
   if (failure) throw failure;
@@ -216,8 +219,10 @@ async function lookAtAll(
 }
 
 /** The list as it was, if it has the same names. */
-const sameList = (before: readonly string[], names: string[]): readonly string[] =>
-  names.length === before.length && names.every((name, i) => name === before[i]) ? before : names;
+const sameList = (before: readonly string[], newList: string[]): readonly string[] =>
+  newList.length === before.length && newList.every((filePath, i) => filePath === before[i])
+    ? before
+    : newList;
 
 /** Returns why not all of it could be read. */
 async function readMissing(
@@ -228,22 +233,26 @@ async function readMissing(
 ): Promise<unknown> {
   const { data, fresh } = look;
   const missing = [...wanted]
-    .filter((name) => !data.files.has(name))
-    .concat(changed.filter((name) => wanted.has(name)));
-  const unread = missing.filter((name) => !fresh.has(name));
+    .filter((filePath) => !data.files.has(filePath))
+    .concat(changed.filter((filePath) => wanted.has(filePath)));
+  const unread = missing.filter((filePath) => !fresh.has(filePath));
   if (!fitsLocally(state.root, unread)) return readInWorkers(look, unread).catch((error) => error);
   await readHere(look, unread);
   return undefined;
 }
 
 function keepRead(
-  db: LowSync<Data>,
+  store: LowSync<Data>,
   { ctx, data, fresh, stored }: Look,
   wanted: ReadonlySet<string>,
   changed: string[],
 ): void {
-  const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
-  const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
+  const stalePaths = new Set(
+    changed.filter((filePath) => !fresh.has(filePath) && !stored.has(filePath)),
+  );
+  const gone = [...data.files.keys()].filter(
+    (filePath) => !wanted.has(filePath) || stalePaths.has(filePath),
+  );
   if (fresh.size || stored.size || gone.length) {
     applyChange(
       data,
@@ -251,17 +260,22 @@ function keepRead(
       stored,
       gone,
     );
-    save(db, ctx);
+    save(store, ctx);
   }
 }
 
-function indexFor(db: LowSync<Data>, ctx: Ctx, names: readonly string[], counts: Counts): Index {
-  const { data } = db;
-  return indexOf(data, names, counts, (resolved) => {
+function indexFor(
+  store: LowSync<Data>,
+  ctx: Ctx,
+  listedPaths: readonly string[],
+  counts: Counts,
+): Index {
+  const { data } = store;
+  return indexOf(data, listedPaths, counts, (resolved) => {
     if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
     data.resolved = resolved;
     data.change = { rows: [], gone: [] };
-    save(db, ctx);
+    save(store, ctx);
   });
 }
 
@@ -288,9 +302,13 @@ interface LastLook {
 }
 
 /** The texts that lie in the indexed folder and are no links. */
-function textsOf({ root, data }: Look, texts: string[]): string[] {
-  const near = data.scope ? texts.filter((name) => name.startsWith(`${data.scope}/`)) : texts;
-  return near.filter((name) => data.files.has(name) || !isLink(path.join(root, name)));
+function textsOf({ root, data }: Look, textPaths: string[]): string[] {
+  const scopedPaths = data.scope
+    ? textPaths.filter((filePath) => filePath.startsWith(`${data.scope}/`))
+    : textPaths;
+  return scopedPaths.filter(
+    (filePath) => data.files.has(filePath) || !isLink(path.join(root, filePath)),
+  );
 }
 
 /**
@@ -303,19 +321,19 @@ function dropLinks(
   readable: string[],
   changed: string[],
 ): number {
-  const [listed, touched] = [new Set(readable), new Set(changed)];
-  const before = wanted.size;
+  const [readablePaths, touched] = [new Set(readable), new Set(changed)];
+  const countBefore = wanted.size;
   for (const name of wanted) {
     const isKnown = data.files.has(name) && !touched.has(name); // and so is not one
     if (isKnown) continue;
     const file = path.join(root, name);
     if (!isLink(file)) continue;
-    const target = tryTo(() =>
+    const linkTarget = tryTo(() =>
       path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"),
     );
-    if (target !== undefined && listed.has(target)) wanted.delete(name);
+    if (linkTarget !== undefined && readablePaths.has(linkTarget)) wanted.delete(name);
   }
-  return before - wanted.size;
+  return countBefore - wanted.size;
 }
 
 /** What is read of a project: here, and in other threads. */
@@ -340,19 +358,22 @@ async function readHere({ ctx, root, data, fresh }: Look, names: string[]): Prom
   }
 }
 
-async function readInWorkers({ ctx, root, data, stored }: Look, names: string[]): Promise<void> {
+async function readInWorkers(
+  { ctx, root, data, stored }: Look,
+  filePaths: string[],
+): Promise<void> {
   const { readAll } = await import("./reader-pool.ts");
-  const order = names
-    .filter((name) => mayRead(ctx, name))
-    .map((name) => [name, withoutPage(data.files.get(name))] as const);
-  let done = 0;
+  const order = filePaths
+    .filter((filePath) => mayRead(ctx, filePath))
+    .map((filePath) => [filePath, withoutPage(data.files.get(filePath))] as const);
+  let doneCount = 0;
   await readAll(ctx.programs, root, order, ctx.signal, ({ files, read }, page) => {
-    for (const { path: name, ...row } of files)
+    for (const { path: filePath, ...row } of files)
       stored.set(
-        name,
-        row.length ? { ...row, page } : { ...data.files.get(name)!, ...withoutPage(row) },
+        filePath,
+        row.length ? { ...row, page } : { ...data.files.get(filePath)!, ...withoutPage(row) },
       );
-    ctx.progress(progressBar((done += read), order.length));
+    ctx.progress(progressBar((doneCount += read), order.length));
   });
 }
 
@@ -365,7 +386,7 @@ function freeMemorySoon(): void {
     vm.runInNewContext("gc")();
   };
   // the second run returns what the first one freed
-  for (const ms of [1_000, 3_000]) setTimeout(freeMemory, ms).unref();
+  for (const delayMs of [1_000, 3_000]) setTimeout(freeMemory, delayMs).unref();
 }
 
 /** Without its page, since it goes to another process. */
@@ -384,16 +405,16 @@ function applyChange(
   );
   const page = memoryPage(Buffer.concat(wholeRows.map(({ text }) => text)));
   const files: Data["files"] = new Map([...data.files, ...stored]);
-  for (const name of gone) files.delete(name);
+  for (const gonePath of gone) files.delete(gonePath);
   let offset = 0;
-  for (const { path: name, text, ...rowEntry } of wholeRows) {
-    files.set(name, { ...rowEntry, page, offset, length: text.length });
+  for (const { path: filePath, text, ...rowEntry } of wholeRows) {
+    files.set(filePath, { ...rowEntry, page, offset, length: text.length });
     offset += text.length;
   }
   const isNew =
     stored.size ||
     files.size !== data.files.size ||
-    rows.some(({ path: name }) => !data.files.has(name));
+    rows.some(({ path: filePath }) => !data.files.has(filePath));
   data.files = isNew ? sortFiles(files) : files;
   data.change = stored.size ? undefined : { rows: wholeRows, gone };
 }
@@ -406,22 +427,22 @@ function isChanged(file: string, { mtime, ctime, size }: Entry): boolean {
   return !stat || stat.mtimeMs !== mtime || stat.ctimeMs !== ctime || stat.size !== size;
 }
 
-function fitsLocally(root: string, names: string[]): boolean {
-  if (names.length > MAX_LOCAL_FILES) return false;
-  const sizes = names.map((name) => statOf(path.join(root, name))?.size ?? 0);
-  return sizes.reduce((sum, size) => sum + size, 0) <= MAX_LOCAL_BYTES;
+function fitsLocally(root: string, filePaths: string[]): boolean {
+  if (filePaths.length > MAX_LOCAL_FILES) return false;
+  const fileSizes = filePaths.map((filePath) => statOf(path.join(root, filePath))?.size ?? 0);
+  return fileSizes.reduce((totalSize, fileSize) => totalSize + fileSize, 0) <= MAX_LOCAL_BYTES;
 }
 
 function progressBar(done: number, total: number): string {
   const part = total ? done / total : 1;
-  const drawn = `${"=".repeat(Math.round(part * 10))}>`.padEnd(11, "-");
-  return `Indexing [${drawn}] ${Math.floor(part * 100)}% (${done}/${total} files)`;
+  const drawnBar = `${"=".repeat(Math.round(part * 10))}>`.padEnd(11, "-");
+  return `Indexing [${drawnBar}] ${Math.floor(part * 100)}% (${done}/${total} files)`;
 }
 
 /** An index that cannot be saved is still useful. */
-function save(db: LowSync<Data>, ctx: Ctx): void {
+function save(store: LowSync<Data>, ctx: Ctx): void {
   try {
-    db.write();
+    store.write();
   } catch (error) {
     const reason = errnoSentence(error) || `${(error as Error).message}.`;
     ctx.note(`Cannot keep the index of this project: ${reason} It is made again next time.`);

@@ -10,16 +10,16 @@ export type { MapRequest, OtherFile as Other, RepoMap, Source } from "./rank/map
 export { type Survey, surveyOf } from "./rank/survey.ts";
 export { countTokens } from "./rank/tokens.ts";
 
-export const mapOf = (sources: Source[], others: OtherFile[], request: MapRequest): RepoMap =>
-  mapFrom(surveyOf(sources, others), request);
+export const mapOf = (sources: Source[], otherFiles: OtherFile[], request: MapRequest): RepoMap =>
+  mapFrom(surveyOf(sources, otherFiles), request);
 
 /** What was counted once serves any number of requests. */
 export const mapFrom = (survey: Survey, request: MapRequest): RepoMap =>
   packMap(survey, orderOf(survey, request), request);
 
 /** The files, most relevant first. */
-export const rank = (sources: Source[], others: OtherFile[], request: MapRequest): string[] =>
-  rankFrom(surveyOf(sources, others), request);
+export const rank = (sources: Source[], otherFiles: OtherFile[], request: MapRequest): string[] =>
+  rankFrom(surveyOf(sources, otherFiles), request);
 
 const rankFrom = (survey: Survey, request: MapRequest): string[] =>
-  orderOf(survey, request).docs.map((doc) => survey.docs[doc]!.path);
+  orderOf(survey, request).docs.map((docIndex) => survey.docs[docIndex]!.path);

@@ -24,37 +24,39 @@ const CLOCK_TICK_MS = 50;
  * Undefined if the file is missing or a link, since a link's target is indexed under its own name,
  * if it may be read. With `known`, a file with unchanged content keeps its row: the text is empty.
  */
-export function readRow(root: string, name: string, earlier?: Entry): Row | undefined {
+export function readRow(root: string, filePath: string, earlier?: Entry): Row | undefined {
   const startTime = Date.now();
-  const file = path.join(root, name);
-  let stat: fs.Stats | undefined;
+  const absolutePath = path.join(root, filePath);
+  let fileStats: fs.Stats | undefined;
   let fd: number | undefined;
   try {
-    stat = fs.lstatSync(file);
-    if (!stat.isFile()) return undefined;
-    fd = fs.openSync(file, OPEN_FLAGS);
-    stat = fs.fstatSync(fd);
-    if (!isStillAt(fd, file)) return undefined; // replaced by a link since it was checked
-    const large = stat.size > (CODE.test(name) ? MAX_FILE_BYTES : MAX_PROSE_BYTES);
-    const bytes = large ? undefined : fs.readFileSync(fd);
-    const hash = bytes ? crypto.hash("sha256", bytes).slice(0, 32) : `${stat.size}`;
-    const mtime = stat.mtimeMs > startTime - CLOCK_TICK_MS ? -1 : stat.mtimeMs;
-    const rowHead = { path: name, mtime, ctime: stat.ctimeMs, size: stat.size, hash };
-    if (earlier?.hash === hash && !large) return { ...rowHead, text: NO_TEXT };
-    const { text, retry } = bytes ? rowOf(name, bytes) : { text: NO_TEXT };
+    fileStats = fs.lstatSync(absolutePath);
+    if (!fileStats.isFile()) return undefined;
+    fd = fs.openSync(absolutePath, OPEN_FLAGS);
+    fileStats = fs.fstatSync(fd);
+    if (!isStillAt(fd, absolutePath)) return undefined; // replaced by a link since it was checked
+    const isTooLarge = fileStats.size > (CODE.test(filePath) ? MAX_FILE_BYTES : MAX_PROSE_BYTES);
+    const fileBytes = isTooLarge ? undefined : fs.readFileSync(fd);
+    const hash = fileBytes ? crypto.hash("sha256", fileBytes).slice(0, 32) : `${fileStats.size}`;
+    const mtime = fileStats.mtimeMs > startTime - CLOCK_TICK_MS ? -1 : fileStats.mtimeMs;
+    const rowHead = { path: filePath, mtime, ctime: fileStats.ctimeMs, size: fileStats.size, hash };
+    if (earlier?.hash === hash && !isTooLarge) return { ...rowHead, text: NO_TEXT };
+    const { text, retry } = fileBytes ? encodeRow(filePath, fileBytes) : { text: NO_TEXT };
     if (retry) return { ...rowHead, mtime: -1, hash: "", text };
     return {
       ...rowHead,
-      text: bytes ? text : pack(unreadFacts(`${(stat.size / 1e6).toFixed(1)} MB`), NO_TEXT),
+      text: fileBytes
+        ? text
+        : pack(unreadFacts(`${(fileStats.size / 1e6).toFixed(1)} MB`), NO_TEXT),
     };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR" || !stat) return undefined;
+    if (code === "ENOENT" || code === "ENOTDIR" || !fileStats) return undefined;
     const rowHead = {
-      path: name,
-      mtime: stat.mtimeMs,
-      ctime: stat.ctimeMs,
-      size: stat.size,
+      path: filePath,
+      mtime: fileStats.mtimeMs,
+      ctime: fileStats.ctimeMs,
+      size: fileStats.size,
       hash: "",
     };
     return { ...rowHead, text: pack(unreadFacts(code ?? String(error)), NO_TEXT) };
@@ -69,29 +71,35 @@ const OPEN_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 /**
  * The same safety as ctx.files.open(), which is not available here: a worker process has no ctx.
  */
-function isStillAt(fd: number, file: string): boolean {
+function isStillAt(fd: number, absolutePath: string): boolean {
   if (process.platform !== "linux")
-    return fs.realpathSync.native(file) === file && fs.lstatSync(file).ino === fs.fstatSync(fd).ino;
-  return fs.readlinkSync(`/proc/self/fd/${fd}`).replace(/ \(deleted\)$/, "") === file;
+    return (
+      fs.realpathSync.native(absolutePath) === absolutePath &&
+      fs.lstatSync(absolutePath).ino === fs.fstatSync(fd).ino
+    );
+  return fs.readlinkSync(`/proc/self/fd/${fd}`).replace(/ \(deleted\)$/, "") === absolutePath;
 }
 
 /**
  * The words count also where a text is not parsed: in another encoding, or in no language that the
  * parser knows.
  */
-function rowOf(name: string, bytes: Buffer): { text: Buffer; retry?: boolean | undefined } {
-  const text = textIn(bytes);
-  if (text === undefined) return { text: pack(unreadFacts("binary"), NO_TEXT) };
-  if (languageOf(name)) {
-    const { retry, ...facts } = scanLanguage(name, text);
-    return { text: pack(facts, facts.unread === "minified" ? NO_TEXT : bagOf(text)), retry };
+function encodeRow(
+  filePath: string,
+  fileBytes: Buffer,
+): { text: Buffer; retry?: boolean | undefined } {
+  const fileText = textIn(fileBytes);
+  if (fileText === undefined) return { text: pack(unreadFacts("binary"), NO_TEXT) };
+  if (languageOf(filePath)) {
+    const { retry, ...facts } = scanLanguage(filePath, fileText);
+    return { text: pack(facts, facts.unread === "minified" ? NO_TEXT : bagOf(fileText)), retry };
   }
-  const isPlain = isUtf8(bytes);
-  if (CODE.test(name) && isPlain) {
-    const facts = scan(name, text);
-    return { text: pack(facts, facts.unread ? NO_TEXT : bagOf(text)) }; // minified: nobody wrote it
+  const isPlain = isUtf8(fileBytes);
+  if (CODE.test(filePath) && isPlain) {
+    const scannedFacts = scan(filePath, fileText);
+    return { text: pack(scannedFacts, scannedFacts.unread ? NO_TEXT : bagOf(fileText)) }; // minified: nobody wrote it
   }
-  const facts: Facts = CODE.test(name) ? unreadFacts("not UTF-8") : emptyFacts();
-  if (isMarkedGenerated(text)) facts.made = true;
-  return { text: pack(facts, bagOf(text)) };
+  const basicFacts: Facts = CODE.test(filePath) ? unreadFacts("not UTF-8") : emptyFacts();
+  if (isMarkedGenerated(fileText)) basicFacts.made = true;
+  return { text: pack(basicFacts, bagOf(fileText)) };
 }

@@ -17,26 +17,26 @@ const MAX_READERS = 4;
 export async function readAll(
   programs: Programs,
   root: string,
-  files: readonly ReadRequest["files"][number][],
-  signal: AbortSignal,
-  onRows: (rows: Rows, page: Page) => void,
+  filesToRead: readonly ReadRequest["files"][number][],
+  abortSignal: AbortSignal,
+  handleRows: (readRows: Rows, page: Page) => void,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   // this process waits meanwhile; each reader takes a second of work until it is fast
-  const cores = os.availableParallelism();
-  const count = Math.max(
+  const coreCount = os.availableParallelism();
+  const readerCount = Math.max(
     1,
-    Math.floor(Math.min(cores, files.length / FILES_PER_READER, MAX_READERS)),
+    Math.floor(Math.min(coreCount, filesToRead.length / FILES_PER_READER, MAX_READERS)),
   );
-  let [next, remaining] = [0, files.length];
-  const readers = Array.from({ length: count }, startReader);
-  const stop = () => reject(signal.reason);
-  signal.addEventListener("abort", stop);
+  let [nextIndex, remaining] = [0, filesToRead.length];
+  const readers = Array.from({ length: readerCount }, startReader);
+  const rejectOnAbort = () => reject(abortSignal.reason);
+  abortSignal.addEventListener("abort", rejectOnAbort);
   try {
-    if (signal.aborted) stop();
+    if (abortSignal.aborted) rejectOnAbort();
     await promise;
   } finally {
-    signal.removeEventListener("abort", stop);
+    abortSignal.removeEventListener("abort", rejectOnAbort);
     for (const reader of readers) reader.kill("SIGKILL");
   }
 
@@ -48,14 +48,16 @@ export async function readAll(
       stdio: ["ignore", "ignore", "inherit", "ipc", fd], // the last: where it writes
     });
     reader.on("error", reject);
-    reader.on("exit", (code) =>
+    reader.on("exit", (exitCode) =>
       reject(
-        new Error(`Cannot index this project: a process that reads it ended (${code}). Try again.`),
+        new Error(
+          `Cannot index this project: a process that reads it ended (${exitCode}). Try again.`,
+        ),
       ),
     );
-    reader.on("message", (rows: Rows) => {
-      onRows(rows, page);
-      remaining -= rows.read;
+    reader.on("message", (readRows: Rows) => {
+      handleRows(readRows, page);
+      remaining -= readRows.read;
       if (!remaining) resolve();
       else sendBatch(reader);
     });
@@ -64,9 +66,9 @@ export async function readAll(
     return reader;
   }
   function sendBatch(reader: ChildProcess): void {
-    const batch = files.slice(next, (next += BATCH_FILES));
-    const request: ReadRequest = { root, files: batch };
+    const fileBatch = filesToRead.slice(nextIndex, (nextIndex += BATCH_FILES));
+    const request: ReadRequest = { root, files: fileBatch };
     // if it cannot be sent, the reader has ended, which is reported
-    if (batch.length) reader.send(request, () => {});
+    if (fileBatch.length) reader.send(request, () => {});
   }
 }

@@ -51,18 +51,18 @@ interface State {
 /** `gate` checks every read; without it everything may be read. */
 export function openResolver(
   root: string,
-  list: readonly string[],
-  kept?: Kept,
+  listedNames: readonly string[],
+  keptAnswers?: Kept,
   gate?: CompilerGate,
 ): Resolver {
-  const names = new Set(list);
-  const parentConfig = configAbove(root, (file) => gate?.mayLookUp(file) !== false);
-  const hash = crypto.hash("sha256", [parentConfig, ...list].join("\n")).slice(0, 32);
-  const { disk, seenStamps, isFresh } = openDisk(root, names, kept, gate);
-  const isSame = isFresh && kept!.names === hash;
+  const names = new Set(listedNames);
+  const parentConfig = configAbove(root, (configFile) => gate?.mayLookUp(configFile) !== false);
+  const namesHash = crypto.hash("sha256", [parentConfig, ...listedNames].join("\n")).slice(0, 32);
+  const { disk, seenStamps, isFresh } = openDisk(root, names, keptAnswers, gate);
+  const isSameList = isFresh && keptAnswers!.names === namesHash;
   const knownCount = seenStamps.size;
-  const ways = new Map(isFresh ? Object.entries(kept!.ways) : []);
-  const answers = new Map(isSame ? Object.entries(kept!.found) : []);
+  const ways = new Map(isFresh ? Object.entries(keptAnswers!.ways) : []);
+  const answers = new Map(isSameList ? Object.entries(keptAnswers!.found) : []);
   const state: State = {
     names,
     parentConfig,
@@ -72,40 +72,52 @@ export function openResolver(
     scopes: new Map(),
     hasNewAnswers: false,
   };
-  const others = openImportFinder(list, (name) => disk.read(`${disk.root}/${name}`));
-  const keep = () => ({
-    names: hash,
+  const findOthers = openImportFinder(listedNames, (fileName) =>
+    disk.read(`${disk.root}/${fileName}`),
+  );
+  const packAnswers = () => ({
+    names: namesHash,
     seen: Object.fromEntries(seenStamps),
     ways: Object.fromEntries(ways),
     found: Object.fromEntries(answers),
   });
   return {
-    prepare: (files) => prepare(state, files),
-    others: (file, asked) => (isOther(file) ? others(file, asked) : undefined),
-    resolve: (file, asked) => resolveImport(state, file, asked),
+    prepare: (askedFiles) => prepare(state, askedFiles),
+    others: (importer, askedImport) =>
+      isOther(importer) ? findOthers(importer, askedImport) : undefined,
+    resolve: (importer, askedImport) => resolveImport(state, importer, askedImport),
     packages: () =>
-      list
-        .filter((name) => /(?:^|\/)package\.json$/.test(name))
-        .map((name) => ({ folder: folderOf(name), mains: mainsOf(folderOf(name), disk) })),
-    kept: () => (isSame && !state.hasNewAnswers && seenStamps.size === knownCount ? kept! : keep()),
+      listedNames
+        .filter((fileName) => /(?:^|\/)package\.json$/.test(fileName))
+        .map((fileName) => ({
+          folder: folderOf(fileName),
+          mains: mainsOf(folderOf(fileName), disk),
+        })),
+    kept: () =>
+      isSameList && !state.hasNewAnswers && seenStamps.size === knownCount
+        ? keptAnswers!
+        : packAnswers(),
   };
 }
 
 /** In another language, which TypeScript knows nothing of. */
-const isOther = (file: string): boolean => !!languageOf(file) && !isComponent(file);
+const isOther = (filePath: string): boolean => !!languageOf(filePath) && !isComponent(filePath);
 
-async function prepare(state: State, files: Parameters<Resolver["prepare"]>[0]): Promise<void> {
-  for (const [file, imports] of files) {
-    if (!imports.length || isOther(file)) continue;
-    const scope = scopeOf(state, folderOf(file));
-    scope.letters ??= await lettersOf(state, scope.config!);
+async function prepare(
+  state: State,
+  askedFiles: Parameters<Resolver["prepare"]>[0],
+): Promise<void> {
+  for (const [importer, imports] of askedFiles) {
+    if (!imports.length || isOther(importer)) continue;
+    const configScope = scopeOf(state, folderOf(importer));
+    configScope.letters ??= await lettersOf(state, configScope.config!);
     for (const { from, how: importForm } of imports) {
-      const key = keyOf(file, from, importForm);
-      if (findNearby(state, scope, from) !== UNSURE || state.found.has(key)) continue;
+      const importKey = importKeyOf(importer, from, importForm);
+      if (findNearby(state, configScope, from) !== UNSURE || state.found.has(importKey)) continue;
       state.hasNewAnswers = true;
       state.found.set(
-        key,
-        (await loadModules(state)).answer(file, from, importForm, scope.config) ?? null,
+        importKey,
+        (await loadModules(state)).answer(importer, from, importForm, configScope.config) ?? null,
       );
     }
   }
@@ -113,26 +125,26 @@ async function prepare(state: State, files: Parameters<Resolver["prepare"]>[0]):
 
 function resolveImport(
   state: State,
-  file: string,
+  importer: string,
   { from, how: importForm }: AskedImport,
 ): string | undefined {
-  const scope = scopeOf(state, folderOf(file));
-  const to = scope.letters === undefined ? UNSURE : findNearby(state, scope, from);
-  if (to !== UNSURE) return to;
-  const answer = state.found.get(keyOf(file, from, importForm));
-  if (answer === undefined)
-    throw new Error(`Cannot resolve '${from}' in '${file}': prepare() was not asked for it.`);
-  if (!answer && isBuiltin(from)) return "node:";
-  return answer ?? undefined;
+  const configScope = scopeOf(state, folderOf(importer));
+  const target = configScope.letters === undefined ? UNSURE : findNearby(state, configScope, from);
+  if (target !== UNSURE) return target;
+  const keptAnswer = state.found.get(importKeyOf(importer, from, importForm));
+  if (keptAnswer === undefined)
+    throw new Error(`Cannot resolve '${from}' in '${importer}': prepare() was not asked for it.`);
+  if (!keptAnswer && isBuiltin(from)) return "node:";
+  return keptAnswer ?? undefined;
 }
 
 /**
  * The conditions of `exports` depend on whether the import is a require() and on the kind of its
  * file.
  */
-function keyOf(file: string, spec: string, importForm: ImportForm): string {
-  const [, moduleLetter = ""] = /\.([cm])[jt]s$/.exec(file) ?? [];
-  return `${KEY_LETTERS[importForm] ?? "i"}${moduleLetter}\n${folderOf(file)}\n${spec}`;
+function importKeyOf(importer: string, specifier: string, importForm: ImportForm): string {
+  const [, moduleLetter = ""] = /\.([cm])[jt]s$/.exec(importer) ?? [];
+  return `${KEY_LETTERS[importForm] ?? "i"}${moduleLetter}\n${folderOf(importer)}\n${specifier}`;
 }
 
 const KEY_LETTERS: Partial<Record<ImportForm, string>> = { require: "r", dynamic: "d" };
@@ -140,25 +152,27 @@ const KEY_LETTERS: Partial<Record<ImportForm, string>> = { require: "r", dynamic
 function scopeOf(state: State, folder: string): ConfigScope {
   const earlier = state.scopes.get(folder);
   if (earlier) return earlier;
-  const configs = [...upwards(folder)].flatMap((up) => CONFIGS.map((name) => under(up, name)));
-  const config = configs.find((name) => state.names.has(name)) ?? state.parentConfig;
-  const scope = {
+  const configs = [...upwards(folder)].flatMap((ancestor) =>
+    CONFIGS.map((configName) => under(ancestor, configName)),
+  );
+  const config = configs.find((configName) => state.names.has(configName)) ?? state.parentConfig;
+  const configScope = {
     folder,
     config,
     letters: config === undefined ? "" : state.ways.get(config),
     near: new Map(),
   };
-  state.scopes.set(folder, scope);
-  return scope;
+  state.scopes.set(folder, configScope);
+  return configScope;
 }
 const CONFIGS = ["tsconfig.json", "jsconfig.json"];
 
-async function lettersOf(state: State, config: string): Promise<string> {
-  const earlier = state.ways.get(config);
+async function lettersOf(state: State, configFile: string): Promise<string> {
+  const earlier = state.ways.get(configFile);
   if (earlier !== undefined) return earlier;
   state.hasNewAnswers = true;
-  const letters = (await loadModules(state)).configLetters(config);
-  state.ways.set(config, letters);
+  const letters = (await loadModules(state)).configLetters(configFile);
+  state.ways.set(configFile, letters);
   return letters;
 }
 
@@ -169,15 +183,15 @@ async function loadModules(state: State): Promise<Modules> {
 }
 
 /** A project inside a repository may use a tsconfig.json above it. */
-function configAbove(root: string, mayRead: (file: string) => boolean): string | undefined {
+function configAbove(root: string, mayRead: (configFile: string) => boolean): string | undefined {
   let nearest: string | undefined;
-  for (let folder = root; ; folder = path.dirname(folder)) {
-    if (folder !== root)
-      nearest ??= CONFIGS.map((name) => path.join(folder, name)).find(
-        (file) => fs.existsSync(file) && mayRead(file),
+  for (let ancestor = root; ; ancestor = path.dirname(ancestor)) {
+    if (ancestor !== root)
+      nearest ??= CONFIGS.map((configName) => path.join(ancestor, configName)).find(
+        (configFile) => fs.existsSync(configFile) && mayRead(configFile),
       );
-    if (fs.existsSync(path.join(folder, ".git"))) return nearest && slashes(nearest);
-    if (folder === path.dirname(folder)) return undefined;
+    if (fs.existsSync(path.join(ancestor, ".git"))) return nearest && slashes(nearest);
+    if (ancestor === path.dirname(ancestor)) return undefined;
   }
 }
 
@@ -185,78 +199,94 @@ function configAbove(root: string, mayRead: (file: string) => boolean): string |
 function findNearby(
   state: State,
   { folder, letters = "t", near }: ConfigScope,
-  spec: string,
+  specifier: string,
 ): string | undefined {
-  if (near.has(spec)) return near.get(spec);
-  const isNodes = spec.startsWith("node:") || (isBuiltin(spec) && !letters);
-  const isRelative = /^\.\.?(?:$|[\\/])/.test(spec);
-  const to = find();
-  near.set(spec, to);
-  return to;
+  if (near.has(specifier)) return near.get(specifier);
+  const isNodes = specifier.startsWith("node:") || (isBuiltin(specifier) && !letters);
+  const isRelative = /^\.\.?(?:$|[\\/])/.test(specifier);
+  const target = findTarget();
+  near.set(specifier, target);
+  return target;
 
-  function find() {
+  function findTarget() {
     if (!isRelative) return isNodes ? "node:" : UNSURE;
     return letters.includes("t")
       ? UNSURE
-      : resolveRelative(state, folder, spec.replaceAll("\\", "/"));
+      : resolveRelative(state, folder, specifier.replaceAll("\\", "/"));
   }
 }
 
-function resolveRelative(state: State, folder: string, spec: string): string | undefined {
+function resolveRelative(
+  state: State,
+  importerFolder: string,
+  specifier: string,
+): string | undefined {
   const { names } = state;
-  const target = join(folder, spec);
-  if (target === undefined || IN_NODE_MODULES.test(target)) return "";
-  const isFolder = /(?:^|\/)(?:\.\.?)?$/.test(spec) || !target;
-  const to = isFolder ? undefined : fileAt(names, target);
-  if (to !== undefined) return to;
-  if (names.has(under(target, "package.json"))) return UNSURE;
-  const index = withExtension(names, under(target, "index"), "");
-  if (index !== undefined) return index;
-  if (!isFolder && names.has(target)) return target; // a picture, a style sheet
-  const query = spec.search(/[?#]/);
-  return query > 0 ? resolveRelative(state, folder, spec.slice(0, query)) : undefined;
+  const targetPath = join(importerFolder, specifier);
+  if (targetPath === undefined || IN_NODE_MODULES.test(targetPath)) return "";
+  const isFolder = /(?:^|\/)(?:\.\.?)?$/.test(specifier) || !targetPath;
+  const targetFile = isFolder ? undefined : fileAt(names, targetPath);
+  if (targetFile !== undefined) return targetFile;
+  if (names.has(under(targetPath, "package.json"))) return UNSURE;
+  const indexFile = withExtension(names, under(targetPath, "index"), "");
+  if (indexFile !== undefined) return indexFile;
+  if (!isFolder && names.has(targetPath)) return targetPath; // a picture, a style sheet
+  const queryOffset = specifier.search(/[?#]/);
+  return queryOffset > 0
+    ? resolveRelative(state, importerFolder, specifier.slice(0, queryOffset))
+    : undefined;
 }
 
-function fileAt(names: ReadonlySet<string>, base: string): string | undefined {
-  const dot = base.indexOf(".", base.lastIndexOf("/") + 1);
-  const extension = dot < 0 ? "" : (EXTENSION.exec(base)?.[0] ?? base.slice(base.lastIndexOf(".")));
-  const swapped = extension && withExtension(names, base.slice(0, -extension.length), extension);
-  return swapped || withExtension(names, base, "");
+function fileAt(fileNames: ReadonlySet<string>, basePath: string): string | undefined {
+  const dotOffset = basePath.indexOf(".", basePath.lastIndexOf("/") + 1);
+  const extension =
+    dotOffset < 0
+      ? ""
+      : (EXTENSION.exec(basePath)?.[0] ?? basePath.slice(basePath.lastIndexOf(".")));
+  const swapped =
+    extension && withExtension(fileNames, basePath.slice(0, -extension.length), extension);
+  return swapped || withExtension(fileNames, basePath, "");
 }
 function withExtension(
-  names: ReadonlySet<string>,
-  base: string,
+  fileNames: ReadonlySet<string>,
+  basePath: string,
   extension: string,
 ): string | undefined {
-  const tried = EXTENSIONS.get(extension) ?? [`.d${extension}.ts`];
-  return tried.map((ending) => base + ending).find((file) => names.has(file));
+  const endings = EXTENSIONS.get(extension) ?? [`.d${extension}.ts`];
+  return endings.map((ending) => basePath + ending).find((candidate) => fileNames.has(candidate));
 }
 const EXTENSION = /\.(?:d\.[cm]?ts|[cm]?[jt]s|[jt]sx|json)$/;
 /** The extensions that one in an import may stand for, in TypeScript's order. */
 const EXTENSIONS = new Map<string, readonly string[]>([
-  ...[".mjs", ".mts", ".d.mts"].map((name) => [name, [".mts", ".d.mts", ".mjs"]] as const),
-  ...[".cjs", ".cts", ".d.cts"].map((name) => [name, [".cts", ".d.cts", ".cjs"]] as const),
-  ...["", ".ts", ".d.ts", ".js"].map(
-    (name) => [name, [".ts", ".tsx", ".d.ts", ".js", ".jsx"]] as const,
+  ...[".mjs", ".mts", ".d.mts"].map(
+    (extension) => [extension, [".mts", ".d.mts", ".mjs"]] as const,
   ),
-  ...[".tsx", ".jsx"].map((name) => [name, [".tsx", ".ts", ".d.ts", ".jsx", ".js"]] as const),
+  ...[".cjs", ".cts", ".d.cts"].map(
+    (extension) => [extension, [".cts", ".d.cts", ".cjs"]] as const,
+  ),
+  ...["", ".ts", ".d.ts", ".js"].map(
+    (extension) => [extension, [".ts", ".tsx", ".d.ts", ".js", ".jsx"]] as const,
+  ),
+  ...[".tsx", ".jsx"].map(
+    (extension) => [extension, [".tsx", ".ts", ".d.ts", ".jsx", ".js"]] as const,
+  ),
   [".json", [".d.json.ts", ".json"]],
 ]);
 
 /** The files that a package.json names. */
-function mainsOf(folder: string, { names, packageIn, sourceOf }: Disk): string[] {
-  const { main, module, types, typings, bin, exports } = packageIn(folder) ?? {};
-  const named: string[] = [];
-  JSON.stringify([main, module, types, typings, bin, exports], (_, value) => {
-    if (typeof value === "string") named.push(value);
-    return value;
+function mainsOf(packageFolder: string, { names, packageIn, sourceOf }: Disk): string[] {
+  const { main, module, types, typings, bin, exports } = packageIn(packageFolder) ?? {};
+  const namedPaths: string[] = [];
+  JSON.stringify([main, module, types, typings, bin, exports], (_, fieldValue) => {
+    if (typeof fieldValue === "string") namedPaths.push(fieldValue);
+    return fieldValue;
   });
-  return named.flatMap((text) => {
-    const target = join(folder, text);
-    if (target === undefined || text.includes("*")) return [];
-    const [to] = [target, `${target}.js`, `${target}/index.js`].flatMap((candidate) =>
-      names.has(candidate) ? candidate : (sourceOf(candidate, [], true) ?? []),
+  return namedPaths.flatMap((namedPath) => {
+    const targetPath = join(packageFolder, namedPath);
+    if (targetPath === undefined || namedPath.includes("*")) return [];
+    const [mainFile] = [targetPath, `${targetPath}.js`, `${targetPath}/index.js`].flatMap(
+      (candidate) => (names.has(candidate) ? candidate : (sourceOf(candidate, [], true) ?? [])),
     );
-    return to !== undefined && SCRIPT.test(to) ? [to] : [];
+    return mainFile !== undefined && SCRIPT.test(mainFile) ? [mainFile] : [];
   });
 }

@@ -12,35 +12,40 @@ export interface Entry {
 }
 export type Row = Entry & { path: string; text: Uint8Array }; // empty: unchanged
 
-export function pack(facts: Facts, words: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`${JSON.stringify(facts)}\0`), words]);
+export function pack(fileFacts: Facts, wordBag: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(fileFacts)}\0`), wordBag]);
 }
 /** What words occur in the file. */
-export const wordsOf = (row: Buffer): Bag => readBag(row.subarray(row.indexOf(0) + 1));
-export const unpack = (row: Buffer): Facts => JSON.parse(row.toString("utf8", 0, row.indexOf(0)));
+export const wordsOf = (rowBytes: Buffer): Bag =>
+  readBag(rowBytes.subarray(rowBytes.indexOf(0) + 1));
+export const unpack = (rowBytes: Buffer): Facts =>
+  JSON.parse(rowBytes.toString("utf8", 0, rowBytes.indexOf(0)));
 
 /** Its imports and exports alone: what lies around them is not parsed. */
 export type Passed = Pick<Facts, "imports" | "exports">;
-export function passedOf(row: Buffer): Passed {
-  const [from, end] = [row.indexOf(',"imports":['), row.indexOf(',"uses":"')];
-  return JSON.parse(`{${row.toString("utf8", from + 1, end)}}`);
+export function passedOf(rowBytes: Buffer): Passed {
+  const [importsStart, usesStart] = [
+    rowBytes.indexOf(',"imports":['),
+    rowBytes.indexOf(',"uses":"'),
+  ];
+  return JSON.parse(`{${rowBytes.toString("utf8", importsStart + 1, usesStart)}}`);
 }
 
 /** Rows stored one after the other. */
 export interface Page {
-  read(offset: number, length: number, into?: Buffer): Buffer;
+  read(offset: number, length: number, targetBuffer?: Buffer): Buffer;
 }
 
 /** An index, which finds the files whose rows have one of these texts. */
 interface Searched {
-  having(...texts: string[]): readonly string[];
+  having(...searchTexts: string[]): readonly string[];
 }
 /**
  * The files that define a name, or export something under it that has another, and those that use
  * it.
  */
-export const filesDefining = (index: Searched, name: string) =>
-  index.having(`{"name":${JSON.stringify(name)},`);
-export const filesUsing = (index: Searched, name: string) => index.having(` ${name}:`);
+export const filesDefining = (index: Searched, symbolName: string) =>
+  index.having(`{"name":${JSON.stringify(symbolName)},`);
+export const filesUsing = (index: Searched, symbolName: string) => index.having(` ${symbolName}:`);
 /** The files that say of themselves that a program made them. */
 export const filesMarkedGenerated = (index: Searched) => index.having(',"made":true');

@@ -20,78 +20,79 @@ export { unreadFacts as listed };
 const MINIFIED = 500; // characters per line, on average
 
 /** Does not throw, whatever the text is. */
-export function scan(path: string, text: string): Facts {
-  if (/\.json$/i.test(path)) return scanJson(path, text);
-  if (/\.ya?ml$/i.test(path)) return scanYaml(text);
-  return scanCode(path, text);
+export function scan(filePath: string, sourceText: string): Facts {
+  if (/\.json$/i.test(filePath)) return scanJson(filePath, sourceText);
+  if (/\.ya?ml$/i.test(filePath)) return scanYaml(sourceText);
+  return scanCode(filePath, sourceText);
 }
 
-function isMinified(path: string, text: string, lines: number): boolean {
+function isMinified(filePath: string, sourceText: string, lineCount: number): boolean {
   return (
-    /[.-]min\.[cm]?js$/.test(path) ||
-    (text.length >= 10 * MINIFIED && text.length / lines > MINIFIED)
+    /[.-]min\.[cm]?js$/.test(filePath) ||
+    (sourceText.length >= 10 * MINIFIED && sourceText.length / lineCount > MINIFIED)
   );
 }
 
-function scanCode(path: string, text: string): Facts {
+function scanCode(filePath: string, text: string): Facts {
   const starts = lineStarts(text);
-  if (isMinified(path, text, starts.length)) return unreadFacts("minified");
+  if (isMinified(filePath, text, starts.length)) return unreadFacts("minified");
   const facts = emptyFacts();
   const conflict = conflictIn(text);
   if (conflict >= 0) {
     facts.parseError = `line ${lineAt(starts, conflict)}: a merge conflict`;
     text = bothSides(text);
   }
-  const source = parse(facts, () => createSourceFile(path, text, PARSE_OPTIONS, false));
-  const file: Reading = {
+  const sourceFile = parse(facts, () => createSourceFile(filePath, text, PARSE_OPTIONS, false));
+  const reading: Reading = {
     text,
     starts,
     facts,
     uses: new Map(),
     exported: new Set(),
     texts: [],
-    isScript: /\.[cm]?jsx?$/.test(path),
+    isScript: /\.[cm]?jsx?$/.test(filePath),
     isCommonJs: false,
     ...START,
-    visit: (node) => visit(node, file),
+    visit: (node) => visit(node, reading),
   };
-  for (const statement of source?.statements ?? [])
+  for (const statement of sourceFile?.statements ?? [])
     try {
-      visit(statement, file);
-    } catch (error) {
-      noteFailure(facts, error);
-      Object.assign(file, START);
+      visit(statement, reading);
+    } catch (visitError) {
+      noteFailure(facts, visitError);
+      Object.assign(reading, START);
     }
-  noteTags(file);
-  facts.loc = countLines(file);
-  facts.decisions += file.decisions;
-  facts.todos = source ? todosIn(source, text, starts) : [];
+  noteTags(reading);
+  facts.loc = countLines(reading);
+  facts.decisions += reading.decisions;
+  facts.todos = sourceFile ? todosIn(sourceFile, text, starts) : [];
   markExported(facts);
-  if (source && !isModule(path, source, file)) facts.global = true;
+  if (sourceFile && !isModule(filePath, sourceFile, reading)) facts.global = true;
   if (isMarkedGenerated(text)) facts.made = true;
-  noteError(facts, source, starts);
-  facts.uses = packUses(entriesOf(file.uses));
+  noteError(facts, sourceFile, starts);
+  facts.uses = packUses(entriesOf(reading.uses));
   return facts;
 }
 
 /** Whether other files see its declarations only by importing them. */
-function isModule(path: string, source: ts.SourceFile, { isCommonJs }: Reading): boolean {
+function isModule(filePath: string, sourceFile: ts.SourceFile, { isCommonJs }: Reading): boolean {
   return (
-    (source as Parsed).externalModuleIndicator !== undefined ||
+    (sourceFile as Parsed).externalModuleIndicator !== undefined ||
     isCommonJs ||
-    /\.[cm][jt]s$/.test(path)
+    /\.[cm][jt]s$/.test(filePath)
   );
 }
 
 /** Marks what `export { name }` names as exported. */
 function markExported({ symbols, exports }: Facts): void {
-  const locals = new Set(
+  const localNames = new Set(
     exports.filter(({ from }) => !from).map(({ name, local = name }) => local),
   );
   for (const sym of symbols)
-    if (!sym.owner && !sym.local && locals.has(sym.name)) sym.exported = true;
+    if (!sym.owner && !sym.local && localNames.has(sym.name)) sym.exported = true;
 }
 
-function* entriesOf(uses: Map<ts.__String, number>): Generator<[string, number]> {
-  for (const [name, count] of uses) yield [unescapeLeadingUnderscores(name), count];
+function* entriesOf(nameUses: Map<ts.__String, number>): Generator<[string, number]> {
+  for (const [escapedName, useCount] of nameUses)
+    yield [unescapeLeadingUnderscores(escapedName), useCount];
 }

@@ -12,11 +12,11 @@ import { makeFolder } from "zz/text";
 import type { Kept } from "./resolve.ts";
 import type { Entry, Page, Row } from "./rows.ts";
 
-const FORMAT = "zz index 6"; // raise it whenever rows change in form or meaning
-const HEAD = new RegExp(`^${FORMAT} (\\d+) (\\d+) (\\d+) (\\d+) +\n$`);
-const OLDER = /^zz index [1-5] /; // made again without a word
+const FORMAT_NAME = "zz index 6"; // raise it whenever rows change in form or meaning
+const PREAMBLE_PATTERN = new RegExp(`^${FORMAT_NAME} (\\d+) (\\d+) (\\d+) (\\d+) +\n$`);
+const OLDER_FORMAT = /^zz index [1-5] /; // made again without a word
 const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
-const CHUNK = 1 << 20;
+const CHUNK_BYTES = 1 << 20;
 const ABANDONED_MS = 60_000; // ms
 
 export type StoredRow = Entry & { page: Page; offset: number; length: number };
@@ -50,30 +50,38 @@ type Head = Scope & {
 const emptyData = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
 
 /** `warn` is called when the saved index cannot be used. */
-export function openStore(root: string, home: string, warn: (text: string) => void): LowSync<Data> {
-  return new LowSync<Data>(adapter(storeFile(root, home), root, warn), emptyData());
+export function openStore(
+  root: string,
+  homeFolder: string,
+  warn: (warning: string) => void,
+): LowSync<Data> {
+  return new LowSync<Data>(adapter(storeFile(root, homeFolder), root, warn), emptyData());
 }
 
 /** What past commits say, beside it. */
-export const historyFile = (root: string, home: string): string =>
-  storeFile(root, home).replace(/idx$/, "log");
+export const historyFile = (root: string, homeFolder: string): string =>
+  storeFile(root, homeFolder).replace(/idx$/, "log");
 
 /** One file per project: two folders of the same name do not share it. */
-export function storeFile(root: string, home: string): string {
-  const name = root.split(path.sep).slice(-2).join("-");
-  const plain = name.replace(/[^\w.-]/g, "_").slice(-80);
+export function storeFile(root: string, homeFolder: string): string {
+  const folderNames = root.split(path.sep).slice(-2).join("-");
+  const safeName = folderNames.replace(/[^\w.-]/g, "_").slice(-80);
   return path.join(
-    home,
+    homeFolder,
     "index",
-    `${plain || "root"}-${crypto.hash("sha256", root).slice(0, 12)}.idx`,
+    `${safeName || "root"}-${crypto.hash("sha256", root).slice(0, 12)}.idx`,
   );
 }
 
-function adapter(file: string, root: string, warn: (text: string) => void): SyncAdapter<Data> {
+function adapter(
+  indexFile: string,
+  root: string,
+  warn: (warning: string) => void,
+): SyncAdapter<Data> {
   return {
     read() {
       try {
-        return parse(closedWhenUnused(fs.openSync(file, "r")), root);
+        return parseIndex(closedWhenUnused(fs.openSync(indexFile, "r")), root);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT")
           warn(
@@ -82,67 +90,69 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
         return null;
       }
     },
-    write(data) {
-      const { change, base, size } = data;
-      const isSame = base && fs.lstatSync(file, { throwIfNoEntry: false })?.size === size;
-      const piece = change && isSame ? changePiece(data, root, change) : undefined;
-      if (piece && (size - base + piece.length) * 2 < base) {
+    write(indexData) {
+      const { change, base, size } = indexData;
+      const isUnchanged = base && fs.lstatSync(indexFile, { throwIfNoEntry: false })?.size === size;
+      const newPiece = change && isUnchanged ? changePiece(indexData, root, change) : undefined;
+      if (newPiece && (size - base + newPiece.length) * 2 < base) {
         const { O_APPEND, O_NOFOLLOW = 0, O_WRONLY } = fs.constants;
-        fs.appendFileSync(file, piece, { flag: O_WRONLY | O_APPEND | O_NOFOLLOW } as never);
-        data.size += piece.length;
-      } else writeWhole(file, root, data);
-      data.change = undefined;
+        fs.appendFileSync(indexFile, newPiece, { flag: O_WRONLY | O_APPEND | O_NOFOLLOW } as never);
+        indexData.size += newPiece.length;
+      } else writeWhole(indexFile, root, indexData);
+      indexData.change = undefined;
     },
   };
 }
 
 function changePiece(
-  data: Data,
+  indexData: Data,
   root: string,
   { rows, gone }: NonNullable<Data["change"]>,
 ): Buffer {
-  const files = rows.map((row) => listedFile(row.path, row, row.text.length));
-  const head = headOf(data, root, files, gone);
-  const text = Buffer.concat(rows.map(({ text }) => text));
+  const listedFiles = rows.map((row) => listedFile(row.path, row, row.text.length));
+  const pieceHead = encodeHead(indexData, root, listedFiles, gone);
+  const rowBytes = Buffer.concat(rows.map(({ text }) => text));
   return Buffer.concat([
-    preamble(text.length, head.length, zlib.crc32(text), zlib.crc32(head)),
-    text,
-    head,
+    preamble(rowBytes.length, pieceHead.length, zlib.crc32(rowBytes), zlib.crc32(pieceHead)),
+    rowBytes,
+    pieceHead,
   ]);
 }
 
 /** Replaces the old file atomically; a process that has the old one open can go on reading it. */
-function writeWhole(file: string, root: string, data: Data): void {
-  const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
-  makeFolder(path.dirname(file), 0o700);
-  sweepTemporary(file);
+function writeWhole(indexFile: string, root: string, indexData: Data): void {
+  const temporary = `${indexFile}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
+  makeFolder(path.dirname(indexFile), 0o700);
+  sweepTemporary(indexFile);
   const fd = fs.openSync(temporary, "w+", 0o600);
   try {
-    const files = [...data.files].map(([name, row]) => listedFile(name, row, row.length));
-    const head = headOf(data, root, files);
-    let [offset, crc] = [PREAMBLE, 0];
-    for (const bytes of chunks([...data.files.values()])) {
-      fs.writeSync(fd, bytes, 0, bytes.length, offset);
-      crc = zlib.crc32(bytes, crc);
-      offset += bytes.length;
+    const listedFiles = [...indexData.files].map(([filePath, storedRow]) =>
+      listedFile(filePath, storedRow, storedRow.length),
+    );
+    const pieceHead = encodeHead(indexData, root, listedFiles);
+    let [offset, checksum] = [PREAMBLE, 0];
+    for (const chunkBytes of readChunks([...indexData.files.values()])) {
+      fs.writeSync(fd, chunkBytes, 0, chunkBytes.length, offset);
+      checksum = zlib.crc32(chunkBytes, checksum);
+      offset += chunkBytes.length;
     }
-    fs.writeSync(fd, head, 0, head.length, offset);
+    fs.writeSync(fd, pieceHead, 0, pieceHead.length, offset);
     fs.writeSync(
       fd,
-      preamble(offset - PREAMBLE, head.length, crc, zlib.crc32(head)),
+      preamble(offset - PREAMBLE, pieceHead.length, checksum, zlib.crc32(pieceHead)),
       0,
       PREAMBLE,
       0,
     );
-    fs.renameSync(temporary, file);
-    data.base = data.size = offset + head.length;
+    fs.renameSync(temporary, indexFile);
+    indexData.base = indexData.size = offset + pieceHead.length;
     const page = filePage(closedWhenUnused(fd), PREAMBLE);
     offset = 0;
-    data.files = new Map(
-      Array.from(data.files, ([name, row]) => {
-        const stored = { ...row, page, offset };
-        offset += row.length;
-        return [name, stored];
+    indexData.files = new Map(
+      Array.from(indexData.files, ([filePath, storedRow]) => {
+        const rebasedRow = { ...storedRow, page, offset };
+        offset += storedRow.length;
+        return [filePath, rebasedRow];
       }),
     );
   } catch (error) {
@@ -156,10 +166,10 @@ function writeWhole(file: string, root: string, data: Data): void {
  * Removes files that a killed process left half written, unless a living one may still be writing
  * them.
  */
-function sweepTemporary(file: string): void {
-  const [folder, name] = [path.dirname(file), path.basename(file)];
+function sweepTemporary(indexFile: string): void {
+  const [folder, indexName] = [path.dirname(indexFile), path.basename(indexFile)];
   for (const otherName of fs.readdirSync(folder))
-    if (otherName.startsWith(`${name}.`) && otherName.endsWith(".tmp")) {
+    if (otherName.startsWith(`${indexName}.`) && otherName.endsWith(".tmp")) {
       const temporary = path.join(folder, otherName);
       const { mtimeMs } = fs.statSync(temporary, { throwIfNoEntry: false }) ?? {
         mtimeMs: Date.now(),
@@ -171,21 +181,24 @@ function sweepTemporary(file: string): void {
 /**
  * All rows in order, in chunks of a good size to write. Each reuses the buffer of the one before.
  */
-function* chunks(entries: StoredRow[]): Generator<Buffer> {
-  const into = Buffer.allocUnsafe(CHUNK);
-  let filled = 0;
+function* readChunks(entries: StoredRow[]): Generator<Buffer> {
+  const chunkBuffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  let filledBytes = 0;
   for (const { page, offset, length } of entries) {
-    if (filled + length > CHUNK) {
-      yield into.subarray(0, filled);
-      filled = 0;
+    if (filledBytes + length > CHUNK_BYTES) {
+      yield chunkBuffer.subarray(0, filledBytes);
+      filledBytes = 0;
     }
-    if (length > CHUNK) yield page.read(offset, length);
-    else filled += page.read(offset, length, into.subarray(filled)).copy(into, filled);
+    if (length > CHUNK_BYTES) yield page.read(offset, length);
+    else
+      filledBytes += page
+        .read(offset, length, chunkBuffer.subarray(filledBytes))
+        .copy(chunkBuffer, filledBytes);
   }
-  yield into.subarray(0, filled);
+  yield chunkBuffer.subarray(0, filledBytes);
 }
 
-function headOf(
+function encodeHead(
   { scope, most: maxFiles, resolved }: Data,
   root: string,
   files: ListedFile[],
@@ -196,63 +209,70 @@ function headOf(
   );
 }
 const listedFile = (
-  name: string,
+  filePath: string,
   { mtime, ctime, size, hash }: Entry,
-  length: number,
-): ListedFile => [...([name, mtime, ctime, size, hash, length] as const)];
+  rowLength: number,
+): ListedFile => [...([filePath, mtime, ctime, size, hash, rowLength] as const)];
 
-function preamble(rows: number, head: number, ...crcs: number[]): Buffer {
-  return Buffer.from(`${[FORMAT, rows, head, ...crcs].join(" ").padEnd(PREAMBLE - 1)}\n`);
+function preamble(rowsLength: number, headLength: number, ...checksums: number[]): Buffer {
+  return Buffer.from(
+    `${[FORMAT_NAME, rowsLength, headLength, ...checksums].join(" ").padEnd(PREAMBLE - 1)}\n`,
+  );
 }
 
 /** Piece by piece; an incomplete last one was being written when the process ended. */
-function parse(file: OpenFile, root: string): Data | null {
-  const data = emptyData();
-  const { fd } = file;
+function parseIndex(openFile: OpenFile, root: string): Data | null {
+  const indexData = emptyData();
+  const { fd } = openFile;
   const { size } = fs.fstatSync(fd);
-  for (let from = 0; from < size; ) {
-    const [, rows, head, rowsCrc, headCrc] =
-      HEAD.exec(textAt(fd, from, PREAMBLE))?.map(Number) ?? [];
-    const rowsStart = from + PREAMBLE;
-    const bytes = rows === undefined ? undefined : readAt(fd, rowsStart + rows, head!);
-    if (!bytes || zlib.crc32(bytes) !== headCrc || crcOf(fd, rowsStart, rows!) !== rowsCrc) {
-      if (!from && OLDER.test(textAt(fd, 0, PREAMBLE))) return null;
-      if (!from) throw new Error("it is damaged, or another version's");
-      data.base = 0; // the complete pieces are used, and the file is rewritten
-      return data;
+  for (let pieceStart = 0; pieceStart < size; ) {
+    const [, rowsLength, headLength, rowsCrc, headCrc] =
+      PREAMBLE_PATTERN.exec(readTextAt(fd, pieceStart, PREAMBLE))?.map(Number) ?? [];
+    const rowsStart = pieceStart + PREAMBLE;
+    const headBytes =
+      rowsLength === undefined ? undefined : readBytesAt(fd, rowsStart + rowsLength, headLength!);
+    if (
+      !headBytes ||
+      zlib.crc32(headBytes) !== headCrc ||
+      readChecksum(fd, rowsStart, rowsLength!) !== rowsCrc
+    ) {
+      if (!pieceStart && OLDER_FORMAT.test(readTextAt(fd, 0, PREAMBLE))) return null;
+      if (!pieceStart) throw new Error("it is damaged, or another version's");
+      indexData.base = 0; // the complete pieces are used, and the file is rewritten
+      return indexData;
     }
-    addPiece(data, JSON.parse(bytes.toString()), filePage(file, rowsStart), root);
-    from = rowsStart + rows! + head!;
-    data.base ||= from;
-    data.size = from;
+    addPiece(indexData, JSON.parse(headBytes.toString()), filePage(openFile, rowsStart), root);
+    pieceStart = rowsStart + rowsLength! + headLength!;
+    indexData.base ||= pieceStart;
+    indexData.size = pieceStart;
   }
-  if (!data.base) throw new Error("it is empty");
-  return data;
+  if (!indexData.base) throw new Error("it is empty");
+  return indexData;
 }
 
 function addPiece(
-  data: Data,
+  indexData: Data,
   { gone, files, scope, most: maxFiles, resolved, ...head }: Head,
   page: Page,
   root: string,
 ): void {
   if (head.root !== root) throw new Error(`it is that of ${head.root}`);
-  Object.assign(data, { scope, most: maxFiles, resolved });
-  const isNew = !data.files.size;
-  for (const name of gone) data.files.delete(name);
+  Object.assign(indexData, { scope, most: maxFiles, resolved });
+  const isFirstPiece = !indexData.files.size;
+  for (const removedPath of gone) indexData.files.delete(removedPath);
   let offset = 0;
-  for (const [name, mtime, ctime, size, hash, length] of files) {
-    data.files.set(name, { mtime, ctime, size, hash, page, offset, length });
+  for (const [filePath, mtime, ctime, size, hash, length] of files) {
+    indexData.files.set(filePath, { mtime, ctime, size, hash, page, offset, length });
     offset += length;
   }
-  if (!isNew) data.files = sortFiles(data.files);
+  if (!isFirstPiece) indexData.files = sortFiles(indexData.files);
 }
 
-export const sortFiles = (files: Data["files"]): Data["files"] =>
-  new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+export const sortFiles = (storedFiles: Data["files"]): Data["files"] =>
+  new Map([...storedFiles].sort(([a], [b]) => (a < b ? -1 : 1)));
 
-export const memoryPage = (bytes: Buffer): Page => ({
-  read: (offset, length) => bytes.subarray(offset, offset + length),
+export const memoryPage = (pageBytes: Buffer): Page => ({
+  read: (offset, length) => pageBytes.subarray(offset, offset + length),
 });
 
 /** An open file, closed when no page refers to it any more. */
@@ -260,19 +280,19 @@ type OpenFile = { fd: number };
 const OPEN_FILES = new FinalizationRegistry((fd: number) => fs.closeSync(fd));
 
 function closedWhenUnused(fd: number): OpenFile {
-  const file = { fd };
-  OPEN_FILES.register(file, fd);
-  return file;
+  const openFile = { fd };
+  OPEN_FILES.register(openFile, fd);
+  return openFile;
 }
 
-const filePage = (file: OpenFile, from: number): Page => ({
-  read(offset, length, into) {
-    const bytes = readAt(file.fd, from + offset, length, into);
-    if (!bytes)
+const filePage = (openFile: OpenFile, pageStart: number): Page => ({
+  read(offset, length, targetBuffer) {
+    const rowBytes = readBytesAt(openFile.fd, pageStart + offset, length, targetBuffer);
+    if (!rowBytes)
       throw new Error(
         "Cannot read the index of this project: it was cut off. /reindex makes it again.",
       );
-    return bytes;
+    return rowBytes;
   },
 });
 
@@ -280,35 +300,41 @@ const filePage = (file: OpenFile, from: number): Page => ({
  * A page that another process fills, in an unlinked file that disappears when nobody has it open.
  */
 export function scratchPage(): { page: Page; fd: number } {
-  const file = path.join(
+  const scratchPath = path.join(
     os.tmpdir(),
     `zz-index-${process.pid}-${crypto.randomBytes(4).toString("hex")}`,
   );
-  const fd = fs.openSync(file, "wx+", 0o600);
-  fs.rmSync(file, { force: true });
+  const fd = fs.openSync(scratchPath, "wx+", 0o600);
+  fs.rmSync(scratchPath, { force: true });
   return { page: filePage(closedWhenUnused(fd), 0), fd };
 }
 
 /** Undefined if the file is too short. */
-function readAt(
+function readBytesAt(
   fd: number,
   offset: number,
   length: number,
-  into: Buffer = Buffer.allocUnsafe(length),
+  targetBuffer: Buffer = Buffer.allocUnsafe(length),
 ): Buffer | undefined {
-  const bytes = into.subarray(0, length);
-  return fs.readSync(fd, bytes, 0, length, offset) === length ? bytes : undefined;
+  const wantedBytes = targetBuffer.subarray(0, length);
+  return fs.readSync(fd, wantedBytes, 0, length, offset) === length ? wantedBytes : undefined;
 }
-const textAt = (fd: number, offset: number, length: number): string =>
-  readAt(fd, offset, length)?.toString("latin1") ?? "";
+const readTextAt = (fd: number, offset: number, length: number): string =>
+  readBytesAt(fd, offset, length)?.toString("latin1") ?? "";
 
-function crcOf(fd: number, from: number, length: number): number {
-  const bytes = Buffer.allocUnsafe(Math.min(CHUNK, length));
-  let crc = 0;
-  for (let offset = 0; offset < length; offset += bytes.length) {
-    const read = fs.readSync(fd, bytes, 0, Math.min(bytes.length, length - offset), from + offset);
-    if (!read) return -1;
-    crc = zlib.crc32(bytes.subarray(0, read), crc);
+function readChecksum(fd: number, startOffset: number, length: number): number {
+  const chunkBuffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, length));
+  let checksum = 0;
+  for (let offset = 0; offset < length; offset += chunkBuffer.length) {
+    const bytesRead = fs.readSync(
+      fd,
+      chunkBuffer,
+      0,
+      Math.min(chunkBuffer.length, length - offset),
+      startOffset + offset,
+    );
+    if (!bytesRead) return -1;
+    checksum = zlib.crc32(chunkBuffer.subarray(0, bytesRead), checksum);
   }
-  return crc;
+  return checksum;
 }

@@ -18,18 +18,18 @@ const { prepare } = await import("./languages/grammar.ts");
 module.flushCompileCache();
 
 process.on("message", async ({ root, files }: ReadRequest) => {
-  await prepare(files.map(([name]) => name));
-  const rows = files
-    .map(([name, earlier]) => readRow(root, name, earlier))
-    .filter((row) => row !== undefined);
-  const bytes = Buffer.concat(rows.map(({ text }) => text));
-  fs.writeSync(SCRATCH_FD, bytes, 0, bytes.length, written);
-  const stored = rows.map(({ text: { length }, ...row }) => ({
+  await prepare(files.map(([filePath]) => filePath));
+  const indexRows = files
+    .map(([filePath, earlier]) => readRow(root, filePath, earlier))
+    .filter((indexRow) => indexRow !== undefined);
+  const rowBytes = Buffer.concat(indexRows.map(({ text }) => text));
+  fs.writeSync(SCRATCH_FD, rowBytes, 0, rowBytes.length, written);
+  const storedRows = indexRows.map(({ text: { length }, ...row }) => ({
     ...row,
     length,
     offset: (written += length) - length,
   }));
-  process.send!({ files: stored, read: files.length } satisfies Rows);
+  process.send!({ files: storedRows, read: files.length } satisfies Rows);
 });
 process.on("disconnect", () => process.exit()); // nobody is waiting any more
 process.on("SIGINT", () => {}); // the parent decides when to stop

@@ -12,7 +12,7 @@ const MAX_FOLDERS = 20_000; // watched; each costs the system some resources
 // folders without a listed file, of which git is asked whether it ignores them
 const MAX_UNLISTED = 500;
 const MAX_EVENTS = 4_000; // between two looks; the system forgets some when there are many more
-const NEVER = new Set(["node_modules", ".git"]);
+const NEVER_WATCHED = new Set(["node_modules", ".git"]);
 /**
  * Where the system tells of every change, also of one by another program: not over a network, where
  * another machine may write.
@@ -26,7 +26,7 @@ export interface Watch {
    * Watches the folders of these files, and those without any; calls `onChange` some time after a
    * change.
    */
-  watchFolders(names: readonly string[], git: Git, onChange: () => void): void;
+  watchFolders(filePaths: readonly string[], git: Git, onChange: () => void): void;
   changes(): number; // how many it saw so far
   /**
    * What it saw since it was last asked; undefined: not everything is watched, or too much
@@ -61,7 +61,7 @@ interface Watching {
 
 /** `debounce`: ms without a further change, before it tells of one. */
 export function openWatch(root: string, debounce: () => number, clock: Clock): Watch {
-  const w: Watching = {
+  const watching: Watching = {
     root,
     debounce,
     clock,
@@ -78,85 +78,108 @@ export function openWatch(root: string, debounce: () => number, clock: Clock): W
     cancel() {},
   };
   return {
-    watchFolders: (names, git, onChange) => startWatching(w, names, git, onChange),
-    takeTouched: () => takeNames(w),
-    close: () => close(w),
-    changes: () => w.seen,
-    generation: () => w.generation,
+    watchFolders: (filePaths, git, onChange) => startWatching(watching, filePaths, git, onChange),
+    takeTouched: () => takeNames(watching),
+    close: () => closeWatch(watching),
+    changes: () => watching.seen,
+    generation: () => watching.generation,
   };
 }
 
-function startWatching(w: Watching, names: readonly string[], git: Git, act: () => void): void {
-  w.onChange = act;
-  if (names === w.known) return;
-  w.known = names;
-  const folders = foldersOf(names);
-  for (const folder of [...w.watchers.keys()])
-    if (folders.has(folder) === w.unlisted.has(folder)) forget(w, folder);
-  let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal(w);
+function startWatching(
+  watching: Watching,
+  filePaths: readonly string[],
+  git: Git,
+  onChange: () => void,
+): void {
+  watching.onChange = onChange;
+  if (filePaths === watching.known) return;
+  watching.known = filePaths;
+  const folders = foldersOf(filePaths);
+  for (const folder of [...watching.watchers.keys()])
+    if (folders.has(folder) === watching.unlisted.has(folder)) stopWatching(watching, folder);
+  let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal(watching);
   for (const folder of [...folders].slice(0, MAX_FOLDERS))
-    isWhole = watchFolder(w, folder, () => scheduleUpdate(w)) && isWhole;
-  w.isWhole = false; // until it is w.known which others there are
-  if (isWhole) void watchOthers(w, folders, git, ++w.run);
+    isWhole = watchFolder(watching, folder, () => scheduleUpdate(watching)) && isWhole;
+  watching.isWhole = false; // until it is w.known which others there are
+  if (isWhole) void watchOthers(watching, folders, git, ++watching.run);
 }
 
 /** A new file may come into a folder that has none so far, and git may list one that it did not. */
 async function watchOthers(
-  w: Watching,
-  listed: ReadonlySet<string>,
+  watching: Watching,
+  listedFolders: ReadonlySet<string>,
   git: Git,
-  run: number,
+  runNumber: number,
 ): Promise<void> {
   const unlistedFolders = new Set<string>();
-  for (let next = [...listed]; next.length; ) {
-    const inner: string[] = [];
-    for (const [i, folder] of next.entries()) {
+  for (let pendingFolders = [...listedFolders]; pendingFolders.length; ) {
+    const subfolders: string[] = [];
+    for (const [i, folder] of pendingFolders.entries()) {
       if (i % 50 === 0) await setImmediate();
-      for (const dirent of entriesOf(w, folder)) {
+      for (const dirent of entriesOf(watching, folder)) {
         if (dirent.name === ".git" && folder) return; // another repository, with a list of its own
-        const name = path.posix.join(folder, dirent.name);
-        if (dirent.isDirectory() && !NEVER.has(dirent.name) && !listed.has(name)) inner.push(name);
+        const entryPath = path.posix.join(folder, dirent.name);
+        if (
+          dirent.isDirectory() &&
+          !NEVER_WATCHED.has(dirent.name) &&
+          !listedFolders.has(entryPath)
+        )
+          subfolders.push(entryPath);
       }
     }
-    if (unlistedFolders.size + inner.length > MAX_UNLISTED) return;
-    next = inner.length ? await notIgnored(inner, git, w.root) : [];
-    for (const name of next) unlistedFolders.add(name);
+    if (unlistedFolders.size + subfolders.length > MAX_UNLISTED) return;
+    pendingFolders = subfolders.length ? await notIgnored(subfolders, git, watching.root) : [];
+    for (const unlistedFolder of pendingFolders) unlistedFolders.add(unlistedFolder);
   }
-  const dir = (await git.say(["rev-parse", "--absolute-git-dir"], w.root))?.trimEnd();
-  if (run !== w.run) return;
-  for (const folder of w.unlisted)
-    if (!unlistedFolders.has(folder) && !listed.has(folder)) forget(w, folder);
-  w.unlisted.clear();
+  const gitFolder = (await git.say(["rev-parse", "--absolute-git-dir"], watching.root))?.trimEnd();
+  if (runNumber !== watching.run) return;
+  for (const folder of watching.unlisted)
+    if (!unlistedFolders.has(folder) && !listedFolders.has(folder)) stopWatching(watching, folder);
+  watching.unlisted.clear();
   let isWhole = true;
   for (const folder of unlistedFolders)
-    isWhole = watchFolder(w, folder) && w.unlisted.add(folder) && isWhole;
-  for (const folder of dir ? [dir, path.join(dir, "info")] : []) {
+    isWhole = watchFolder(watching, folder) && watching.unlisted.add(folder) && isWhole;
+  for (const folder of gitFolder ? [gitFolder, path.join(gitFolder, "info")] : []) {
     if (!fs.existsSync(folder)) continue;
-    isWhole = watchFolder(w, folder) && w.unlisted.add(folder) && isWhole;
+    isWhole = watchFolder(watching, folder) && watching.unlisted.add(folder) && isWhole;
   }
-  w.isWhole = isWhole;
+  watching.isWhole = isWhole;
 }
 
 /** Those of these folders, none of them in another that is ignored, whose files git would list. */
 async function notIgnored(folders: readonly string[], git: Git, root: string): Promise<string[]> {
-  const list = ["--literal-pathspecs", "ls-files", "-oiz", "--exclude-standard", "--directory"];
-  const ignored = new Set((await git.say([...list, "--", ...folders], root))?.split("\0"));
-  return folders.filter((name) => !ignored.has(`${name}/`));
+  const listArguments = [
+    "--literal-pathspecs",
+    "ls-files",
+    "-oiz",
+    "--exclude-standard",
+    "--directory",
+  ];
+  const ignored = new Set((await git.say([...listArguments, "--", ...folders], root))?.split("\0"));
+  return folders.filter((folder) => !ignored.has(`${folder}/`));
 }
 
 /** Returns whether it is watched. */
-function watchFolder(w: Watching, folder: string, act?: () => void): boolean {
-  if (w.watchers.has(folder)) return true;
+function watchFolder(watching: Watching, folder: string, onEvent?: () => void): boolean {
+  if (watching.watchers.has(folder)) return true;
   try {
-    const isGits = path.isAbsolute(folder);
-    const watcher = fs.watch(path.resolve(w.root, folder), { persistent: false }, (_, name) => {
-      if (isGits && !/^(?:index|exclude)$/.test(name ?? "index")) return;
-      notice(w, isGits || !name ? undefined : path.posix.join(folder, name));
-      act?.();
-    });
-    watcher.on("error", () => forget(w, folder));
-    w.watchers.set(folder, watcher);
-    w.generation++;
+    const isGitFolder = path.isAbsolute(folder);
+    const watcher = fs.watch(
+      path.resolve(watching.root, folder),
+      { persistent: false },
+      (_, entryName) => {
+        if (isGitFolder && !/^(?:index|exclude)$/.test(entryName ?? "index")) return;
+        recordEvent(
+          watching,
+          isGitFolder || !entryName ? undefined : path.posix.join(folder, entryName),
+        );
+        onEvent?.();
+      },
+    );
+    watcher.on("error", () => stopWatching(watching, folder));
+    watching.watchers.set(folder, watcher);
+    watching.generation++;
     return true;
   } catch {
     // it is gone, or the system has no w.watchers left: each question looks for itself
@@ -164,60 +187,65 @@ function watchFolder(w: Watching, folder: string, act?: () => void): boolean {
   }
 }
 /** Undefined: nobody knows what. */
-function notice(w: Watching, name: string | undefined): void {
-  w.events++;
-  if (name === undefined || w.events > MAX_EVENTS) w.isLost = true;
-  else if (w.touched.size < MAX_EVENTS) w.touched.add(name);
-  if (name === undefined) return;
-  if (w.watchers.has(name))
-    forgetWith(w, name); // it may be another one now
+function recordEvent(watching: Watching, touchedPath: string | undefined): void {
+  watching.events++;
+  if (touchedPath === undefined || watching.events > MAX_EVENTS) watching.isLost = true;
+  else if (watching.touched.size < MAX_EVENTS) watching.touched.add(touchedPath);
+  if (touchedPath === undefined) return;
+  if (watching.watchers.has(touchedPath))
+    forgetWith(watching, touchedPath); // it may be another one now
   // with folders in it, perhaps
-  else if (tryTo(() => fs.lstatSync(path.join(w.root, name)).isDirectory())) w.known = undefined;
+  else if (tryTo(() => fs.lstatSync(path.join(watching.root, touchedPath)).isDirectory()))
+    watching.known = undefined;
 }
-function scheduleUpdate(w: Watching): void {
-  w.seen++;
-  w.cancel();
-  w.cancel = w.clock.timer(w.debounce(), w.onChange, { background: true });
+function scheduleUpdate(watching: Watching): void {
+  watching.seen++;
+  watching.cancel();
+  watching.cancel = watching.clock.timer(watching.debounce(), watching.onChange, {
+    background: true,
+  });
 }
 
-async function takeNames(w: Watching): Promise<ReadonlySet<string> | undefined> {
-  if (!w.isWhole) return reset(w);
+async function takeNames(watching: Watching): Promise<ReadonlySet<string> | undefined> {
+  if (!watching.isWhole) return clearTouched(watching);
   for (let i = 0; i < 2; i++) await setImmediate(); // what happened up to now is told of in between
-  const { isWhole, isLost } = w;
-  const touchedNames = reset(w);
+  const { isWhole, isLost } = watching;
+  const touchedNames = clearTouched(watching);
   return isWhole && !isLost ? touchedNames : undefined;
 }
-function reset(w: Watching): ReadonlySet<string> | undefined {
-  const { isWhole } = w;
-  const touchedNames = new Set(w.touched);
-  w.touched.clear();
-  [w.events, w.isLost] = [0, false];
+function clearTouched(watching: Watching): ReadonlySet<string> | undefined {
+  const { isWhole } = watching;
+  const touchedNames = new Set(watching.touched);
+  watching.touched.clear();
+  [watching.events, watching.isLost] = [0, false];
   return isWhole ? touchedNames : undefined;
 }
 
-function forgetWith(w: Watching, folder: string): void {
-  for (const watchedFolder of [...w.watchers.keys()])
+function forgetWith(watching: Watching, folder: string): void {
+  for (const watchedFolder of [...watching.watchers.keys()])
     if (watchedFolder === folder || watchedFolder.startsWith(`${folder}/`))
-      forget(w, watchedFolder);
-  w.isLost = true;
-  w.known = undefined;
+      stopWatching(watching, watchedFolder);
+  watching.isLost = true;
+  watching.known = undefined;
 }
-function forget(w: Watching, folder: string): void {
-  w.watchers.get(folder)?.close();
-  w.watchers.delete(folder);
-  w.unlisted.delete(folder);
-  w.generation++;
+function stopWatching(watching: Watching, folder: string): void {
+  watching.watchers.get(folder)?.close();
+  watching.watchers.delete(folder);
+  watching.unlisted.delete(folder);
+  watching.generation++;
 }
-function close(w: Watching): void {
-  w.cancel();
-  w.run++;
-  for (const folder of [...w.watchers.keys()]) forget(w, folder);
-  w.isWhole = false;
+function closeWatch(watching: Watching): void {
+  watching.cancel();
+  watching.run++;
+  for (const folder of [...watching.watchers.keys()]) stopWatching(watching, folder);
+  watching.isWhole = false;
 }
-function entriesOf(w: Watching, folder: string): fs.Dirent[] {
+function entriesOf(watching: Watching, folder: string): fs.Dirent[] {
   // gone, which its watcher tells
-  return tryTo(() => fs.readdirSync(path.join(w.root, folder), { withFileTypes: true })) ?? [];
+  return (
+    tryTo(() => fs.readdirSync(path.join(watching.root, folder), { withFileTypes: true })) ?? []
+  );
 }
-function isLocal(w: Watching): boolean {
-  return LOCAL_DISKS.has(tryTo(() => fs.statfsSync(w.root).type) ?? 0);
+function isLocal(watching: Watching): boolean {
+  return LOCAL_DISKS.has(tryTo(() => fs.statfsSync(watching.root).type) ?? 0);
 }

@@ -18,9 +18,9 @@ export interface Telegram {
   raw: RawApi; // waits as long as Telegram says, and for the network
   hasty: RawApi; // fails instead: for what may be left out
   me: { id: number; username: string };
-  moved: (from: number, to: number) => void; // called when a group has become another chat
+  moved: (oldChatId: number, newChatId: number) => void; // called when a group has become another chat
   isOfficial: boolean; // else a server of the person's own, which may allow larger files
-  download(file: string): Promise<Uint8Array>;
+  download(fileId: string): Promise<Uint8Array>;
 }
 
 /** Asks who the bot is, and so whether the token is right. */
@@ -28,7 +28,7 @@ export async function openTelegram(
   zz: Zz<any>,
   { key, url = DEFAULT_ROOT }: { key?: Secret | undefined; url?: string | undefined },
   signal: AbortSignal,
-  note: (text: string) => void,
+  note: (noteText: string) => void,
 ): Promise<Telegram> {
   if (!key)
     throw usage(
@@ -41,7 +41,7 @@ export async function openTelegram(
   const now = () => clock.now();
   const outage = new Outage(new URL(apiRoot).host, note);
   const patient = new Api(String(key), options);
-  patient.config.use(async (call, method, given, signalGiven) => {
+  patient.config.use(async (callApi, method, given, signalGiven) => {
     const uploads = /Document|Media/.test(method); // takes its time
     const pollMs = (Object(given).timeout ?? 0) * 1_000; // of getUpdates
     let payload = given;
@@ -52,10 +52,10 @@ export async function openTelegram(
       for (let failures = 0; ; failures++) {
         const limits = uploads ? [] : [clock.limit(ANSWER_MS + pollMs)];
         const stop = AbortSignal.any([...limits, ...(signalGiven ? [signalGiven as never] : [])]);
-        const answer = await call(method, payload, stop as never).catch(networkFailure);
+        const answer = await callApi(method, payload, stop as never).catch(networkFailure);
         if (answer.ok) outage.end();
         if (answer.ok || signal.aborted || signalGiven?.aborted) return answer;
-        const followed = follow(payload, answer, () => telegram.moved);
+        const followed = followGroup(payload, answer, () => telegram.moved);
         const wait = secondsToWait(answer, failures);
         if (!followed && !wait) return answer;
         payload = followed ?? payload;
@@ -73,8 +73,8 @@ export async function openTelegram(
     me: { id: 0, username: "" },
     moved: () => {},
     isOfficial: apiRoot === DEFAULT_ROOT,
-    async download(file) {
-      const { file_path: path } = await patient.getFile(file);
+    async download(fileId) {
+      const { file_path: path } = await patient.getFile(fileId);
       return bytesAt(zz, `${apiRoot}/file/bot${key}/${path}`);
     },
   };
@@ -84,48 +84,53 @@ export async function openTelegram(
   return telegram;
 }
 
-async function bytesAt(zz: Zz<any>, url: string): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of (await zz.fetch(url)).body) pieces.push(piece);
-  return Buffer.concat(pieces);
+async function bytesAt(zz: Zz<any>, fileUrl: string): Promise<Uint8Array> {
+  const bodyPieces: Uint8Array[] = [];
+  for await (const bodyPiece of (await zz.fetch(fileUrl)).body) bodyPieces.push(bodyPiece);
+  return Buffer.concat(bodyPieces);
 }
 
 /** Waits for nothing: what it cannot do at once it leaves. */
 function hastyApi(
-  key: string,
+  botToken: string,
   options: ConstructorParameters<typeof Api>[1],
-  pause: { until: number },
-  now: () => number,
+  sharedPause: { until: number },
+  readClock: () => number,
 ): Api {
-  const api = new Api(key, options);
-  api.config.use(async (call, method, payload, given) => {
-    if (now() < pause.until) return { ok: false, error_code: 429, description: "later" };
-    const answer = await call(method, payload, given);
-    if (!answer.ok && answer.parameters?.retry_after)
-      pause.until = now() + answer.parameters.retry_after * 1_000;
-    return answer;
+  const api = new Api(botToken, options);
+  api.config.use(async (callApi, method, payload, callSignal) => {
+    if (readClock() < sharedPause.until)
+      return { ok: false, error_code: 429, description: "later" };
+    const apiAnswer = await callApi(method, payload, callSignal);
+    if (!apiAnswer.ok && apiAnswer.parameters?.retry_after)
+      sharedPause.until = readClock() + apiAnswer.parameters.retry_after * 1_000;
+    return apiAnswer;
   });
   return api;
 }
 
 /** The same for where the group is now. A message keeps its number nowhere. */
-function follow<P>(payload: P, { parameters }: ApiError, moved: () => Telegram["moved"]) {
-  const to = parameters?.migrate_to_chat_id;
-  const { chat_id: from, message_id } = Object(payload);
-  if (!to || from === to) return undefined;
-  moved()(Number(from), to);
+function followGroup<P>(
+  payload: P,
+  { parameters }: ApiError,
+  getMovedHandler: () => Telegram["moved"],
+) {
+  const newChatId = parameters?.migrate_to_chat_id;
+  const { chat_id: oldChatId, message_id } = Object(payload);
+  if (!newChatId || oldChatId === newChatId) return undefined;
+  getMovedHandler()(Number(oldChatId), newChatId);
   const { reply_parameters: _, message_thread_id: __, ...others } = Object(payload);
-  return message_id === undefined ? ({ ...others, chat_id: to } as P) : undefined;
+  return message_id === undefined ? ({ ...others, chat_id: newChatId } as P) : undefined;
 }
 
 /** Says once that there is no answer, and once that there is one again. */
 class Outage {
   readonly #host: string;
-  readonly #note: (text: string) => void;
+  readonly #note: (noteText: string) => void;
   #isTold = false;
 
-  constructor(host: string, note: (text: string) => void) {
-    this.#host = host;
+  constructor(hostName: string, note: (noteText: string) => void) {
+    this.#host = hostName;
     this.#note = note;
   }
 
@@ -170,32 +175,32 @@ export const descriptionOf = (error: unknown): string =>
   error instanceof GrammyError ? error.description : String((error as Error)?.message ?? error);
 
 /** What a failure of the network looks like as an answer: one that may pass. */
-function networkFailure(error: { error?: Error; message: string }): ApiError {
-  const { message } = error.error ?? error;
+function networkFailure(failure: { error?: Error; message: string }): ApiError {
+  const { message } = failure.error ?? failure;
   return { ok: false, error_code: 503, description: message };
 }
 
 /** 0: the answer stands. */
-function secondsToWait({ error_code: code, parameters }: ApiError, failures: number): number {
-  if (code === 429) return parameters?.retry_after ?? 1;
-  return code >= 500 ? Math.min(LONGEST_WAIT_S, 2 ** failures) : 0;
+function secondsToWait({ error_code: errorCode, parameters }: ApiError, failures: number): number {
+  if (errorCode === 429) return parameters?.retry_after ?? 1;
+  return errorCode >= 500 ? Math.min(LONGEST_WAIT_S, 2 ** failures) : 0;
 }
 
 /** grammY's requests through zz, where policies, proxies and the placeholder for the token are. */
 const fetchBy =
   (zz: Zz<any>) =>
-  async (url: string, { method, headers, body, signal }: Record<string, any>) => {
+  async (requestUrl: string, { method, headers, body, signal }: Record<string, any>) => {
     const request: HttpRequest = { method, headers, any: true, signal: signal ?? undefined };
     if (typeof body === "string") request.body = body;
     else if (body) request.body = await wholeOf(body);
-    const answer = await zz.fetch(String(url), request);
-    if (!/json/.test(answer.headers.get("content-type") ?? ""))
-      throw fault(`Telegram answered ${answer.status}, and not in JSON.`);
-    return answer;
+    const response = await zz.fetch(String(requestUrl), request);
+    if (!/json/.test(response.headers.get("content-type") ?? ""))
+      throw fault(`Telegram answered ${response.status}, and not in JSON.`);
+    return response;
   };
 
-async function wholeOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of body) pieces.push(piece);
-  return Buffer.concat(pieces);
+async function wholeOf(uploadBody: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const bodyPieces: Uint8Array[] = [];
+  for await (const bodyPiece of uploadBody) bodyPieces.push(bodyPiece);
+  return Buffer.concat(bodyPieces);
 }

@@ -5,7 +5,7 @@
 import type { Message } from "grammy/types";
 import type { Ctx } from "zz";
 
-const FILE = "telegram.json";
+const BOOK_FILE = "telegram.json";
 const MAX_SEEN = 1_000; // ids of updates, by which one that comes again is known
 
 /** A message that is not answered yet. Fields come in this order. */
@@ -45,50 +45,54 @@ export class Book {
     return this.#kept;
   }
 
-  change(act: (kept: Kept) => void): Kept {
-    this.#ctx.keep(FILE, (text) => {
-      const kept = parsed(text);
-      act(kept);
-      kept.seen = kept.seen.slice(-MAX_SEEN);
-      this.#kept = kept;
-      return `${JSON.stringify(kept, null, 1)}\n`;
+  change(applyChange: (keptBook: Kept) => void): Kept {
+    this.#ctx.keep(BOOK_FILE, (fileText) => {
+      const keptBook = parseBook(fileText);
+      applyChange(keptBook);
+      keptBook.seen = keptBook.seen.slice(-MAX_SEEN);
+      this.#kept = keptBook;
+      return `${JSON.stringify(keptBook, null, 1)}\n`;
     });
     return this.#kept;
   }
 
   /** Where the chat with this key is now. */
-  current(key: string): string {
-    const to = this.#kept.moved[key.split(":")[0]!];
-    return to === undefined ? key : this.current(to);
+  current(chatKey: string): string {
+    const movedKey = this.#kept.moved[chatKey.split(":")[0]!];
+    return movedKey === undefined ? chatKey : this.current(movedKey);
   }
 
-  chat(key: string): Readonly<ChatEntry> | undefined {
-    return this.#kept.chats[this.current(key)];
+  chat(chatKey: string): Readonly<ChatEntry> | undefined {
+    return this.#kept.chats[this.current(chatKey)];
   }
 
-  changeChat(key: string, act: (chat: ChatEntry) => void): void {
+  changeChat(chatKey: string, applyChange: (chatEntry: ChatEntry) => void): void {
     this.change(({ chats }) => {
-      const chat = chats[this.current(key)];
-      if (chat) act(chat);
+      const chatEntry = chats[this.current(chatKey)];
+      if (chatEntry) applyChange(chatEntry);
     });
   }
 
   /** Changes a message that waits, and gives it as it is now; undefined: it is answered. */
-  changePending(key: string, update: number, act: (pending: Pending) => void): Pending | undefined {
+  changePending(
+    chatKey: string,
+    updateId: number,
+    applyChange: (pending: Pending) => void,
+  ): Pending | undefined {
     let pending: Pending | undefined;
-    this.changeChat(key, ({ queue }) => {
-      pending = queue.find((waiting) => waiting.update === update);
-      if (pending) act(pending);
+    this.changeChat(chatKey, ({ queue }) => {
+      pending = queue.find((waiting) => waiting.update === updateId);
+      if (pending) applyChange(pending);
     });
     return pending;
   }
 }
 
-function parsed(text: string): Kept {
-  let kept: Partial<Kept> = {};
+function parseBook(fileText: string): Kept {
+  let parsedBook: Partial<Kept> = {};
   try {
-    kept = Object(JSON.parse(text));
+    parsedBook = Object(JSON.parse(fileText));
   } catch {} // there is none yet
-  const { people = {}, chats = {}, seen = [], moved = {} } = kept;
+  const { people = {}, chats = {}, seen = [], moved = {} } = parsedBook;
   return { people, chats, seen, moved };
 }

@@ -46,7 +46,7 @@ export async function runBot(zz: Zz<{ minutes: number }>, ctx: Ctx): Promise<voi
   makeFolder(ctx.about.home, 0o700);
   zz.defer(acquireLock(lockOf(ctx.about.home), "Cannot listen to Telegram", remedy));
   const folder = path.join(ctx.about.home, "telegram-files");
-  const given = process.argv.slice(2).filter((word) => !/^--telegram(=|$)/.test(word));
+  const given = process.argv.slice(2).filter((argument) => !/^--telegram(=|$)/.test(argument));
   const flags = [...given, "--phone-session", `--allow-read=${folder}`];
   const conversations = await service.start(ctx, { name: "zz telegram", flags });
   const bot = new Bot({ zz, ctx, telegram, folder, conversations });
@@ -76,8 +76,8 @@ export class Bot {
     this.folder = folder;
     this.conversations = conversations;
     this.book = new Book(ctx);
-    telegram.moved = (from, to) => {
-      this.book.change((kept) => void this.#move(kept, from, to));
+    telegram.moved = (oldChatId, to) => {
+      this.book.change((keptBook) => void this.#move(keptBook, oldChatId, to));
     };
   }
 
@@ -87,7 +87,7 @@ export class Bot {
   }
 
   async run(): Promise<void> {
-    const failed = new Promise<never>((_, reject) => {
+    const failure = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
     const stopped = new Promise<void>((resolve) =>
@@ -95,8 +95,8 @@ export class Bot {
     );
     this.#greet();
     await this.#closeOldQuestions();
-    for (const key of Object.keys(this.book.kept.chats)) this.#chat(key).work();
-    await Promise.race([failed, stopped, this.conversations.ended, this.#poll()]);
+    for (const chatKey of Object.keys(this.book.kept.chats)) this.#chat(chatKey).work();
+    await Promise.race([failure, stopped, this.conversations.ended, this.#poll()]);
   }
 
   #greet(): void {
@@ -154,7 +154,7 @@ export class Bot {
     });
     for (const key of this.#chats.keys()) if (!this.book.chat(key)) this.#drop(key);
     for (const act of atOnce) void act().catch((error) => this.#afterwards(error));
-    for (const key of Object.keys(this.book.kept.chats)) this.#chat(key).work();
+    for (const chatKey of Object.keys(this.book.kept.chats)) this.#chat(chatKey).work();
   }
 
   #afterwards(error: Error): void {
@@ -193,8 +193,8 @@ export class Bot {
   }
 
   /** A message that waits is answered as it was edited; one that was begun on stays as it was. */
-  #takeEdited(kept: Kept, edited: Message): (() => Promise<unknown>) | false {
-    for (const { messages, parts } of kept.chats[keyOf(edited)]?.queue ?? []) {
+  #takeEdited(keptBook: Kept, edited: Message): (() => Promise<unknown>) | false {
+    for (const { messages, parts } of keptBook.chats[keyOf(edited)]?.queue ?? []) {
       const index = messages.findIndex(({ message_id }) => message_id === edited.message_id);
       if (index < 0) continue;
       if (!parts.length) messages[index] = edited;
@@ -219,12 +219,12 @@ export class Bot {
   }
 
   /** The chat as well as the person, who may be one of many in a group. */
-  #isPaired(kept: Kept, message: Pick<Message, "chat"> | undefined, person?: number): boolean {
-    if (!message || person === undefined) return false;
+  #isPaired(kept: Kept, message: Pick<Message, "chat"> | undefined, personId?: number): boolean {
+    if (!message || personId === undefined) return false;
     const isChat = Object.keys(kept.chats).some(
-      (key) => key.split(":")[0] === `${message.chat.id}`,
+      (chatKey) => chatKey.split(":")[0] === `${message.chat.id}`,
     );
-    return isChat && Object.hasOwn(kept.people, person);
+    return isChat && Object.hasOwn(kept.people, personId);
   }
 
   // ── Pairing ────────────────────────────────────────────────────────────────────────────────────
@@ -249,8 +249,8 @@ export class Bot {
   }
 
   /** A group has become another chat: all goes on there. Undefined: it is no paired one. */
-  #move(kept: Kept, from: number, to: number): false | undefined {
-    if (!moveChat(kept, from, to)) return undefined;
+  #move(keptBook: Kept, from: number, to: number): false | undefined {
+    if (!moveChat(keptBook, from, to)) return undefined;
     for (const [key, chat] of [...this.#chats])
       if (key.split(":")[0] === `${from}`) {
         this.#chats.delete(key);
@@ -304,11 +304,11 @@ export class Bot {
     chat: Conversation,
   ): Promise<void> {
     const { name, hash, options } = question;
-    const answer = (given: string) => chat.answer(name, hash, given);
+    const answer = (answerText: string) => chat.answer(name, hash, answerText);
     const refuse = () => {
       this.#reasons.set(key, "");
-      const no = options.find(({ id }) => id === "n") ?? options.at(-1);
-      tryQuietly(() => answer(no?.id ?? ""));
+      const noOption = options.find(({ id }) => id === "n") ?? options.at(-1);
+      tryQuietly(() => answer(noOption?.id ?? ""));
     };
     const { minutes } = this.zz.config;
     const cancelExpiry = this.zz.io.clock.timer(minutes * 60_000, refuse);
@@ -333,7 +333,7 @@ export class Bot {
   }
 
   async #press({ id, data = "", message }: CallbackQuery): Promise<void> {
-    const [, token = "", index = ""] = /^q:([\w-]+):(\d+)$/.exec(data) ?? [];
+    const [, token = "", optionIndex = ""] = /^q:([\w-]+):(\d+)$/.exec(data) ?? [];
     const standing = this.#standing.get(token);
     const { home } = this.ctx.about;
     if (!standing && message && data.startsWith("q:"))
@@ -346,7 +346,9 @@ export class Bot {
     let text = "This question is over.";
     if (standing && message && keyOf(message) === standing.key) {
       const { options } = standing.question;
-      const option = options.length ? options[Number(index)] : { id: NO_WORDS, name: "No answer" };
+      const option = options.length
+        ? options[Number(optionIndex)]
+        : { id: NO_WORDS, name: "No answer" };
       if (option)
         text =
           tryQuietly(() => {
@@ -365,8 +367,8 @@ export class Bot {
   }
 
   /** The question that these words answer: the one replied to, or one that asks for words. */
-  #questionFor(key: string, { reply_to_message: quoted }: Message): Standing | undefined {
-    const open = [...this.#standing.values()].filter((standing) => standing.key === key);
+  #questionFor(chatKey: string, { reply_to_message: quoted }: Message): Standing | undefined {
+    const open = [...this.#standing.values()].filter((standing) => standing.key === chatKey);
     return (
       open.find(({ message }) => message && message.message === quoted?.message_id) ??
       // a reply may come before the number of the question's message
@@ -383,13 +385,13 @@ export class Bot {
   }
 
   /** Shows in the chat what came of a question, from wherever the answer was. */
-  answered(name: string, answer: string): void {
+  answered(name: string, answerText: string): void {
     for (const [token, standing] of this.#standing) {
       if (standing.question.name !== name) continue;
       this.#standing.delete(token);
       standing.cancelExpiry();
-      const option = standing.question.options.find(({ id }) => id === answer);
-      const outcome = `→ ${option?.name ?? (answer || "no answer")}`;
+      const chosenOption = standing.question.options.find(({ id }) => id === answerText);
+      const outcome = `→ ${chosenOption?.name ?? (answerText || "no answer")}`;
       void this.#close(standing, outcome).catch((error) => this.#afterwards(error));
     }
   }
@@ -401,21 +403,21 @@ export class Bot {
     this.#forgetQuestion(key, message.message);
   }
 
-  #forgetQuestion(key: string, message: number): void {
-    this.book.changeChat(key, (chat) => {
+  #forgetQuestion(chatKey: string, message: number): void {
+    this.book.changeChat(chatKey, (chat) => {
       chat.questions = chat.questions.filter((id) => id !== message);
     });
   }
 
   /** Their process is gone: no answer can count any more. */
   async #closeOldQuestions(): Promise<void> {
-    for (const [key, { questions }] of Object.entries(this.book.kept.chats))
+    for (const [chatKey, { questions }] of Object.entries(this.book.kept.chats))
       for (const message_id of questions) {
-        const { chat_id } = addressOf(key);
+        const { chat_id } = addressOf(chatKey);
         await this.telegram.raw.editMessageReplyMarkup({ chat_id, message_id }).catch((error) => {
           if (isRevoked(error)) throw error; // else the person deleted it
         });
-        this.#forgetQuestion(key, message_id);
+        this.#forgetQuestion(chatKey, message_id);
       }
   }
 }
@@ -434,14 +436,14 @@ const entryFor = (_: Kept, { chat }: Message) => ({
 });
 
 function newCode(): string {
-  const letters = [...randomBytes(CODE_CHARS)].map((byte) => CODE_LETTERS[byte % 32]);
+  const letters = [...randomBytes(CODE_CHARS)].map((randomByte) => CODE_LETTERS[randomByte % 32]);
   return letters.join("");
 }
 
 /** Undefined if it throws: another answer was first. */
-function tryQuietly<T>(act: () => T): T | undefined {
+function tryQuietly<T>(attempt: () => T): T | undefined {
   try {
-    return act();
+    return attempt();
   } catch {
     return undefined;
   }

@@ -32,79 +32,85 @@ export function wordsIn({ text, caption }: Message, username: string): string {
 export async function readMessages(
   messages: Message[],
   telegram: Telegram,
-  folder: string,
+  filesFolder: string,
 ): Promise<Asked> {
-  const texts = messages.map((message) => wordsIn(message, telegram.me.username));
-  const [first] = messages;
-  const quoted = first?.reply_to_message;
-  if (first?.chat.type !== "private" && quoted && quoted.from?.id !== telegram.me.id)
-    texts.unshift(`In reply to:\n${wordsIn(quoted, "").replace(/^/gm, "> ")}`);
+  const messageTexts = messages.map((message) => wordsIn(message, telegram.me.username));
+  const [firstMessage] = messages;
+  const quotedMessage = firstMessage?.reply_to_message;
+  if (
+    firstMessage?.chat.type !== "private" &&
+    quotedMessage &&
+    quotedMessage.from?.id !== telegram.me.id
+  )
+    messageTexts.unshift(`In reply to:\n${wordsIn(quotedMessage, "").replace(/^/gm, "> ")}`);
   const images: NonNullable<SentAlong["images"]> = [];
   const files: string[] = [];
   for (const message of messages)
     for (const attached of attachedTo(message)) {
-      const bytes = await fetchFile(attached, telegram);
-      const base64 = Buffer.from(bytes).toString("base64");
+      const fileBytes = await fetchFile(attached, telegram);
+      const base64 = Buffer.from(fileBytes).toString("base64");
       if (attached.isPicture) images.push({ type: attached.type, base64 });
       if (attached.isPicture && message.photo) continue; // it has no name that the person gave it
-      files.push(keepFile(folder, `${message.message_id}-${attached.name}`, bytes));
+      files.push(keepFile(filesFolder, `${message.message_id}-${attached.name}`, fileBytes));
     }
-  const text = texts.filter(Boolean).join("\n\n");
-  if (!text && !images.length && !files.length)
+  const askedText = messageTexts.filter(Boolean).join("\n\n");
+  if (!askedText && !images.length && !files.length)
     throw fault("Cannot take this: send words, pictures or files.");
-  return { text: text || "Look at this.", along: { images, files } };
+  return { text: askedText || "Look at this.", along: { images, files } };
 }
 
 function attachedTo(message: Message): Attached[] {
-  const { photo, document, voice, audio, video, video_note: note } = message;
+  const { photo, document, voice, audio, video, video_note: videoNote } = message;
   const largest = photo?.at(-1);
-  const found: Attached[] = [];
-  const add = (
-    file: { file_id: string; file_size?: number; mime_type?: string; file_name?: string },
-    name: string,
-    type: string,
+  const attachments: Attached[] = [];
+  const addAttachment = (
+    sentFile: { file_id: string; file_size?: number; mime_type?: string; file_name?: string },
+    defaultName: string,
+    defaultType: string,
   ) =>
-    found.push({
-      id: file.file_id,
-      name: safeName(file.file_name ?? name),
-      bytes: file.file_size ?? 0,
-      type: file.mime_type ?? type,
-      isPicture: PICTURE.test(file.mime_type ?? type) && (file.file_size ?? 0) <= MAX_PICTURE_BYTES,
+    attachments.push({
+      id: sentFile.file_id,
+      name: safeName(sentFile.file_name ?? defaultName),
+      bytes: sentFile.file_size ?? 0,
+      type: sentFile.mime_type ?? defaultType,
+      isPicture:
+        PICTURE.test(sentFile.mime_type ?? defaultType) &&
+        (sentFile.file_size ?? 0) <= MAX_PICTURE_BYTES,
     });
-  if (largest) add(largest, "photo.jpg", "image/jpeg");
-  if (document) add(document, "file", "application/octet-stream");
-  if (voice) add(voice, "voice.ogg", "audio/ogg");
-  if (audio) add(audio, "audio.mp3", "audio/mpeg");
-  if (video) add(video, "video.mp4", "video/mp4");
-  if (note) add(note, "video.mp4", "video/mp4");
-  return found;
+  if (largest) addAttachment(largest, "photo.jpg", "image/jpeg");
+  if (document) addAttachment(document, "file", "application/octet-stream");
+  if (voice) addAttachment(voice, "voice.ogg", "audio/ogg");
+  if (audio) addAttachment(audio, "audio.mp3", "audio/mpeg");
+  if (video) addAttachment(video, "video.mp4", "video/mp4");
+  if (videoNote) addAttachment(videoNote, "video.mp4", "video/mp4");
+  return attachments;
 }
 
 /** A name from elsewhere, without folders and without a dot in front. */
-const safeName = (name: string): string =>
-  name
+const safeName = (foreignName: string): string =>
+  foreignName
     .replace(/[^\p{L}\p{N}._ -]+/gu, "_")
     .replace(/^[. ]+/, "_")
     .slice(-100) || "file";
 
-async function fetchFile(file: Attached, telegram: Telegram): Promise<Uint8Array> {
-  const { name, bytes } = file;
+async function fetchFile(attachedFile: Attached, telegram: Telegram): Promise<Uint8Array> {
+  const { name, bytes } = attachedFile;
   const tooLarge = () =>
     fault(
       `Cannot take '${name}': it has ${Math.ceil(bytes / 1_000_000)} MB, and Telegram gives bots at most ${MAX_DOWNLOAD_BYTES / 1_000_000}. Put it where zz runs, and say where.`,
     );
   if (telegram.isOfficial && bytes > MAX_DOWNLOAD_BYTES) throw tooLarge();
   try {
-    return await telegram.download(file.id);
+    return await telegram.download(attachedFile.id);
   } catch (error) {
     if (/too big/.test(descriptionOf(error))) throw tooLarge();
     throw error;
   }
 }
 
-function keepFile(folder: string, name: string, bytes: Uint8Array): string {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const file = path.join(folder, name);
-  writeWhole(file, bytes as never);
-  return file;
+function keepFile(filesFolder: string, fileName: string, fileBytes: Uint8Array): string {
+  mkdirSync(filesFolder, { recursive: true, mode: 0o700 });
+  const keptFile = path.join(filesFolder, fileName);
+  writeWhole(keptFile, fileBytes as never);
+  return keptFile;
 }

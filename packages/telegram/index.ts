@@ -43,7 +43,8 @@ export default (zz: Zz<typeof defaults>) => {
     },
   });
   zz.service("messenger", {
-    send: async (to, text, ctx) => (await import("./messenger.ts")).sendMessage(zz, to, text, ctx),
+    send: async (chatName, messageText, ctx) =>
+      (await import("./messenger.ts")).sendMessage(zz, chatName, messageText, ctx),
   });
   addPhoneCommand(zz);
   addPhones(zz);
@@ -51,23 +52,23 @@ export default (zz: Zz<typeof defaults>) => {
 };
 
 function addPhoneCommand(zz: Zz<typeof defaults>): void {
-  let open: { phone: Phone; title: string; end(): void } | undefined;
+  let openedPhone: { phone: Phone; title: string; end(): void } | undefined;
   let hasTool = false;
-  zz.defer(() => open?.end());
-  const close = (): void => {
-    open?.end();
-    open = undefined;
+  zz.defer(() => openedPhone?.end());
+  const closePhone = (): void => {
+    openedPhone?.end();
+    openedPhone = undefined;
   };
   const offerTool = (): void => {
     if (hasTool) return;
     hasTool = true;
-    addSendFile(zz, async (files) => {
-      if (!open) throw usage("Cannot send this: /phone is off, so that no phone is known.");
-      await open.phone.sendFiles(files);
-      return `sent to '${open.title}'`;
+    addSendFile(zz, async (filePaths) => {
+      if (!openedPhone) throw usage("Cannot send this: /phone is off, so that no phone is known.");
+      await openedPhone.phone.sendFiles(filePaths);
+      return `sent to '${openedPhone.title}'`;
     });
-    zz.wrap("offer", async (tools, next) =>
-      (await next(tools)).filter(({ name }) => open || name !== SEND_FILE),
+    zz.wrap("offer", async (offeredTools, next) =>
+      (await next(offeredTools)).filter(({ name }) => openedPhone || name !== SEND_FILE),
     );
   };
   zz.command({
@@ -76,21 +77,22 @@ function addPhoneCommand(zz: Zz<typeof defaults>): void {
     description: "ask on the phone as well: the first answer counts",
     examples: { "/phone": "ask in your paired chat, too", "/phone off": "ask here alone" },
     group: "conversation",
-    async run(words, ctx) {
-      const wasOn = open !== undefined;
-      close();
-      if (words === "off" || (wasOn && !words)) return ctx.note("Questions are asked here alone.");
+    async run(typedWords, ctx) {
+      const wasPhoneOn = openedPhone !== undefined;
+      closePhone();
+      if (typedWords === "off" || (wasPhoneOn && !typedWords))
+        return ctx.note("Questions are asked here alone.");
       const questions = ctx.service("questions");
       if (!questions) throw usage("Cannot ask on the phone: there is no prompt that asks.");
-      const stop = new AbortController();
+      const stopController = new AbortController();
       const { openPhone } = await import("./phone.ts");
-      const { phone, title } = await openPhone(zz, ctx, words, stop);
-      const leave = questions.also(phone);
+      const { phone, title } = await openPhone(zz, ctx, typedWords, stopController);
+      const stopAsking = questions.also(phone);
       const end = () => {
-        leave();
-        stop.abort();
+        stopAsking();
+        stopController.abort();
       };
-      open = { phone, title, end };
+      openedPhone = { phone, title, end };
       offerTool();
       phone.listen().catch((error) => ctx.note(sentenceOf(error)));
       ctx.note(`Questions are asked in '${title}' as well. /phone off ends it.`);
@@ -105,8 +107,8 @@ function addPhones(zz: Zz<typeof defaults>): void {
     description: "list who is paired by Telegram, or end a pairing",
     examples: { "/phones": "list people and chats", "/phones remove Alice": "unpair Alice" },
     group: "settings",
-    async run(words, ctx) {
-      ctx.note((await import("./pairing.ts")).obeyPhones(words, ctx).text);
+    async run(typedWords, ctx) {
+      ctx.note((await import("./pairing.ts")).obeyPhones(typedWords, ctx).text);
     },
   });
   zz.flag({
@@ -115,9 +117,9 @@ function addPhones(zz: Zz<typeof defaults>): void {
     optional: true,
     group: "other programs",
     description: "list who is paired by Telegram; remove NAME ends a pairing",
-    run: async (value, ctx, { words }) => {
+    run: async (flagValue, ctx, { words }) => {
       const { obeyPhones } = await import("./pairing.ts");
-      return obeyPhones(value === true ? "" : [value, ...words].join(" "), ctx);
+      return obeyPhones(flagValue === true ? "" : [flagValue, ...words].join(" "), ctx);
     },
   });
 }
@@ -136,7 +138,7 @@ const SEND_FILE = "send_file";
 /** `deliver` says what it did with the files; the result brings them, too. */
 function addSendFile(
   zz: Zz<typeof defaults>,
-  deliver: (files: readonly string[]) => Promise<string>,
+  deliver: (filePaths: readonly string[]) => Promise<string>,
 ): void {
   zz.tool({
     name: SEND_FILE,
@@ -148,11 +150,13 @@ function addSendFile(
     describe: ({ paths }) => String(paths),
     async run({ paths }, { files }) {
       const { assertFits } = await import("./send-files.ts");
-      const whole = await Promise.all(paths.map((name) => files.path(name)));
-      for (const file of whole) assertFits(file);
-      const done = await deliver(whole);
-      const names = whole.map((file) => path.basename(file));
-      return { text: `${names.join(", ")}: ${done}.`, files: whole };
+      const absolutePaths = await Promise.all(
+        paths.map((requestedPath) => files.path(requestedPath)),
+      );
+      for (const absolutePath of absolutePaths) assertFits(absolutePath);
+      const deliveryNote = await deliver(absolutePaths);
+      const fileNames = absolutePaths.map((absolutePath) => path.basename(absolutePath));
+      return { text: `${fileNames.join(", ")}: ${deliveryNote}.`, files: absolutePaths };
     },
   });
 }

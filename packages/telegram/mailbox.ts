@@ -12,32 +12,44 @@ interface Letter {
 export type Given = { option: number } | { words: string };
 
 const folderIn = (home: string): string => path.join(home, "telegram-answers");
-const fileOf = (home: string, token: string, end: string): string =>
-  path.join(folderIn(home), `${token}.${end}`);
+const letterFileOf = (home: string, token: string, extension: string): string =>
+  path.join(folderIn(home), `${token}.${extension}`);
 
 export function openLetter(home: string, token: string, letter: Omit<Letter, "pid">): void {
   mkdirSync(folderIn(home), { recursive: true, mode: 0o700 });
-  writeWhole(fileOf(home, token, "json"), JSON.stringify({ ...letter, pid: process.pid }), 0o600);
+  writeWhole(
+    letterFileOf(home, token, "json"),
+    JSON.stringify({ ...letter, pid: process.pid }),
+    0o600,
+  );
 }
 
 export function closeLetter(home: string, token: string): void {
-  for (const end of ["json", "answer"]) rmSync(fileOf(home, token, end), { force: true });
+  for (const extension of ["json", "answer"])
+    rmSync(letterFileOf(home, token, extension), { force: true });
 }
 
 /** The first answer, if there is one. */
 export function readAnswer(home: string, token: string): Given | undefined {
-  return parsed<Given>(textOf(fileOf(home, token, "answer")));
+  return parseJson<Given>(textOf(letterFileOf(home, token, "answer")));
 }
 
 /** False: nobody waits for it, or another answer was first. */
-export function answerLetter(home: string, token: string, key: string, given: Given): boolean {
-  const letter = parsed<Letter>(textOf(fileOf(home, token, "json")));
-  if (letter?.key !== key) return false;
-  if (!isAlive(letter.pid)) closeLetter(home, token);
+export function answerLetter(
+  home: string,
+  token: string,
+  chatKey: string,
+  phoneAnswer: Given,
+): boolean {
+  const openedLetter = parseJson<Letter>(textOf(letterFileOf(home, token, "json")));
+  if (openedLetter?.key !== chatKey) return false;
+  if (!isAlive(openedLetter.pid)) closeLetter(home, token);
   else
     return (
       tryTo(() => {
-        writeFileSync(fileOf(home, token, "answer"), JSON.stringify(given), { flag: "wx" });
+        writeFileSync(letterFileOf(home, token, "answer"), JSON.stringify(phoneAnswer), {
+          flag: "wx",
+        });
         return true;
       }) ?? false
     );
@@ -45,17 +57,17 @@ export function answerLetter(home: string, token: string, key: string, given: Gi
 }
 
 /** The question that has this message. */
-export function letterWith(home: string, key: string, message: number): string | undefined {
-  const names = tryTo(() => readdirSync(folderIn(home))) ?? [];
-  return names
-    .filter((name) => name.endsWith(".json"))
-    .map((name) => name.slice(0, -".json".length))
+export function letterWith(home: string, chatKey: string, message: number): string | undefined {
+  const fileNames = tryTo(() => readdirSync(folderIn(home))) ?? [];
+  return fileNames
+    .filter((fileName) => fileName.endsWith(".json"))
+    .map((fileName) => fileName.slice(0, -".json".length))
     .find((token) => {
-      const letter = parsed<Letter>(textOf(fileOf(home, token, "json")));
-      return letter?.key === key && letter.message === message;
+      const openedLetter = parseJson<Letter>(textOf(letterFileOf(home, token, "json")));
+      return openedLetter?.key === chatKey && openedLetter.message === message;
     });
 }
 
-const isAlive = (pid: number): boolean => tryTo(() => process.kill(pid, 0)) ?? false;
-const parsed = <T>(text: string): T | undefined =>
-  text ? (tryTo(() => JSON.parse(text)) as T | undefined) : undefined;
+const isAlive = (processId: number): boolean => tryTo(() => process.kill(processId, 0)) ?? false;
+const parseJson = <T>(jsonText: string): T | undefined =>
+  jsonText ? (tryTo(() => JSON.parse(jsonText)) as T | undefined) : undefined;

@@ -8,87 +8,99 @@ export interface Part {
   plain: string;
 }
 
-export const escapeText = (text: string): string =>
-  text.replace(/[_*[\]()~`>#+\-=|{}.!\\]/g, "\\$&");
-const escapeCode = (text: string): string => text.replace(/[`\\]/g, "\\$&");
-const escapeUrl = (text: string): string => text.replace(/[)\\]/g, "\\$&");
+export const escapeText = (rawText: string): string =>
+  rawText.replace(/[_*[\]()~`>#+\-=|{}.!\\]/g, "\\$&");
+const escapeCode = (codeText: string): string => codeText.replace(/[`\\]/g, "\\$&");
+const escapeUrl = (linkUrl: string): string => linkUrl.replace(/[)\\]/g, "\\$&");
 
 /** Splits between blocks, and a block only where it alone is too long. */
-export function partsOf(markdown: string, max = MAX_TEXT): Part[] {
+export function partsOf(markdown: string, maxChars = MAX_TEXT): Part[] {
   const parts: Part[] = [];
-  for (const block of blocksOf(markdown, max)) {
-    const last = parts.at(-1);
-    const joined = last && `${last.markdown}\n\n${block.markdown}`;
-    if (last && joined!.length <= max) {
-      last.markdown = joined!;
-      last.plain = `${last.plain}\n\n${block.plain}`;
+  for (const block of blocksOf(markdown, maxChars)) {
+    const lastPart = parts.at(-1);
+    const joinedText = lastPart && `${lastPart.markdown}\n\n${block.markdown}`;
+    if (lastPart && joinedText!.length <= maxChars) {
+      lastPart.markdown = joinedText!;
+      lastPart.plain = `${lastPart.plain}\n\n${block.plain}`;
     } else parts.push(block);
   }
   return parts;
 }
 
-function blocksOf(markdown: string, max: number): Part[] {
-  return lexer(markdown).flatMap((token): Part[] => {
-    const text = blockText(token);
-    if (!text.trim()) return [];
-    const plain = token.raw.trim();
-    if (text.length <= max && plain.length <= max) return [{ markdown: text, plain }];
-    return splitBlock(token, max);
+function blocksOf(markdown: string, maxChars: number): Part[] {
+  return lexer(markdown).flatMap((blockToken): Part[] => {
+    const blockMarkdown = blockText(blockToken);
+    if (!blockMarkdown.trim()) return [];
+    const plain = blockToken.raw.trim();
+    if (blockMarkdown.length <= maxChars && plain.length <= maxChars)
+      return [{ markdown: blockMarkdown, plain }];
+    return splitBlock(blockToken, maxChars);
   });
 }
 
 /** Code is split between lines, and stays code; all else is split in its source, and read again. */
-function splitBlock(token: Token, max: number): Part[] {
-  if (token.type === "code") {
-    const { text, lang } = token as Tokens.Code;
-    return piecesOf(text, max, (piece) => codeBlock(piece, lang)).map((piece) => ({
-      markdown: codeBlock(piece, lang),
-      plain: piece,
+function splitBlock(blockToken: Token, maxChars: number): Part[] {
+  if (blockToken.type === "code") {
+    const { text, lang } = blockToken as Tokens.Code;
+    return piecesOf(text, maxChars, (codePiece) => codeBlock(codePiece, lang)).map((codePiece) => ({
+      markdown: codeBlock(codePiece, lang),
+      plain: codePiece,
     }));
   }
-  const source = token.type === "list" ? token.raw.replace(/\n{2,}/g, "\n") : token.raw;
-  return piecesOf(source, max, escapeText).map((piece) => asPart(piece, max));
+  const blockSource =
+    blockToken.type === "list" ? blockToken.raw.replace(/\n{2,}/g, "\n") : blockToken.raw;
+  return piecesOf(blockSource, maxChars, escapeText).map((sourcePiece) =>
+    pieceToPart(sourcePiece, maxChars),
+  );
 }
 
 /** A piece of a block. What would not fit as Markdown is sent as the plain text that it is. */
-function asPart(piece: string, max: number): Part {
-  const plain = piece.trim();
-  const text = lexer(plain)
+function pieceToPart(sourcePiece: string, maxChars: number): Part {
+  const plain = sourcePiece.trim();
+  const pieceMarkdown = lexer(plain)
     .map((token) => blockText(token))
     .filter(Boolean)
     .join("\n\n");
-  return { markdown: text && text.length <= max ? text : escapeText(plain), plain };
+  return {
+    markdown: pieceMarkdown && pieceMarkdown.length <= maxChars ? pieceMarkdown : escapeText(plain),
+    plain,
+  };
 }
 
 /** Pieces that are not too long once they are `shown`: at lines, else at words, else anywhere. */
-function piecesOf(text: string, max: number, shown: (piece: string) => string): string[] {
+function piecesOf(
+  longText: string,
+  maxChars: number,
+  shown: (textPiece: string) => string,
+): string[] {
   const pieces: string[] = [];
-  let rest = text;
-  while (rest) {
-    let end = Math.min(rest.length, max);
-    while (shown(rest.slice(0, end)).length > max) end = Math.floor(end * 0.9);
-    if (end < rest.length) end = cutBefore(rest, end);
-    const piece = rest.slice(0, end);
-    if (piece.trim()) pieces.push(piece.replace(/\n$/, ""));
-    rest = rest.slice(end);
+  let remaining = longText;
+  while (remaining) {
+    let endOffset = Math.min(remaining.length, maxChars);
+    while (shown(remaining.slice(0, endOffset)).length > maxChars)
+      endOffset = Math.floor(endOffset * 0.9);
+    if (endOffset < remaining.length) endOffset = cutBefore(remaining, endOffset);
+    const nextPiece = remaining.slice(0, endOffset);
+    if (nextPiece.trim()) pieces.push(nextPiece.replace(/\n$/, ""));
+    remaining = remaining.slice(endOffset);
   }
   return pieces;
 }
 
-function cutBefore(text: string, end: number): number {
-  const head = text.slice(0, end);
-  for (const border of ["\n", " "]) {
-    const index = head.lastIndexOf(border) + 1;
-    if (index > end / 2) return index;
+function cutBefore(longText: string, endOffset: number): number {
+  const headText = longText.slice(0, endOffset);
+  for (const separator of ["\n", " "]) {
+    const cutOffset = headText.lastIndexOf(separator) + 1;
+    if (cutOffset > endOffset / 2) return cutOffset;
   }
-  return /[\uD800-\uDBFF]$/.test(head) && end > 1 ? end - 1 : end; // between the halves of a sign
+  return /[\uD800-\uDBFF]$/.test(headText) && endOffset > 1 ? endOffset - 1 : endOffset; // between the halves of a sign
 }
 
 // ── Blocks ───────────────────────────────────────────────────────────────────────────────────────
 
-export function codeBlock(text: string, lang = ""): string {
-  const language = /^[\w+#.-]+/.exec(lang)?.[0] ?? "";
-  return `\`\`\`${language}\n${escapeCode(text)}\n\`\`\``;
+export function codeBlock(codeText: string, languageTag = ""): string {
+  const language = /^[\w+#.-]+/.exec(languageTag)?.[0] ?? "";
+  return `\`\`\`${language}\n${escapeCode(codeText)}\n\`\`\``;
 }
 
 /** The blocks within a block, where nothing can be quoted. */
@@ -98,56 +110,62 @@ const innerText = (tokens: Token[] = [], between: string): string =>
     .filter(Boolean)
     .join(between);
 
-function blockText(token: Token, isInner = false): string {
-  switch (token.type) {
+function blockText(blockToken: Token, isInner = false): string {
+  switch (blockToken.type) {
     case "space":
       return "";
     case "code":
-      return codeBlock((token as Tokens.Code).text, (token as Tokens.Code).lang);
+      return codeBlock((blockToken as Tokens.Code).text, (blockToken as Tokens.Code).lang);
     case "heading":
-      return `*${inlineText(token.tokens, ["*"])}*`;
+      return `*${inlineText(blockToken.tokens, ["*"])}*`;
     case "hr":
       return "———";
     case "blockquote":
-      return quoted(innerText(token.tokens, "\n\n"), isInner);
+      return quoteText(innerText(blockToken.tokens, "\n\n"), isInner);
     case "list":
-      return listText(token as Tokens.List);
+      return listText(blockToken as Tokens.List);
     case "table":
-      return codeBlock(tableText(token as Tokens.Table));
+      return codeBlock(tableText(blockToken as Tokens.Table));
     case "paragraph":
     case "text":
-      return token.tokens ? inlineText(token.tokens) : escapeText(token.raw);
+      return blockToken.tokens ? inlineText(blockToken.tokens) : escapeText(blockToken.raw);
     default:
-      return escapeText(token.raw.trim());
+      return escapeText(blockToken.raw.trim());
   }
 }
 
 /** Code blocks cannot stand in a quotation, nor one quotation in another. */
-const quoted = (text: string, isInner: boolean): string =>
-  isInner || text.includes("```") ? text : text.replace(/^|(?<=\n)/g, ">");
+const quoteText = (blockMarkdown: string, isInner: boolean): string =>
+  isInner || blockMarkdown.includes("```")
+    ? blockMarkdown
+    : blockMarkdown.replace(/^|(?<=\n)/g, ">");
 
 function listText({ items, ordered, start }: Tokens.List): string {
   return items
-    .map(({ tokens, task, checked }, index) => {
-      const number = ordered ? `${Number(start || 1) + index}\\. ` : "• ";
-      const box = checked ? "☑ " : "☐ ";
-      const text = innerText(
+    .map(({ tokens, task, checked }, itemIndex) => {
+      const itemNumber = ordered ? `${Number(start || 1) + itemIndex}\\. ` : "• ";
+      const taskBox = checked ? "☑ " : "☐ ";
+      const itemText = innerText(
         tokens.filter(({ type }) => type !== "checkbox"),
         "\n",
       );
-      const body = text.includes("```") ? text : text.replace(/\n/g, "\n   ");
-      return `${task ? box : number}${body}`;
+      const indentedText = itemText.includes("```") ? itemText : itemText.replace(/\n/g, "\n   ");
+      return `${task ? taskBox : itemNumber}${indentedText}`;
     })
     .join("\n");
 }
 
 function tableText({ header, rows }: Tokens.Table): string {
-  const cells = [header, ...rows].map((row) => row.map(({ tokens }) => plainText(tokens)));
-  const widths = header.map((_, i) => Math.max(...cells.map((row) => row[i]?.length ?? 0)));
-  return cells
-    .map((row) =>
-      row
-        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+  const cellRows = [header, ...rows].map((tableRow) =>
+    tableRow.map(({ tokens }) => plainText(tokens)),
+  );
+  const columnWidths = header.map((_, i) =>
+    Math.max(...cellRows.map((cellRow) => cellRow[i]?.length ?? 0)),
+  );
+  return cellRows
+    .map((cellRow) =>
+      cellRow
+        .map((cellText, i) => cellText.padEnd(columnWidths[i] ?? 0))
         .join("  ")
         .trimEnd(),
     )
@@ -156,26 +174,28 @@ function tableText({ header, rows }: Tokens.Table): string {
 
 // ── Within a line ────────────────────────────────────────────────────────────────────────────────
 
-const MARKS: Record<string, string> = { strong: "*", em: "_", del: "~" };
+const INLINE_MARKS: Record<string, string> = { strong: "*", em: "_", del: "~" };
 
 /** `open`: the marks around it, which cannot be opened again. */
 function inlineText(tokens: Token[] = [], open: string[] = []): string {
-  let text = "";
+  let lineText = "";
   for (const token of tokens) {
-    const piece = inlineToken(token, open);
+    const inlinePiece = inlineToken(token, open);
     // two marks of italics that meet would be one of underlining
-    const isBetween = piece.startsWith("_") && /(^|[^\\])_$/.test(text);
-    text += isBetween ? `${JOINER}${piece}` : piece;
+    const isBetween = inlinePiece.startsWith("_") && /(^|[^\\])_$/.test(lineText);
+    lineText += isBetween ? `${WORD_JOINER}${inlinePiece}` : inlinePiece;
   }
-  return text;
+  return lineText;
 }
-const JOINER = "\u2060"; // has no width
+const WORD_JOINER = "\u2060"; // has no width
 
 function inlineToken(token: Token, open: string[]): string {
-  const mark = MARKS[token.type];
-  if (mark) {
-    const text = inlineText((token as Tokens.Strong).tokens, [...open, mark]);
-    return open.includes(mark) || !text.trim() ? text : `${mark}${text}${mark}`;
+  const inlineMark = INLINE_MARKS[token.type];
+  if (inlineMark) {
+    const innerMarkdown = inlineText((token as Tokens.Strong).tokens, [...open, inlineMark]);
+    return open.includes(inlineMark) || !innerMarkdown.trim()
+      ? innerMarkdown
+      : `${inlineMark}${innerMarkdown}${inlineMark}`;
   }
   switch (token.type) {
     case "codespan":
@@ -195,9 +215,9 @@ function inlineToken(token: Token, open: string[]): string {
 }
 
 function linkText({ href, tokens, text }: Tokens.Link, open: string[]): string {
-  const shown = tokens ? inlineText(tokens, [...open, "["]) : escapeText(text);
-  if (!/^(https?|tg|mailto):/.test(href) || open.includes("[")) return shown;
-  return `[${shown.trim() ? shown : escapeText(href)}](${escapeUrl(href)})`;
+  const linkLabel = tokens ? inlineText(tokens, [...open, "["]) : escapeText(text);
+  if (!/^(https?|tg|mailto):/.test(href) || open.includes("[")) return linkLabel;
+  return `[${linkLabel.trim() ? linkLabel : escapeText(href)}](${escapeUrl(href)})`;
 }
 
 const plainText = (tokens: Token[]): string => tokens.map(plainToken).join("");

@@ -7,28 +7,35 @@ import { partsOf } from "./markdown.ts";
 import { addressOf, fill, sendEmpty } from "./say.ts";
 
 /** `to` is the chat's name, as --telegram lists it; "": the private chats. */
-export async function sendMessage(zz: Zz<any>, to: string, text: string, ctx: Ctx): Promise<void> {
-  const keys = keysOf(new Book(ctx), to);
+export async function sendMessage(
+  zz: Zz<any>,
+  to: string,
+  messageText: string,
+  ctx: Ctx,
+): Promise<void> {
+  const chatKeys = chatKeysOf(new Book(ctx), to);
   const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
   const telegram = await openTelegram(zz, endpoint, ctx.signal, ctx.note);
-  for (const key of keys)
-    for (const part of partsOf(text)) {
-      const address = addressOf(key);
-      await fill(telegram, address, await sendEmpty(telegram, address), part);
+  for (const chatKey of chatKeys)
+    for (const messagePart of partsOf(messageText)) {
+      const address = addressOf(chatKey);
+      await fill(telegram, address, await sendEmpty(telegram, address), messagePart);
     }
 }
 
 /** Private chats have the id of their person. */
 export const privateKeys = ({ kept }: Book): string[] =>
-  Object.keys(kept.chats).filter((key) => Object.hasOwn(kept.people, key));
+  Object.keys(kept.chats).filter((chatKey) => Object.hasOwn(kept.people, chatKey));
 
-function keysOf(book: Book, to: string): string[] {
-  const chats = Object.entries(book.kept.chats);
-  const keys = to
-    ? chats.flatMap(([key, { title }]) => (title.toLowerCase() === to.toLowerCase() ? key : []))
+function chatKeysOf(book: Book, to: string): string[] {
+  const chatEntries = Object.entries(book.kept.chats);
+  const matchingKeys = to
+    ? chatEntries.flatMap(([chatKey, { title }]) =>
+        title.toLowerCase() === to.toLowerCase() ? chatKey : [],
+      )
     : privateKeys(book);
-  if (keys.length) return keys;
-  if (!chats.length)
+  if (matchingKeys.length) return matchingKeys;
+  if (!chatEntries.length)
     throw usage(
       "Cannot send this: no chat is paired. zz --telegram shows the code that pairs one.",
     );
@@ -36,7 +43,7 @@ function keysOf(book: Book, to: string): string[] {
     `Cannot send this: ${unknown(
       "chat",
       to,
-      chats.map(([, { title }]) => title),
+      chatEntries.map(([, { title }]) => title),
     )}`,
   );
 }

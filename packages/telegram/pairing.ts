@@ -4,58 +4,69 @@ import type { Ctx, Result } from "zz";
 import { unknown, usage } from "zz/text";
 import { Book, type Kept, type Pending } from "./book.ts";
 
-const idOf = (key: string): string => key.split(":")[0]!;
+const chatIdOf = (chatKey: string): string => chatKey.split(":")[0]!;
 
 export function pairedAsText({ people, chats }: Readonly<Kept>): string {
-  const named = ([id, name]: [string, string]) => `${name} (${id})`;
-  const places = new Map(Object.entries(chats).map(([key, { title }]) => [idOf(key), title]));
-  if (!places.size) return "No chat is paired. zz --telegram shows the code that pairs one.";
+  const nameWithId = ([id, pairedName]: [string, string]) => `${pairedName} (${id})`;
+  const chatTitles = new Map(
+    Object.entries(chats).map(([chatKey, { title }]) => [chatIdOf(chatKey), title]),
+  );
+  if (!chatTitles.size) return "No chat is paired. zz --telegram shows the code that pairs one.";
   return [
-    `People: ${Object.entries(people).map(named).join(", ")}`,
-    `Chats: ${[...places].map(named).join(", ")}`,
+    `People: ${Object.entries(people).map(nameWithId).join(", ")}`,
+    `Chats: ${[...chatTitles].map(nameWithId).join(", ")}`,
   ].join("\n");
 }
 
 /** `name` is an id, or the name of a person or a chat. Gives what is not paired any more. */
-export function unpair(kept: Kept, name: string): string {
-  const wanted = name.trim().replace(/^@/, "").toLowerCase();
-  const all = [
-    ...Object.entries(kept.people),
-    ...Object.entries(kept.chats).map(([key, { title }]) => [idOf(key), title] as const),
+export function unpair(keptBook: Kept, name: string): string {
+  const wantedName = name.trim().replace(/^@/, "").toLowerCase();
+  const allPaired = [
+    ...Object.entries(keptBook.people),
+    ...Object.entries(keptBook.chats).map(
+      ([chatKey, { title }]) => [chatIdOf(chatKey), title] as const,
+    ),
   ];
-  const fitting = all.filter(([id, title]) => id === wanted || title.toLowerCase() === wanted);
-  const ids = [...new Set(fitting.map(([id]) => id))];
-  if (!all.length) throw usage("Cannot unpair this: no chat is paired.");
-  if (!ids.length)
-    throw usage(`Cannot unpair this: ${unknown("chat or person", name, new Set(all.flat()))}`);
-  if (ids.length > 1)
-    throw usage(`Cannot unpair '${name}': ${ids.join(" and ")} have that name. Give the number.`);
-  removeChat(kept, ids[0]!);
+  const fitting = allPaired.filter(
+    ([id, pairedName]) => id === wantedName || pairedName.toLowerCase() === wantedName,
+  );
+  const matchingIds = [...new Set(fitting.map(([id]) => id))];
+  if (!allPaired.length) throw usage("Cannot unpair this: no chat is paired.");
+  if (!matchingIds.length)
+    throw usage(
+      `Cannot unpair this: ${unknown("chat or person", name, new Set(allPaired.flat()))}`,
+    );
+  if (matchingIds.length > 1)
+    throw usage(
+      `Cannot unpair '${name}': ${matchingIds.join(" and ")} have that name. Give the number.`,
+    );
+  removeChat(keptBook, matchingIds[0]!);
   return fitting[0]![1];
 }
 
 /** The chat with all of its topics, and the person whose own it is. */
-export function removeChat(kept: Kept, id: string): void {
-  delete kept.people[id];
-  for (const key of Object.keys(kept.chats)) if (idOf(key) === id) delete kept.chats[key];
+export function removeChat(keptBook: Kept, id: string): void {
+  delete keptBook.people[id];
+  for (const chatKey of Object.keys(keptBook.chats))
+    if (chatIdOf(chatKey) === id) delete keptBook.chats[chatKey];
   // those who are left could speak nowhere, or nobody could
-  if (!Object.keys(kept.chats).length) kept.people = {};
-  if (!Object.keys(kept.people).length) kept.chats = {};
+  if (!Object.keys(keptBook.chats).length) keptBook.people = {};
+  if (!Object.keys(keptBook.people).length) keptBook.chats = {};
 }
 
 /** --phones, and /phones at the prompt: [remove NAME]. */
-export function obeyPhones(words: string, ctx: Ctx): Result {
-  const [verb = "", ...rest] = words.trim().split(/\s+/);
+export function obeyPhones(typedWords: string, ctx: Ctx): Result {
+  const [verb = "", ...nameWords] = typedWords.trim().split(/\s+/);
   const book = new Book(ctx);
   if (!verb) return { text: pairedAsText(book.kept) };
-  const name = rest.join(" ");
-  if (!/^(remove|drop)$/.test(verb) || !name)
-    throw usage(`Cannot do '${words.trim()}': it is 'remove', and then a name or a number.`);
-  let title = "";
-  book.change((kept) => {
-    title = unpair(kept, name);
+  const removedName = nameWords.join(" ");
+  if (!/^(remove|drop)$/.test(verb) || !removedName)
+    throw usage(`Cannot do '${typedWords.trim()}': it is 'remove', and then a name or a number.`);
+  let removedTitle = "";
+  book.change((keptBook) => {
+    removedTitle = unpair(keptBook, removedName);
   });
-  return { text: `'${title}' is not paired any more.` };
+  return { text: `'${removedTitle}' is not paired any more.` };
 }
 
 // ── Groups that become supergroups ───────────────────────────────────────────────────────────────
@@ -71,22 +82,24 @@ export function moveIn({
 }
 
 /** Its conversation and what waits follow. False: it is not paired, or has followed. */
-export function moveChat(kept: Kept, from: number, to: number): boolean {
-  const keys = Object.keys(kept.chats).filter((key) => idOf(key) === `${from}`);
-  for (const key of keys) {
-    const { [key]: entry } = kept.chats;
-    delete kept.chats[key];
-    for (const pending of entry!.queue) forgetMessages(pending);
-    const { queue = [], sessions = {} } = kept.chats[`${to}`] ?? {};
-    kept.chats[`${to}`] = {
-      ...entry!,
+export function moveChat(keptBook: Kept, oldChatId: number, newChatId: number): boolean {
+  const movedKeys = Object.keys(keptBook.chats).filter(
+    (chatKey) => chatIdOf(chatKey) === `${oldChatId}`,
+  );
+  for (const movedKey of movedKeys) {
+    const { [movedKey]: chatEntry } = keptBook.chats;
+    delete keptBook.chats[movedKey];
+    for (const pending of chatEntry!.queue) forgetMessages(pending);
+    const { queue = [], sessions = {} } = keptBook.chats[`${newChatId}`] ?? {};
+    keptBook.chats[`${newChatId}`] = {
+      ...chatEntry!,
       questions: [], // nobody can press their buttons there
-      sessions: { ...entry!.sessions, ...sessions },
-      queue: [...entry!.queue, ...queue],
+      sessions: { ...chatEntry!.sessions, ...sessions },
+      queue: [...chatEntry!.queue, ...queue],
     };
   }
-  if (keys.length) kept.moved[`${from}`] = `${to}`;
-  return keys.length > 0;
+  if (movedKeys.length) keptBook.moved[`${oldChatId}`] = `${newChatId}`;
+  return movedKeys.length > 0;
 }
 
 /** Its messages cannot be edited where it is now: what is unfinished gets others. */

@@ -10,7 +10,7 @@ import { forgetMessages } from "./pairing.ts";
 import { type Address, addressOf, fill, Progress, sendKept } from "./say.ts";
 import { sendFiles } from "./send-files.ts";
 
-const GO_ON =
+const RESUME_MESSAGE =
   "(zz was ended before this was answered. Go on where you were, and answer my last message.)";
 const TYPING_MS = 4_500; // Telegram shows it for five seconds
 const OPEN_TRIES = 20;
@@ -24,9 +24,9 @@ export class Chat {
   #isWorking = false;
   #current: Pending | undefined; // which is answered now
 
-  constructor(bot: Bot, key: string) {
+  constructor(bot: Bot, chatKey: string) {
     this.#bot = bot;
-    this.#key = key;
+    this.#key = chatKey;
   }
 
   /** Answers what waits, unless that is under way. */
@@ -69,42 +69,43 @@ export class Chat {
 
   /** The pictures of an album are messages of their own, which belong together. */
   async #wholeAlbum(pending: Pending): Promise<Pending> {
-    const album = pending.messages[0]?.media_group_id;
-    if (!album || pending.parts.length) return pending;
+    const albumId = pending.messages[0]?.media_group_id;
+    if (!albumId || pending.parts.length) return pending;
     await this.#bot.zz.io.clock.sleep(ALBUM_MS);
-    let whole = pending;
-    this.#bot.book.changeChat(this.#key, (chat) => {
-      const isOfIt = ({ messages }: Pending) => messages[0]?.media_group_id === album;
-      const [first, ...others] = chat.queue.filter(isOfIt);
-      if (!first) return;
-      first.messages.push(...others.flatMap(({ messages }) => messages));
-      chat.queue = chat.queue.filter((waiting) => !others.includes(waiting));
-      whole = first;
+    let mergedPending = pending;
+    this.#bot.book.changeChat(this.#key, (chatEntry) => {
+      const isInAlbum = ({ messages }: Pending) => messages[0]?.media_group_id === albumId;
+      const [firstPending, ...otherPendings] = chatEntry.queue.filter(isInAlbum);
+      if (!firstPending) return;
+      firstPending.messages.push(...otherPendings.flatMap(({ messages }) => messages));
+      chatEntry.queue = chatEntry.queue.filter((waiting) => !otherPendings.includes(waiting));
+      mergedPending = firstPending;
     });
-    return whole;
+    return mergedPending;
   }
 
-  #change(pending: Pending, act: (pending: Pending) => void): void {
-    act(pending);
-    this.#bot.book.changePending(this.#key, pending.update, act);
+  #change(pending: Pending, applyChange: (pending: Pending) => void): void {
+    applyChange(pending);
+    this.#bot.book.changePending(this.#key, pending.update, applyChange);
   }
 
   async #answer(pending: Pending): Promise<void> {
     const { telegram, book } = this.#bot;
     this.#current = pending;
-    const change = (act: (waiting: Pending) => void) => this.#change(pending, act);
+    const changePending = (applyChange: (waiting: Pending) => void) =>
+      this.#change(pending, applyChange);
     if (!pending.parts.length) {
       const answers = pending.messages[0]!.message_id;
       const keep = ({ parts }: Pending, id: number) => void parts.push(id);
-      await sendKept(telegram, this.#address, pending, change, { keep, answers });
+      await sendKept(telegram, this.#address, pending, changePending, { keep, answers });
     }
     if (pending.answer === undefined) {
-      const answer = await this.#answerTo(pending).catch((error) => {
+      const answerText = await this.#answerTo(pending).catch((error) => {
         if (isRevoked(error) || isChatGone(error)) throw error;
         return sentenceOf(error);
       });
       this.#change(pending, (waiting) => {
-        waiting.answer = answer;
+        waiting.answer = answerText;
       });
     }
     book.change(() => {}); // another zz may have ended the pairing
@@ -123,11 +124,11 @@ export class Chat {
   }
 
   async #answerTo(pending: Pending): Promise<string> {
-    const words = wordsIn(pending.messages[0]!, this.#bot.telegram.me.username);
-    const [, command = "", rest = ""] = /^\/(\w+)\s*(.*)$/s.exec(words) ?? [];
-    if (command === "start" || command === "help") return HELP;
+    const messageWords = wordsIn(pending.messages[0]!, this.#bot.telegram.me.username);
+    const [, command = "", argumentText = ""] = /^\/(\w+)\s*(.*)$/s.exec(messageWords) ?? [];
+    if (command === "start" || command === "help") return HELP_TEXT;
     if (command === "new") return this.#begin();
-    if (command === "model" && rest) return this.#use(rest.trim());
+    if (command === "model" && argumentText) return this.#use(argumentText.trim());
     return this.#converse(pending);
   }
 
@@ -142,9 +143,9 @@ export class Chat {
     return "A new conversation.";
   }
 
-  async #use(model: string): Promise<string> {
-    await (await this.#open()).use(model);
-    return `From now on, ${model} answers.`;
+  async #use(modelName: string): Promise<string> {
+    await (await this.#open()).use(modelName);
+    return `From now on, ${modelName} answers.`;
   }
 
   // ── The conversation ───────────────────────────────────────────────────────────────────────────
@@ -152,23 +153,25 @@ export class Chat {
   /** The chat's conversation in this folder; a new one, if there is none or it is gone. */
   async #open(): Promise<Conversation> {
     const { conversations, ctx, book } = this.#bot;
-    const name = this.#conversation?.id ?? book.chat(this.#key)?.sessions[ctx.root];
-    this.#conversation = (name && (await this.#openNamed(name))) || (await conversations.begin());
+    const savedName = this.#conversation?.id ?? book.chat(this.#key)?.sessions[ctx.root];
+    this.#conversation =
+      (savedName && (await this.#openNamed(savedName))) || (await conversations.begin());
     const { id } = this.#conversation;
-    if (id !== name) book.changeChat(this.#key, ({ sessions }) => void (sessions[ctx.root] = id));
+    if (id !== savedName)
+      book.changeChat(this.#key, ({ sessions }) => void (sessions[ctx.root] = id));
     return this.#conversation;
   }
 
-  async #openNamed(name: string): Promise<Conversation | undefined> {
-    for (let tries = 0; ; tries++)
+  async #openNamed(savedName: string): Promise<Conversation | undefined> {
+    for (let attempts = 0; ; attempts++)
       try {
-        return await this.#bot.conversations.open(name);
+        return await this.#bot.conversations.open(savedName);
       } catch (error) {
         const { message } = error as Error;
         // the process that had it was killed, and is still ending
-        const isHeld = /another zz .*has it open/.test(message);
-        if (isHeld && tries < OPEN_TRIES) await this.#bot.zz.io.clock.sleep(500);
-        else if (isHeld) throw error;
+        const isHeldOpen = /another zz .*has it open/.test(message);
+        if (isHeldOpen && attempts < OPEN_TRIES) await this.#bot.zz.io.clock.sleep(500);
+        else if (isHeldOpen) throw error;
         else return undefined;
       }
   }
@@ -177,18 +180,22 @@ export class Chat {
     const { telegram, folder } = this.#bot;
     const conversation = await this.#open();
     const key = `telegram ${pending.update}`;
-    const turn = new Turn(this.#bot, this.#key, pending, (act) => this.#change(pending, act));
+    const turn = new Turn(this.#bot, this.#key, pending, (applyChange) =>
+      this.#change(pending, applyChange),
+    );
     if (conversation.last === key) {
-      const said = sinceLastMessage(conversation.events);
+      const laterEvents = sinceLastMessage(conversation.events);
       const isCommand = wordsIn(pending.messages[0]!, telegram.me.username).startsWith("/");
       if (isCommand) return "zz was ended while it did this. See what came of it.";
-      for (const event of said) turn.hear(event);
-      if (said.findLast(({ type }) => type === "text" || type === "call")?.type === "text")
+      for (const event of laterEvents) turn.hear(event);
+      if (laterEvents.findLast(({ type }) => type === "text" || type === "call")?.type === "text")
         return turn.ended();
-      return turn.run(conversation, () => conversation.send(GO_ON, { key }));
+      return turn.run(conversation, () => conversation.send(RESUME_MESSAGE, { key }));
     }
-    const asked = await readMessages(pending.messages, telegram, folder);
-    return turn.run(conversation, () => conversation.send(asked.text, { ...asked.along, key }));
+    const askedMessage = await readMessages(pending.messages, telegram, folder);
+    return turn.run(conversation, () =>
+      conversation.send(askedMessage.text, { ...askedMessage.along, key }),
+    );
   }
 
   /** Stops the turn, if one is under way. */
@@ -201,28 +208,32 @@ export class Chat {
   async #deliver(pending: Pending): Promise<void> {
     const { telegram } = this.#bot;
     const { answer = "" } = pending;
-    const whole = partsOf(answer);
-    const parts = whole.slice(0, MAX_PARTS);
-    for (let index = pending.edited ?? 0; index < parts.length; index++) {
+    const allParts = partsOf(answer);
+    const messageParts = allParts.slice(0, MAX_PARTS);
+    for (let partIndex = pending.edited ?? 0; partIndex < messageParts.length; partIndex++) {
       for (;;) {
-        if (pending.parts[index] === undefined) {
-          const keep = ({ parts }: Pending, id: number) => void (parts[index] = id);
-          const change = (act: (waiting: Pending) => void) => this.#change(pending, act);
-          await sendKept(telegram, this.#address, pending, change, { keep });
+        if (pending.parts[partIndex] === undefined) {
+          const keep = ({ parts }: Pending, id: number) => void (parts[partIndex] = id);
+          const changePending = (applyChange: (waiting: Pending) => void) =>
+            this.#change(pending, applyChange);
+          await sendKept(telegram, this.#address, pending, changePending, { keep });
         }
-        if (await fill(telegram, this.#address, pending.parts[index]!, parts[index]!)) break;
-        this.#change(pending, (waiting) => void (waiting.parts.length = index));
+        if (
+          await fill(telegram, this.#address, pending.parts[partIndex]!, messageParts[partIndex]!)
+        )
+          break;
+        this.#change(pending, (waiting) => void (waiting.parts.length = partIndex));
       }
-      this.#change(pending, (waiting) => void (waiting.edited = index + 1));
+      this.#change(pending, (waiting) => void (waiting.edited = partIndex + 1));
     }
-    if (whole.length > parts.length) {
+    if (allParts.length > messageParts.length) {
       const file = new InputFile(Buffer.from(answer), "answer.md");
       await sendFiles(this.#bot, this.#key, pending, "answer", [{ file, name: "answer.md" }]);
     }
   }
 }
 
-const HELP =
+const HELP_TEXT =
   "Say what is to be done; pictures and files may come along.\n\n" +
   "/new begins a new conversation, /model changes the model, /undo takes back the last change, /stop stops. " +
   "/who lists who is paired, /leave ends the pairing of this chat.";
@@ -237,37 +248,37 @@ class Turn {
   readonly #bot: Bot;
   readonly #key: string;
   readonly #pending: Pending;
-  readonly #change: (act: (pending: Pending) => void) => void;
+  readonly #change: (applyChange: (pending: Pending) => void) => void;
   readonly #progress: Progress;
   readonly #texts: string[] = [];
   #sending: Promise<unknown> = Promise.resolve();
-  #end: ((why: string) => void) | undefined;
+  #end: ((outcome: string) => void) | undefined;
 
   constructor(
     bot: Bot,
-    key: string,
+    chatKey: string,
     pending: Pending,
-    change: (act: (pending: Pending) => void) => void,
+    changePending: (applyChange: (pending: Pending) => void) => void,
   ) {
     this.#bot = bot;
-    this.#key = key;
+    this.#key = chatKey;
     this.#pending = pending;
-    this.#change = change;
+    this.#change = changePending;
     const { clock } = bot.zz.io;
-    const after = (ms: number, act: () => void) => clock.timer(ms, act);
-    this.#progress = new Progress(bot.telegram, addressOf(key), pending.parts[0]!, after);
+    const startTimer = (delayMs: number, callback: () => void) => clock.timer(delayMs, callback);
+    this.#progress = new Progress(bot.telegram, addressOf(chatKey), pending.parts[0]!, startTimer);
   }
 
-  async run(conversation: Conversation, begin: () => void): Promise<string> {
-    const over = new Promise<string>((resolve) => {
+  async run(conversation: Conversation, beginTurn: () => void): Promise<string> {
+    const turnOutcome = new Promise<string>((resolve) => {
       this.#end = resolve;
     });
     const silence = conversation.listen((event) => this.hear(event, conversation));
     const stopTyping = this.#showTyping();
     try {
-      begin();
-      const why = await over;
-      return await this.ended(why);
+      beginTurn();
+      const outcome = await turnOutcome;
+      return await this.ended(outcome);
     } finally {
       silence();
       stopTyping();
@@ -287,38 +298,43 @@ class Turn {
 
   #hearCall({ name, text, status, shown }: ConversationEvent & { type: "call" }): void {
     if (text) this.#progress.show(`⚙ ${text}`);
-    const files = shown.flatMap((part) => (part.type === "file" ? [part.path] : []));
-    if (!files.length || status === "failed") return;
+    const filePaths = shown.flatMap((shownPart) =>
+      shownPart.type === "file" ? [shownPart.path] : [],
+    );
+    if (!filePaths.length || status === "failed") return;
     this.#sending = this.#sending.then(() =>
       sendFiles(
         this.#bot,
         this.#key,
         this.#pending,
         name,
-        files.map((path) => ({ path })),
+        filePaths.map((path) => ({ path })),
         this.#change,
       ),
     );
   }
 
   /** The whole answer, once all files are there. */
-  async ended(why = "end_turn"): Promise<string> {
+  async ended(outcome = "end_turn"): Promise<string> {
     await this.#sending;
     await this.#progress.end();
-    const note = OUTCOMES[why];
-    return [...this.#texts, ...(note ? [note] : [])].filter(Boolean).join("\n\n") || "Done.";
+    const outcomeNote = OUTCOMES[outcome];
+    return (
+      [...this.#texts, ...(outcomeNote ? [outcomeNote] : [])].filter(Boolean).join("\n\n") ||
+      "Done."
+    );
   }
 
   #showTyping(): () => void {
     const { zz, telegram } = this.#bot;
-    let cancel: () => void;
-    const show = () => {
-      const action = { ...addressOf(this.#key), action: "typing" as const };
-      telegram.hasty.sendChatAction(action).catch(() => {}); // the next one shows it
-      cancel = zz.io.clock.timer(TYPING_MS, show);
+    let cancelTimer: () => void;
+    const showAction = () => {
+      const typingAction = { ...addressOf(this.#key), action: "typing" as const };
+      telegram.hasty.sendChatAction(typingAction).catch(() => {}); // the next one shows it
+      cancelTimer = zz.io.clock.timer(TYPING_MS, showAction);
     };
-    show();
-    return () => cancel();
+    showAction();
+    return () => cancelTimer();
   }
 }
 

@@ -22,9 +22,9 @@ import { addressOf } from "./say.ts";
 import { fileOf } from "./send-files.ts";
 
 const LOOK_MS = 300;
-const POLL_S = 25;
-const FROM = "the phone";
-const NAMES: Record<string, string> = {
+const POLL_SECONDS = 25;
+const ANSWER_ORIGIN = "the phone";
+const OPTION_NAMES: Record<string, string> = {
   y: "Yes",
   A: "Always, in this session",
   F: "Always, this kind of command",
@@ -41,59 +41,68 @@ export class Phone implements AnswerPlace {
   readonly #stop: AbortController;
   #reason: string | undefined; // of the last no
 
-  constructor(zz: Zz<any>, ctx: Ctx, telegram: Telegram, key: string, stop: AbortController) {
+  constructor(
+    zz: Zz<any>,
+    ctx: Ctx,
+    telegram: Telegram,
+    chatKey: string,
+    stopController: AbortController,
+  ) {
     this.#zz = zz;
     this.#ctx = ctx;
     this.#telegram = telegram;
-    this.#key = key;
-    this.#stop = stop;
+    this.#key = chatKey;
+    this.#stop = stopController;
   }
 
   /** Asks there. Undefined: the answer has to come from elsewhere. */
-  async ask(question: string, keys: string | undefined, signal: AbortSignal) {
-    if (keys === undefined) return this.#giveReason();
-    const asked = questionOf(question, keys);
-    const token = tokenOf(asked);
+  async ask(question: string, answerKeys: string | undefined, signal: AbortSignal) {
+    if (answerKeys === undefined) return this.#giveReason();
+    const askedQuestion = questionOf(question, answerKeys);
+    const token = tokenOf(askedQuestion);
     const address = addressOf(this.#key);
     const { home } = this.#ctx.about;
     openLetter(home, token, { key: this.#key, message: 0 }); // a press may come before its number
-    const sent = await sendQuestion(this.#telegram, address, asked, this.#ctx.root);
-    openLetter(home, token, { key: this.#key, message: sent.message });
-    const given = await this.#answer(token, signal);
+    const sentQuestion = await sendQuestion(this.#telegram, address, askedQuestion, this.#ctx.root);
+    openLetter(home, token, { key: this.#key, message: sentQuestion.message });
+    const phoneAnswer = await this.#answer(token, signal);
     closeLetter(home, token);
-    const answer = given && this.#keyOf(asked, given);
-    const nameOf = (key: unknown) =>
-      asked.options.find(({ id }) => id === key)?.name ?? "no answer";
-    const outcome = answer ? `→ ${nameOf(answer)}` : `→ ${nameOf(signal.reason)} (at the terminal)`;
-    void closeQuestion(this.#telegram, address, sent, outcome).catch(() => {}); // it counted
-    return answer ? { answer, from: FROM } : undefined;
+    const answer = phoneAnswer && this.#keyOf(askedQuestion, phoneAnswer);
+    const optionNameOf = (optionId: unknown) =>
+      askedQuestion.options.find(({ id }) => id === optionId)?.name ?? "no answer";
+    const outcome = answer
+      ? `→ ${optionNameOf(answer)}`
+      : `→ ${optionNameOf(signal.reason)} (at the terminal)`;
+    void closeQuestion(this.#telegram, address, sentQuestion, outcome).catch(() => {}); // it counted
+    return answer ? { answer, from: ANSWER_ORIGIN } : undefined;
   }
 
-  async sendFiles(files: readonly string[]): Promise<void> {
+  async sendFiles(filePaths: readonly string[]): Promise<void> {
     const address = addressOf(this.#key);
-    for (const file of files)
-      await this.#telegram.raw.sendDocument({ ...address, document: fileOf({ path: file }) });
+    for (const filePath of filePaths)
+      await this.#telegram.raw.sendDocument({ ...address, document: fileOf({ path: filePath }) });
   }
 
   #giveReason() {
     const answer = this.#reason;
     this.#reason = undefined;
-    return answer === undefined ? undefined : { answer, from: FROM };
+    return answer === undefined ? undefined : { answer, from: ANSWER_ORIGIN };
   }
 
-  #keyOf({ options }: Question, given: Given): string | undefined {
-    const option = "words" in given ? options.find(({ id }) => id === "n") : options[given.option];
-    if (option?.id === "n") this.#reason = "words" in given ? given.words : "";
-    return option?.id;
+  #keyOf({ options }: Question, phoneAnswer: Given): string | undefined {
+    const pickedOption =
+      "words" in phoneAnswer ? options.find(({ id }) => id === "n") : options[phoneAnswer.option];
+    if (pickedOption?.id === "n") this.#reason = "words" in phoneAnswer ? phoneAnswer.words : "";
+    return pickedOption?.id;
   }
 
   async #answer(token: string, signal: AbortSignal): Promise<Given | undefined> {
-    const over = AbortSignal.any([signal, this.#stop.signal]);
+    const endSignal = AbortSignal.any([signal, this.#stop.signal]);
     const { clock } = this.#zz.io;
-    while (!over.aborted) {
-      const given = readAnswer(this.#ctx.about.home, token);
-      if (given) return given;
-      await clock.sleep(LOOK_MS, over).catch(() => {}); // it is over
+    while (!endSignal.aborted) {
+      const phoneAnswer = readAnswer(this.#ctx.about.home, token);
+      if (phoneAnswer) return phoneAnswer;
+      await clock.sleep(LOOK_MS, endSignal).catch(() => {}); // it is over
     }
     return undefined;
   }
@@ -112,8 +121,8 @@ export class Phone implements AnswerPlace {
   async #poll(): Promise<void> {
     const { signal } = this.#stop;
     for (let offset = 0; !signal.aborted; ) {
-      const asked = { timeout: POLL_S, ...(offset && { offset }) };
-      const updates = await this.#telegram.raw.getUpdates(asked, signal as never);
+      const pollOptions = { timeout: POLL_SECONDS, ...(offset && { offset }) };
+      const updates = await this.#telegram.raw.getUpdates(pollOptions, signal as never);
       const book = new Book(this.#ctx);
       for (const update of updates) await this.#hear(book, update);
       offset = (updates.at(-1)?.update_id ?? offset - 1) + 1;
@@ -121,10 +130,10 @@ export class Phone implements AnswerPlace {
   }
 
   async #hear({ kept }: Book, { callback_query: pressed, message }: Update): Promise<void> {
-    const said = pressed ?? message;
-    const chat = (pressed?.message ?? message)?.chat.id;
-    if (!said?.from || !Object.hasOwn(kept.people, said.from.id)) return;
-    if (!Object.hasOwn(kept.chats, `${chat}`)) return;
+    const pressOrMessage = pressed ?? message;
+    const chatId = (pressed?.message ?? message)?.chat.id;
+    if (!pressOrMessage?.from || !Object.hasOwn(kept.people, pressOrMessage.from.id)) return;
+    if (!Object.hasOwn(kept.chats, `${chatId}`)) return;
     if (pressed) await press(this.#telegram, this.#ctx.about.home, pressed);
     else if (message && !answerByWords(this.#ctx.about.home, message))
       await this.#telegram.raw.sendMessage({ chat_id: message.chat.id, text: NOT_RUNNING });
@@ -140,14 +149,15 @@ export async function press(
   { id, data = "", message }: Pick<CallbackQuery, "id" | "data" | "message">,
   isOpen = false, // the message is one of a question that stands
 ): Promise<void> {
-  const [, token = "", index = ""] = /^q:([\w-]+):(\d+)$/.exec(data) ?? [];
-  const key = `${message?.chat.id}`;
-  const isSent = token !== "" && answerLetter(home, token, key, { option: Number(index) });
+  const [, token = "", optionIndex = ""] = /^q:([\w-]+):(\d+)$/.exec(data) ?? [];
+  const chatKey = `${message?.chat.id}`;
+  const isSent =
+    token !== "" && answerLetter(home, token, chatKey, { option: Number(optionIndex) });
   const text = isSent ? "Sent." : "This question is over.";
   await raw.answerCallbackQuery({ callback_query_id: id, text });
-  if (isSent || !message || isOpen || letterWith(home, key, message.message_id)) return;
-  const dead = { chat_id: message.chat.id, message_id: message.message_id };
-  await raw.editMessageReplyMarkup(dead).catch(() => {}); // it has no buttons any more
+  if (isSent || !message || isOpen || letterWith(home, chatKey, message.message_id)) return;
+  const deadMessage = { chat_id: message.chat.id, message_id: message.message_id };
+  await raw.editMessageReplyMarkup(deadMessage).catch(() => {}); // it has no buttons any more
 }
 
 /** A reply to a question of another process is a no, with these words as the reason. */
@@ -159,34 +169,39 @@ export function answerByWords(
   return Boolean(token) && answerLetter(home, token as string, `${chat.id}`, { words: text! });
 }
 
-function questionOf(question: string, keys: string): Question {
+function questionOf(question: string, answerKeys: string): Question {
   const text = withoutFrame(stripVTControlCharacters(question)).trim();
-  const options = [...keys]
-    .filter((key) => Object.hasOwn(NAMES, key))
-    .map((id) => ({ id, name: NAMES[id]! }));
-  const hash = createHash("sha256").update(`${question} ${keys}`).digest("hex");
-  const title = oneLine(text.split("\n")[0]!);
-  return { name: randomUUID(), hash, text: title, shown: [{ type: "text", text }], options };
+  const options = [...answerKeys]
+    .filter((answerKey) => Object.hasOwn(OPTION_NAMES, answerKey))
+    .map((id) => ({ id, name: OPTION_NAMES[id]! }));
+  const hash = createHash("sha256").update(`${question} ${answerKeys}`).digest("hex");
+  const firstLine = oneLine(text.split("\n")[0]!);
+  return { name: randomUUID(), hash, text: firstLine, shown: [{ type: "text", text }], options };
 }
 
 /** Opens the paired private chat, or the one of this name. */
 export async function openPhone(
   zz: Zz<any>,
   ctx: Ctx,
-  name: string,
-  stop: AbortController,
+  chatName: string,
+  stopController: AbortController,
 ): Promise<{ phone: Phone; title: string }> {
   const book = new Book(ctx);
-  const keys = privateKeys(book);
-  const titleOf = (key: string) => book.kept.chats[key]!.title;
-  const key = keys.find((one) => !name || titleOf(one).toLowerCase() === name.toLowerCase());
-  if (key === undefined)
+  const chatKeys = privateKeys(book);
+  const titleOf = (chatKey: string) => book.kept.chats[chatKey]!.title;
+  const chosenKey = chatKeys.find(
+    (chatKey) => !chatName || titleOf(chatKey).toLowerCase() === chatName.toLowerCase(),
+  );
+  if (chosenKey === undefined)
     throw usage(
-      keys.length
-        ? `Cannot ask '${name}': it is no paired chat. Those are: ${keys.map(titleOf).join(", ")}.`
+      chatKeys.length
+        ? `Cannot ask '${chatName}': it is no paired chat. Those are: ${chatKeys.map(titleOf).join(", ")}.`
         : "Cannot ask on the phone: no chat is paired. zz --telegram shows the code that pairs one.",
     );
   const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
-  const telegram = await openTelegram(zz, endpoint, stop.signal, ctx.note);
-  return { phone: new Phone(zz, ctx, telegram, key, stop), title: titleOf(key) };
+  const telegram = await openTelegram(zz, endpoint, stopController.signal, ctx.note);
+  return {
+    phone: new Phone(zz, ctx, telegram, chosenKey, stopController),
+    title: titleOf(chosenKey),
+  };
 }

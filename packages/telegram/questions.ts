@@ -26,7 +26,7 @@ export interface Standing {
   sent?: Promise<SentQuestion>;
   cancelExpiry(): void;
   refuse(): void; // answers no, for nobody
-  answer(option: string): void; // throws if another answer was first
+  answer(optionId: string): void; // throws if another answer was first
 }
 
 interface SentQuestion {
@@ -47,13 +47,13 @@ function buttonsOf(question: Question): InlineKeyboardMarkup {
   const { options } = question;
   const token = tokenOf(question);
   const offered = options.length ? options : [{ id: NO_WORDS, name: "No answer" }];
-  const buttons = offered.map(({ name }, index) => ({
+  const buttons = offered.map(({ name }, optionIndex) => ({
     text: clip(name, 60),
-    callback_data: `q:${token}:${index}`,
+    callback_data: `q:${token}:${optionIndex}`,
   }));
   // the last one is none of them
   if (buttons.length > MAX_BUTTONS) buttons.splice(MAX_BUTTONS - 1, buttons.length - MAX_BUTTONS);
-  return { inline_keyboard: buttons.map((button) => [button]) };
+  return { inline_keyboard: buttons.map((keyboardButton) => [keyboardButton]) };
 }
 
 /** All that a question shows, as text, and as Markdown for a message. */
@@ -61,32 +61,39 @@ export function drawQuestion(
   { text, shown }: Question,
   root: string,
 ): { plain: string; markdown: string } {
-  const [title = "", ...others] = textsIn(shown, text).split("\n");
-  const diffs = shown.flatMap((part) => (part.type === "diff" ? [diffOf(part, root)] : []));
-  const about = others.join("\n").trim();
+  const [titleLine = "", ...otherLines] = textsIn(shown, text).split("\n");
+  const diffTexts = shown.flatMap((shownPart) =>
+    shownPart.type === "diff" ? [diffTextOf(shownPart, root)] : [],
+  );
+  const detailText = otherLines.join("\n").trim();
   return {
-    plain: [title, about, ...diffs].filter(Boolean).join("\n\n"),
+    plain: [titleLine, detailText, ...diffTexts].filter(Boolean).join("\n\n"),
     markdown: [
-      `*${escapeText(title)}*`,
-      ...(about ? [codeBlock(about)] : []),
-      ...diffs.map((diff) => codeBlock(diff, "diff")),
+      `*${escapeText(titleLine)}*`,
+      ...(detailText ? [codeBlock(detailText)] : []),
+      ...diffTexts.map((diffText) => codeBlock(diffText, "diff")),
     ].join("\n"),
   };
 }
 
 /** What the question says besides differences. */
-const textsIn = (shown: Shown[], title: string): string =>
-  shown
-    .flatMap((part) => (part.type === "text" ? part.text : []))
+const textsIn = (shownParts: Shown[], fallbackTitle: string): string =>
+  shownParts
+    .flatMap((shownPart) => (shownPart.type === "text" ? shownPart.text : []))
     .join("\n")
-    .trim() || title;
+    .trim() || fallbackTitle;
 
-function diffOf({ path: file, before, after }: Shown & { type: "diff" }, root: string): string {
-  const name = path.isAbsolute(file) ? path.relative(root, file) || file : file;
-  const patch = createTwoFilesPatch(name, name, before, after, undefined, undefined, {
+function diffTextOf(
+  { path: changedFile, before, after }: Shown & { type: "diff" },
+  root: string,
+): string {
+  const shownPath = path.isAbsolute(changedFile)
+    ? path.relative(root, changedFile) || changedFile
+    : changedFile;
+  const patchText = createTwoFilesPatch(shownPath, shownPath, before, after, undefined, undefined, {
     context: 3,
   });
-  return patch.replace(/^Index: .*\n=+\n/, "").trimEnd();
+  return patchText.replace(/^Index: .*\n=+\n/, "").trimEnd();
 }
 
 /** Sends the question: as a message, or where that is too short for all of it, as a file. */
@@ -108,8 +115,8 @@ export async function sendQuestion(
     });
     return { message: message_id, text: plain, isFile: false };
   }
-  const note = "\n\nThe file has all of it.";
-  const caption = `${clip(oneLine(plain.split("\n")[0]!), MAX_CAPTION - note.length - 100)}${note}`;
+  const fileNotice = "\n\nThe file has all of it.";
+  const caption = `${clip(oneLine(plain.split("\n")[0]!), MAX_CAPTION - fileNotice.length - 100)}${fileNotice}`;
   const document = new InputFile(Buffer.from(`${plain}\n`), "question.diff");
   const { message_id } = await raw.sendDocument({ ...address, document, caption, reply_markup });
   return { message: message_id, text: caption, isFile: true };
@@ -122,11 +129,11 @@ export async function closeQuestion(
   { message, text, isFile }: SentQuestion,
   outcome: string,
 ): Promise<void> {
-  const target = { chat_id, message_id: message };
-  const max = isFile ? MAX_CAPTION : MAX_TEXT;
-  const closed = `${clip(text, max - outcome.length - 20)}\n\n${outcome}`;
-  const edited = isFile
-    ? raw.editMessageCaption({ ...target, caption: closed })
-    : raw.editMessageText({ ...target, text: closed });
-  await edited.catch((error) => descriptionOf(error)); // the person may have deleted it
+  const editTarget = { chat_id, message_id: message };
+  const maxChars = isFile ? MAX_CAPTION : MAX_TEXT;
+  const closedText = `${clip(text, maxChars - outcome.length - 20)}\n\n${outcome}`;
+  const editRequest = isFile
+    ? raw.editMessageCaption({ ...editTarget, caption: closedText })
+    : raw.editMessageText({ ...editTarget, text: closedText });
+  await editRequest.catch((error) => descriptionOf(error)); // the person may have deleted it
 }

@@ -13,11 +13,11 @@ export interface Address {
 export const EMPTY = "…";
 
 /** By the chat's key in the book: the chat's id and, in a forum, the topic's. */
-export function addressOf(key: string): Address {
-  const [chat = "", topic] = key.split(":");
-  return topic
-    ? { chat_id: Number(chat), message_thread_id: Number(topic) }
-    : { chat_id: Number(chat) };
+export function addressOf(chatKey: string): Address {
+  const [chatId = "", topicId] = chatKey.split(":");
+  return topicId
+    ? { chat_id: Number(chatId), message_thread_id: Number(topicId) }
+    : { chat_id: Number(chatId) };
 }
 
 export async function sendEmpty(
@@ -25,10 +25,10 @@ export async function sendEmpty(
   address: Address,
   answers?: number,
 ): Promise<number> {
-  const reply = answers && {
+  const replyFields = answers && {
     reply_parameters: { message_id: answers, allow_sending_without_reply: true },
   };
-  const message = { ...address, text: EMPTY, disable_notification: true, ...reply };
+  const message = { ...address, text: EMPTY, disable_notification: true, ...replyFields };
   const { message_id: id } = await raw.sendMessage(message);
   return id;
 }
@@ -41,17 +41,17 @@ export async function sendKept(
   telegram: Telegram,
   address: Address,
   pending: Pending,
-  change: (act: (pending: Pending) => void) => void,
+  changePending: (applyChange: (pending: Pending) => void) => void,
   { keep, answers }: { keep(pending: Pending, id: number): void; answers?: number },
 ): Promise<number> {
   const { sending } = pending;
   if (sending === undefined)
-    change((waiting) => {
+    changePending((waiting) => {
       waiting.sending = lastKnown(pending);
     });
   const id = await sendEmpty(telegram, address, answers);
   if (sending !== undefined) await removeStray(telegram, address, sending, id);
-  change((waiting) => {
+  changePending((waiting) => {
     delete waiting.sending;
     keep(waiting, id);
   });
@@ -71,17 +71,24 @@ const MAX_LOOKED_AT = 20;
 async function removeStray(
   { raw, me }: Telegram,
   { chat_id }: Address,
-  after: number,
-  before: number,
+  afterId: number,
+  beforeId: number,
 ): Promise<void> {
-  const end = Math.min(before, after + MAX_LOOKED_AT);
-  for (let message_id = after + 1; message_id < end; message_id++) {
-    const copy = { chat_id, from_chat_id: chat_id, message_id, disable_notification: true };
-    const seen = await raw.forwardMessage(copy).catch((error) => descriptionOf(error));
-    if (typeof seen === "string") continue; // there is none with this number
-    const { forward_origin: origin, text } = seen;
+  const endId = Math.min(beforeId, afterId + MAX_LOOKED_AT);
+  for (let message_id = afterId + 1; message_id < endId; message_id++) {
+    const forwardRequest = {
+      chat_id,
+      from_chat_id: chat_id,
+      message_id,
+      disable_notification: true,
+    };
+    const forwarded = await raw
+      .forwardMessage(forwardRequest)
+      .catch((error) => descriptionOf(error));
+    if (typeof forwarded === "string") continue; // there is none with this number
+    const { forward_origin: origin, text } = forwarded;
     const isStray = text === EMPTY && origin?.type === "user" && origin.sender_user.id === me.id;
-    for (const id of isStray ? [seen.message_id, message_id] : [seen.message_id])
+    for (const id of isStray ? [forwarded.message_id, message_id] : [forwarded.message_id])
       await raw.deleteMessage({ chat_id, message_id: id }).catch((error) => descriptionOf(error));
     if (isStray) return;
   }
@@ -94,19 +101,23 @@ export async function fill(
   message_id: number,
   { markdown, plain }: Part,
 ): Promise<boolean> {
-  const target = { chat_id, message_id, link_preview_options: { is_disabled: true } };
-  const edit = async (text: string, mode?: "MarkdownV2"): Promise<boolean> => {
+  const editTarget = { chat_id, message_id, link_preview_options: { is_disabled: true } };
+  const editText = async (text: string, parseMode?: "MarkdownV2"): Promise<boolean> => {
     try {
-      await raw.editMessageText({ ...target, text, ...(mode && { parse_mode: mode }) });
+      await raw.editMessageText({
+        ...editTarget,
+        text,
+        ...(parseMode && { parse_mode: parseMode }),
+      });
       return true;
     } catch (error) {
       if (isUnchanged(error)) return true;
-      if (mode && isUnparsed(error)) return edit(plain);
+      if (parseMode && isUnparsed(error)) return editText(plain);
       if (isMessageGone(error)) return false;
       throw error;
     }
   };
-  return edit(markdown, "MarkdownV2");
+  return editText(markdown, "MarkdownV2");
 }
 
 const INTERVAL_MS = 2_000; // Telegram asks for not much more than an edit a second
@@ -115,7 +126,7 @@ const INTERVAL_MS = 2_000; // Telegram asks for not much more than an edit a sec
 export class Progress {
   readonly #telegram: Telegram;
   readonly #target: { chat_id: number; message_id: number };
-  readonly #after: (ms: number, act: () => void) => () => void;
+  readonly #after: (delayMs: number, callback: () => void) => () => void;
   #shown = EMPTY;
   #wanted = EMPTY;
   #cancel: (() => void) | undefined;
@@ -125,15 +136,15 @@ export class Progress {
     telegram: Telegram,
     { chat_id }: Address,
     message_id: number,
-    after: (ms: number, act: () => void) => () => void,
+    startTimer: (delayMs: number, callback: () => void) => () => void,
   ) {
     this.#telegram = telegram;
     this.#target = { chat_id, message_id };
-    this.#after = after;
+    this.#after = startTimer;
   }
 
-  show(text: string): void {
-    this.#wanted = text;
+  show(progressText: string): void {
+    this.#wanted = progressText;
     this.#cancel ??= this.#after(INTERVAL_MS, () => {
       this.#cancel = undefined;
       this.#editing = this.#edit();

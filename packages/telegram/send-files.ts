@@ -11,61 +11,63 @@ import { addressOf, sendKept } from "./say.ts";
 type Sent = { path: string } | { file: InputFile; name: string };
 
 /** Throws a sentence if Telegram would not take the file. */
-export function assertFits(file: string): void {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (!stats?.isFile()) throw fault(`Cannot send '${file}': it is not a file. Check the path.`);
-  if (stats.size === 0) throw fault(`Cannot send '${file}': it is empty.`);
-  if (stats.size > MAX_UPLOAD_BYTES)
+export function assertFits(filePath: string): void {
+  const fileStats = statSync(filePath, { throwIfNoEntry: false });
+  if (!fileStats?.isFile())
+    throw fault(`Cannot send '${filePath}': it is not a file. Check the path.`);
+  if (fileStats.size === 0) throw fault(`Cannot send '${filePath}': it is empty.`);
+  if (fileStats.size > MAX_UPLOAD_BYTES)
     throw fault(
-      `Cannot send '${file}': it has ${Math.ceil(stats.size / 1_000_000)} MB, and Telegram takes at most ${MAX_UPLOAD_BYTES / 1_000_000} from a bot. Compress it, send a part of it, or say where it is.`,
+      `Cannot send '${filePath}': it has ${Math.ceil(fileStats.size / 1_000_000)} MB, and Telegram takes at most ${MAX_UPLOAD_BYTES / 1_000_000} from a bot. Compress it, send a part of it, or say where it is.`,
     );
 }
 
 /** Sends what a call has for the person; twice for the same call does it once. */
 export async function sendFiles(
   bot: Bot,
-  key: string,
+  chatKey: string,
   pending: Pending,
-  call: string,
-  files: Sent[],
-  change = (act: (pending: Pending) => void) => {
-    act(pending);
-    bot.book.changePending(key, pending.update, act);
+  callName: string,
+  filesToSend: Sent[],
+  changePending = (applyChange: (pending: Pending) => void) => {
+    applyChange(pending);
+    bot.book.changePending(chatKey, pending.update, applyChange);
   },
 ): Promise<void> {
   const { telegram, ctx } = bot;
-  const address = addressOf(key);
-  for (const [index, sent] of files.entries()) {
-    const name = `${call} ${index}`;
-    if (pending.sent?.includes(name)) continue;
-    const send = async (): Promise<void> => {
-      const keep = (waiting: Pending, made: number) => {
-        waiting.files = { ...waiting.files, [name]: made };
+  const address = addressOf(chatKey);
+  for (const [fileIndex, fileToSend] of filesToSend.entries()) {
+    const sentName = `${callName} ${fileIndex}`;
+    if (pending.sent?.includes(sentName)) continue;
+    const sendFile = async (): Promise<void> => {
+      const keep = (waiting: Pending, messageId: number) => {
+        waiting.files = { ...waiting.files, [sentName]: messageId };
       };
       const message_id =
-        pending.files?.[name] ?? (await sendKept(telegram, address, pending, change, { keep }));
-      const { chat_id } = addressOf(bot.book.current(key));
-      const media = { type: "document" as const, media: fileOf(sent) };
+        pending.files?.[sentName] ??
+        (await sendKept(telegram, address, pending, changePending, { keep }));
+      const { chat_id } = addressOf(bot.book.current(chatKey));
+      const media = { type: "document" as const, media: fileOf(fileToSend) };
       await telegram.raw.editMessageMedia({ chat_id, message_id, media });
     };
     try {
-      await send().catch((error) => {
+      await sendFile().catch((error) => {
         if (!isMessageGone(error)) throw error;
-        change((waiting) => void delete waiting.files?.[name]);
-        return send();
+        changePending((waiting) => void delete waiting.files?.[sentName]);
+        return sendFile();
       });
     } catch (error) {
       if (isRevoked(error) || isChatGone(error)) throw error;
       if (!isMessageGone(error)) ctx.note(sentenceOf(error as Error));
     }
-    change((waiting) => {
-      waiting.sent = [...(waiting.sent ?? []), name];
+    changePending((waiting) => {
+      waiting.sent = [...(waiting.sent ?? []), sentName];
     });
   }
 }
 
-export function fileOf(sent: Sent): InputFile {
-  if ("file" in sent) return sent.file;
-  assertFits(sent.path);
-  return new InputFile(readFileSync(sent.path), path.basename(sent.path));
+export function fileOf(fileToSend: Sent): InputFile {
+  if ("file" in fileToSend) return fileToSend.file;
+  assertFits(fileToSend.path);
+  return new InputFile(readFileSync(fileToSend.path), path.basename(fileToSend.path));
 }

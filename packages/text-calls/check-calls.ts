@@ -15,77 +15,88 @@ export interface CheckedCall {
 }
 export const checkCalls = async (
   source: Source,
-  calls: readonly Raw[],
+  rawCalls: readonly Raw[],
   translate: Translate | undefined,
 ): Promise<CheckedCall[]> =>
   (
-    await Promise.all(calls.slice(0, MAX_CALLS + 1).map((raw) => checkCall(source, raw, translate)))
+    await Promise.all(
+      rawCalls.slice(0, MAX_CALLS + 1).map((rawCall) => checkCall(source, rawCall, translate)),
+    )
   ).flat();
 async function checkCall(
   source: Source,
   raw: Raw,
   translate?: Translate,
 ): Promise<CheckedCall | CheckedCall[]> {
-  const tool = toolFor(raw.name, source.tools);
-  const { name } = tool ?? raw;
-  if (!tool) return { raw, verdict: "unknown", name, args: raw.args };
+  const namedTool = toolFor(raw.name, source.tools);
+  const { name } = namedTool ?? raw;
+  if (!namedTool) return { raw, verdict: "unknown", name, args: raw.args };
   if (raw.cut || (raw.loose && source.ended)) return { raw, verdict: "cut", name, args: {} };
-  const args = argumentsFor(tool, raw.args, raw.raw ?? false, source.work);
-  const fit = !raw.wrong && !tool.foreign && (await fits(tool, args));
+  const typedArgs = argumentsFor(namedTool, raw.args, raw.raw ?? false, source.work);
+  const fitsTool = !raw.wrong && !namedTool.foreign && (await fits(namedTool, typedArgs));
   if (translate && !raw.wrong) {
-    const sentArgs = !fit && raw.raw ? decodeArgs(raw.args) : raw.args;
-    const meant = await translateCall(
+    const sentArgs = !fitsTool && raw.raw ? decodeArgs(raw.args) : raw.args;
+    const translatedCalls = await translateCall(
       source,
       raw,
-      { name: tool.foreign ? name : raw.name, args: fit ? args : sentArgs },
+      { name: namedTool.foreign ? name : raw.name, args: fitsTool ? typedArgs : sentArgs },
       translate,
     );
-    if (tool.foreign || meant.every(({ verdict }) => verdict === "fits")) return meant;
+    if (namedTool.foreign || translatedCalls.every(({ verdict }) => verdict === "fits"))
+      return translatedCalls;
   }
-  return { raw, verdict: fit ? "fits" : "unfit", name, args: tool.foreign ? {} : args };
+  return {
+    raw,
+    verdict: fitsTool ? "fits" : "unfit",
+    name,
+    args: namedTool.foreign ? {} : typedArgs,
+  };
 }
 /**
  * Translates a call into calls of zz's own tools, and only then converts and checks the arguments.
  */
 async function translateCall(
   source: Source,
-  raw: Raw,
+  rawCall: Raw,
   { name, args }: Pick<Call, "name" | "args">,
   translate: Translate,
 ): Promise<CheckedCall[]> {
-  const calls = await translate({ id: raw.id ?? "", name, args });
-  const translations = calls.map(async ({ name, args, broken }, i): Promise<CheckedCall> => {
-    const tool = source.tools.find((candidate) => candidate.name === name && !candidate.foreign);
-    const part = i ? { ...raw, id: undefined } : raw;
-    if (!tool) return { raw: part, verdict: "unknown", name, args };
-    const typed = argumentsFor(tool, args, raw.raw ?? false, source.work);
-    const verdict = !broken && (await fits(tool, typed)) ? "fits" : "unfit";
-    return { raw: part, verdict, name, args: typed, broken };
+  const ownCalls = await translate({ id: rawCall.id ?? "", name, args });
+  const translations = ownCalls.map(async ({ name, args, broken }, i): Promise<CheckedCall> => {
+    const ownTool = source.tools.find((candidate) => candidate.name === name && !candidate.foreign);
+    const rawPart = i ? { ...rawCall, id: undefined } : rawCall;
+    if (!ownTool) return { raw: rawPart, verdict: "unknown", name, args };
+    const typedArgs = argumentsFor(ownTool, args, rawCall.raw ?? false, source.work);
+    const verdict = !broken && (await fits(ownTool, typedArgs)) ? "fits" : "unfit";
+    return { raw: rawPart, verdict, name, args: typedArgs, broken };
   });
   return Promise.all(translations);
 }
 const CUT_ALL =
   "This reply was cut off within its last call, so none of its calls ran. Send them again, fewer at once.";
-const CUT =
+const CUT_REASON =
   "The call was cut off before its arguments were complete and did not run. Send it again, shorter or in parts.";
-export function asCalls(takenCalls: readonly CheckedCall[], none = ""): Call[] {
-  const ids = new Set<string>();
-  const isCut = ({ verdict, raw }: CheckedCall) => verdict === "cut" || raw.cut === true;
+export function asCalls(takenCalls: readonly CheckedCall[], noneReason = ""): Call[] {
+  const takenIds = new Set<string>();
+  const isCutOff = ({ verdict, raw }: CheckedCall) => verdict === "cut" || raw.cut === true;
   // the text may have ended within the name
-  const named = takenCalls.filter(({ raw, name }) => name || !raw.cut);
-  const cutAll = takenCalls.some(isCut) ? CUT_ALL : "";
-  return named.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args, broken: reason }, i) => {
-    const id = raw.id && !ids.has(raw.id) ? raw.id : newId();
-    ids.add(id);
-    const tooMany =
-      i === MAX_CALLS &&
-      `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
-    const wrong =
-      raw.wrong &&
-      `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
-    const isLate = isCut({ raw, verdict, name, args });
-    const broken = none || tooMany || (isLate && CUT) || wrong || reason || cutAll;
-    return { id, name, args, ...(broken && { broken }) };
-  });
+  const namedCalls = takenCalls.filter(({ raw, name }) => name || !raw.cut);
+  const cutReason = takenCalls.some(isCutOff) ? CUT_ALL : "";
+  return namedCalls
+    .slice(0, MAX_CALLS + 1)
+    .map(({ raw, verdict, name, args, broken: reason }, i) => {
+      const id = raw.id && !takenIds.has(raw.id) ? raw.id : makeCallId();
+      takenIds.add(id);
+      const tooMany =
+        i === MAX_CALLS &&
+        `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
+      const wrongReason =
+        raw.wrong &&
+        `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
+      const isCutCall = isCutOff({ raw, verdict, name, args });
+      const broken =
+        noneReason || tooMany || (isCutCall && CUT_REASON) || wrongReason || reason || cutReason;
+      return { id, name, args, ...(broken && { broken }) };
+    });
 }
-const newId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
+const makeCallId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;

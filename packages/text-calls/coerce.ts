@@ -10,7 +10,7 @@ const ALL_TYPES = ["null", "boolean", "integer", "number", "object", "array", "s
 /** Parameters in which some models wrap all of the arguments again. */
 const WRAPPERS = ["arguments", "parameters", "args", "input", "params", "tool_input"];
 
-const loose = (name: string): string => name.replace(/[-._\s]/g, "").toLowerCase();
+const loosenName = (name: string): string => name.replace(/[-._\s]/g, "").toLowerCase();
 
 /** The tools by name, since a text may name many that do not exist. */
 const indexes = new WeakMap<
@@ -20,12 +20,12 @@ const indexes = new WeakMap<
 function indexOf(tools: readonly Tool[]) {
   const earlier = indexes.get(tools);
   if (earlier) return earlier;
-  const index = {
+  const toolIndex = {
     exact: Map.groupBy(tools, ({ name }) => name),
-    loose: Map.groupBy(tools, ({ name }) => loose(name)),
+    loose: Map.groupBy(tools, ({ name }) => loosenName(name)),
   };
-  indexes.set(tools, index);
-  return index;
+  indexes.set(tools, toolIndex);
+  return toolIndex;
 }
 
 /**
@@ -36,78 +36,88 @@ export function toolFor(givenName: string, tools: readonly Tool[]): Tool | undef
   const { exact, loose: similar } = indexOf(tools);
   const sameTool = exact.get(givenName)?.[0];
   if (sameTool) return sameTool;
-  const [head = ""] = givenName.trim().split(/<\||[{(["<\n]/);
-  const plain = head.replace(/^[\s'"`]+|[\s'"`]+$/g, "");
-  const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "");
-  const bare = cut.replace(/[:_]?\d{1,6}$/, "");
-  const half = cut.slice(0, cut.length / 2);
-  const names = [
-    cut,
-    cut.replace(/:\d{1,6}$/, ""),
-    cut.split(/\s/)[0]!,
-    cut.split(".").at(-1)!,
-    ...(half + half === cut ? [half] : []),
-    bare,
-    bare.split(".").at(-1)!,
+  const [nameHead = ""] = givenName.trim().split(/<\||[{(["<\n]/);
+  const plainName = nameHead.replace(/^[\s'"`]+|[\s'"`]+$/g, "");
+  const unprefixed = plainName.replace(/^(functions?[._]|tools\.|default_api\.)/, "");
+  const bareName = unprefixed.replace(/[:_]?\d{1,6}$/, "");
+  const halfName = unprefixed.slice(0, unprefixed.length / 2);
+  const spellings = [
+    unprefixed,
+    unprefixed.replace(/:\d{1,6}$/, ""),
+    unprefixed.split(/\s/)[0]!,
+    unprefixed.split(".").at(-1)!,
+    ...(halfName + halfName === unprefixed ? [halfName] : []),
+    bareName,
+    bareName.split(".").at(-1)!,
   ];
-  if (/^functions/.test(bare)) names.push(bare.replace(/^functions/, ""));
+  if (/^functions/.test(bareName)) spellings.push(bareName.replace(/^functions/, ""));
   for (const fitting of [
-    (name: string) => exact.get(name),
-    (name: string) => similar.get(loose(name)),
+    (spelling: string) => exact.get(spelling),
+    (spelling: string) => similar.get(loosenName(spelling)),
   ])
-    for (const name of names.filter(Boolean)) {
-      const fits = fitting(name);
-      if (fits) return fits.length === 1 ? fits[0] : undefined;
+    for (const spelling of spellings.filter(Boolean)) {
+      const matchingTools = fitting(spelling);
+      if (matchingTools) return matchingTools.length === 1 ? matchingTools[0] : undefined;
     }
   return undefined;
 }
 
 /** Converts a value to the type of its schema. raw: the texts in it have no type, as in XML. */
-function coerce(
+function coerceValue(
   schema: Schema,
   value: unknown,
   raw: boolean,
   work: Work,
-  root = schema,
+  rootSchema = schema,
   depth = 0,
 ): unknown {
   if (depth > 30) return value;
-  const types = typesOf(schema, root);
-  if (typeof value === "string") return coerceText(schema, value, types, raw, work, root, depth);
+  const wantedTypes = typesOf(schema, rootSchema);
+  if (typeof value === "string")
+    return coerceText(schema, value, wantedTypes, raw, work, rootSchema, depth);
   if (
-    types.size &&
-    !types.has(typeOf(value)) &&
-    !(typeOf(value) === "integer" && types.has("number"))
+    wantedTypes.size &&
+    !wantedTypes.has(typeOf(value)) &&
+    !(typeOf(value) === "integer" && wantedTypes.has("number"))
   ) {
-    if (types.has("array") && value !== null)
-      return [coerce(resolveRef(schema, root).items, value, false, work, root, depth + 1)];
-    if (types.has("string") && typeof value === "number") return String(value);
-    const inner = value as { type?: unknown; value?: unknown };
+    if (wantedTypes.has("array") && value !== null)
+      return [
+        coerceValue(
+          resolveRef(schema, rootSchema).items,
+          value,
+          false,
+          work,
+          rootSchema,
+          depth + 1,
+        ),
+      ];
+    if (wantedTypes.has("string") && typeof value === "number") return String(value);
+    const wrapper = value as { type?: unknown; value?: unknown };
     if (
       typeOf(value) === "object" &&
-      inner.value !== undefined &&
-      Object.keys(inner).every((key) => /^(type|value)$/.test(key))
+      wrapper.value !== undefined &&
+      Object.keys(wrapper).every((wrapperKey) => /^(type|value)$/.test(wrapperKey))
     )
       // the schema echoed around the value
-      return coerce(schema, inner.value, false, work, root, depth + 1);
+      return coerceValue(schema, wrapper.value, false, work, rootSchema, depth + 1);
     return value;
   }
   if (Array.isArray(value)) {
-    const { items } = resolveRef(schema, root);
+    const { items } = resolveRef(schema, rootSchema);
     return items
-      ? value.map((element) => coerce(items, element, false, work, root, depth + 1))
+      ? value.map((element) => coerceValue(items, element, false, work, rootSchema, depth + 1))
       : value;
   }
   if (typeof value !== "object" || value === null) return value;
   const converted: Record<string, unknown> = {};
-  const properties = propertiesOf(schema, root);
-  for (const [key, field] of Object.entries(value))
+  const properties = propertiesOf(schema, rootSchema);
+  for (const [fieldName, fieldValue] of Object.entries(value))
     setField(
       converted,
-      key,
-      Object.hasOwn(properties, key)
-        ? coerce(properties[key], field, false, work, root, depth + 1)
-        : field,
+      fieldName,
+      Object.hasOwn(properties, fieldName)
+        ? coerceValue(properties[fieldName], fieldValue, false, work, rootSchema, depth + 1)
+        : fieldValue,
     );
   return converted;
 }
@@ -118,45 +128,61 @@ function coerce(
  */
 function coerceText(
   schema: Schema,
-  text: string,
-  types: Set<string>,
+  valueText: string,
+  wantedTypes: Set<string>,
   raw: boolean,
   work: Work,
-  root: Schema,
+  rootSchema: Schema,
   depth: number,
 ): unknown {
-  if (!types.size || (types.has("string") && (!raw || types.size === 1))) return text;
-  const words = enumOf(schema, root);
-  if (words.includes(text)) return text;
-  const word = text.trim();
-  if (types.has("null") && /^(null|none)$/i.test(word)) return null;
+  if (!wantedTypes.size || (wantedTypes.has("string") && (!raw || wantedTypes.size === 1)))
+    return valueText;
+  const enumValues = listEnum(schema, rootSchema);
+  if (enumValues.includes(valueText)) return valueText;
+  const trimmed = valueText.trim();
+  if (wantedTypes.has("null") && /^(null|none)$/i.test(trimmed)) return null;
   if (
-    (types.has("integer") || types.has("number")) &&
-    /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(word)
+    (wantedTypes.has("integer") || wantedTypes.has("number")) &&
+    /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(trimmed)
   ) {
-    const number = Number(word);
-    if (Number.isSafeInteger(number) || (types.has("number") && Number.isFinite(number)))
-      return number;
+    const parsedNumber = Number(trimmed);
+    if (
+      Number.isSafeInteger(parsedNumber) ||
+      (wantedTypes.has("number") && Number.isFinite(parsedNumber))
+    )
+      return parsedNumber;
   }
-  if (types.has("boolean") && /^(true|false)$/i.test(word)) return word.toLowerCase() === "true";
-  if (types.has("boolean") && types.size === 1 && /^[01]$/.test(word)) return word === "1";
-  if (types.has("object") || types.has("array")) {
-    const parsed = /^[[{"(]/.test(word) ? wholeJson(word, work) : undefined;
-    if (parsed !== undefined && types.has(typeOf(parsed)))
-      return coerce(schema, parsed, false, work, root, depth + 1);
-    if (types.has("array") && !types.has("string")) {
-      const element = parsed === undefined || typeof parsed === "string" ? text : parsed;
-      return [coerce(resolveRef(schema, root).items, element, raw, work, root, depth + 1)];
+  if (wantedTypes.has("boolean") && /^(true|false)$/i.test(trimmed))
+    return trimmed.toLowerCase() === "true";
+  if (wantedTypes.has("boolean") && wantedTypes.size === 1 && /^[01]$/.test(trimmed))
+    return trimmed === "1";
+  if (wantedTypes.has("object") || wantedTypes.has("array")) {
+    const parsedValue = /^[[{"(]/.test(trimmed) ? wholeJson(trimmed, work) : undefined;
+    if (parsedValue !== undefined && wantedTypes.has(typeOf(parsedValue)))
+      return coerceValue(schema, parsedValue, false, work, rootSchema, depth + 1);
+    if (wantedTypes.has("array") && !wantedTypes.has("string")) {
+      const element =
+        parsedValue === undefined || typeof parsedValue === "string" ? valueText : parsedValue;
+      return [
+        coerceValue(
+          resolveRef(schema, rootSchema).items,
+          element,
+          raw,
+          work,
+          rootSchema,
+          depth + 1,
+        ),
+      ];
     }
-    if (typeof parsed === "string" && types.has("object"))
-      return coerce(schema, parsed, raw, work, root, depth + 1);
+    if (typeof parsedValue === "string" && wantedTypes.has("object"))
+      return coerceValue(schema, parsedValue, raw, work, rootSchema, depth + 1);
   }
-  return text;
+  return valueText;
 }
 
 const TEXTUAL =
   /content|text|str|code|source|data|patch|diff|new|old|replace|search|find|body|command|cmd|script|query|pattern|regex|input|prompt|message|question/i;
-const KEPT = /content|text|new|code|source|data|command|query/i;
+const NULL_AS_TEXT = /content|text|new|code|source|data|command|query/i;
 
 /**
  * Decodes the values of a call in XML whose schema is not known yet: lists, objects, booleans and
@@ -164,11 +190,16 @@ const KEPT = /content|text|new|code|source|data|command|query/i;
  */
 export function decodeArgs(args: Record<string, unknown>): Record<string, unknown> {
   const decodedArgs: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(args)) {
-    const word = typeof value === "string" ? value.trim() : "";
-    const isData = /^(true|false)$/.test(word) || (/^[[{]/.test(word) && !TEXTUAL.test(key));
-    if (word === "null" && !KEPT.test(key)) continue;
-    setField(decodedArgs, key, isData ? (tryTo(() => JSON.parse(word)) ?? value) : value);
+  for (const [fieldName, fieldValue] of Object.entries(args)) {
+    const trimmed = typeof fieldValue === "string" ? fieldValue.trim() : "";
+    const isData =
+      /^(true|false)$/.test(trimmed) || (/^[[{]/.test(trimmed) && !TEXTUAL.test(fieldName));
+    if (trimmed === "null" && !NULL_AS_TEXT.test(fieldName)) continue;
+    setField(
+      decodedArgs,
+      fieldName,
+      isData ? (tryTo(() => JSON.parse(trimmed)) ?? fieldValue) : fieldValue,
+    );
   }
   return decodedArgs;
 }
@@ -182,30 +213,39 @@ export function argumentsFor(
 ) {
   const properties = propertiesOf(schema, schema);
   let fields = args;
-  const [key, ...otherKeys] = Object.keys(args);
-  if (key && !otherKeys.length && WRAPPERS.includes(key) && !Object.hasOwn(properties, key)) {
-    const inner = typeof args[key] === "string" ? wholeJson(args[key], work) : args[key];
-    if (typeOf(inner) === "object") {
-      fields = inner as Record<string, unknown>;
+  const [onlyKey, ...otherKeys] = Object.keys(args);
+  if (
+    onlyKey &&
+    !otherKeys.length &&
+    WRAPPERS.includes(onlyKey) &&
+    !Object.hasOwn(properties, onlyKey)
+  ) {
+    const innerArgs =
+      typeof args[onlyKey] === "string" ? wholeJson(args[onlyKey], work) : args[onlyKey];
+    if (typeOf(innerArgs) === "object") {
+      fields = innerArgs as Record<string, unknown>;
       raw = false;
     }
   }
   const typedArgs: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields)) {
-    const name = Object.hasOwn(properties, key)
-      ? key
+  for (const [fieldName, fieldValue] of Object.entries(fields)) {
+    const propertyName = Object.hasOwn(properties, fieldName)
+      ? fieldName
       : Object.keys(properties).find(
-          (property) => loose(property) === loose(key) && !(property in fields),
+          (property) => loosenName(property) === loosenName(fieldName) && !(property in fields),
         );
-    const typed = name === undefined ? value : coerce(properties[name], value, raw, work, schema);
+    const typedValue =
+      propertyName === undefined
+        ? fieldValue
+        : coerceValue(properties[propertyName], fieldValue, raw, work, schema);
     if (
-      typed === null &&
-      name !== undefined &&
-      !(schema as Schema).required?.includes(name) &&
-      !typesOf(properties[name], schema).has("null")
+      typedValue === null &&
+      propertyName !== undefined &&
+      !(schema as Schema).required?.includes(propertyName) &&
+      !typesOf(properties[propertyName], schema).has("null")
     )
       continue; // null for an optional parameter
-    setField(typedArgs, name ?? key, typed);
+    setField(typedArgs, propertyName ?? fieldName, typedValue);
   }
   return typedArgs;
 }
@@ -221,16 +261,24 @@ export async function fits(
 ): Promise<boolean> {
   const { Errors } = await import("typebox/schema");
   const knownNames = Object.keys(propertiesOf(schema, schema));
-  const strange = Object.keys(args).filter((key) => !knownNames.includes(key));
+  const strange = Object.keys(args).filter((argumentName) => !knownNames.includes(argumentName));
   if (isExact && strange.length) return false;
   const { required = [] } = schema as { required?: string[] };
-  const missing = required.filter((name) => !(name in args));
-  const stands = missing.every((name) =>
-    strange.some((key) => loose(key).includes(loose(name)) || loose(name).includes(loose(key))),
+  const missing = required.filter((requiredName) => !(requiredName in args));
+  const hasStandIns = missing.every((missingName) =>
+    strange.some(
+      (strangeName) =>
+        loosenName(strangeName).includes(loosenName(missingName)) ||
+        loosenName(missingName).includes(loosenName(strangeName)),
+    ),
   );
-  if (!stands) return false;
+  if (!hasStandIns) return false;
   const relaxed = missing.length
-    ? { ...schema, required: required.filter((name) => name in args), additionalProperties: true }
+    ? {
+        ...schema,
+        required: required.filter((requiredName) => requiredName in args),
+        additionalProperties: true,
+      }
     : schema;
   try {
     return Errors(relaxed, args)[0];
@@ -239,35 +287,41 @@ export async function fits(
   }
 }
 
-export function propertiesOf(schema: Schema, root: Schema): Record<string, Schema> {
-  const resolved = resolveRef(schema, root);
-  const parts = [
+export function propertiesOf(schema: Schema, rootSchema: Schema): Record<string, Schema> {
+  const resolved = resolveRef(schema, rootSchema);
+  const schemaParts = [
     resolved,
     ...(resolved.allOf ?? []),
     ...(resolved.anyOf ?? []),
     ...(resolved.oneOf ?? []),
   ];
-  return Object.assign({}, ...parts.map((part) => resolveRef(part, root).properties ?? {}));
+  return Object.assign(
+    {},
+    ...schemaParts.map((schemaPart) => resolveRef(schemaPart, rootSchema).properties ?? {}),
+  );
 }
 
 /** The types that a schema accepts; empty if it accepts any. */
-export function typesOf(schema: Schema, root: Schema, depth = 0): Set<string> {
-  const resolved = resolveRef(schema, root);
+export function typesOf(schema: Schema, rootSchema: Schema, depth = 0): Set<string> {
+  const resolved = resolveRef(schema, rootSchema);
   if (depth > 10) return new Set();
   if (resolved.type !== undefined)
     return new Set(
       [resolved.type]
         .flat()
-        .map((type) => ALIASES[type] ?? type)
-        .filter((type) => ALL_TYPES.includes(type)),
+        .map((typeName) => ALIASES[typeName] ?? typeName)
+        .filter((typeName) => ALL_TYPES.includes(typeName)),
     );
-  const values = resolved.const === undefined ? resolved.enum : [resolved.const];
-  if (Array.isArray(values)) return new Set(values.map(typeOf));
-  const parts: Schema[] = resolved.anyOf ?? resolved.oneOf ?? resolved.allOf ?? [];
-  const typesOfParts = parts.map((part) => typesOf(part, root, depth + 1));
-  if (!typesOfParts.length || (!resolved.allOf && typesOfParts.some((types) => !types.size)))
+  const allowedValues = resolved.const === undefined ? resolved.enum : [resolved.const];
+  if (Array.isArray(allowedValues)) return new Set(allowedValues.map(typeOf));
+  const schemaParts: Schema[] = resolved.anyOf ?? resolved.oneOf ?? resolved.allOf ?? [];
+  const typesOfParts = schemaParts.map((schemaPart) => typesOf(schemaPart, rootSchema, depth + 1));
+  if (
+    !typesOfParts.length ||
+    (!resolved.allOf && typesOfParts.some((partTypes) => !partTypes.size))
+  )
     return containersOf(resolved);
-  return new Set(typesOfParts.flatMap((types) => [...types]));
+  return new Set(typesOfParts.flatMap((partTypes) => [...partTypes]));
 }
 
 function containersOf(schema: Schema): Set<string> {
@@ -289,13 +343,13 @@ const ALIASES: Record<string, string> = {
   list: "array",
 };
 
-function enumOf(schema: Schema, root: Schema): unknown[] {
-  const resolved = resolveRef(schema, root);
+function listEnum(schema: Schema, rootSchema: Schema): unknown[] {
+  const resolved = resolveRef(schema, rootSchema);
   return resolved.enum ?? (resolved.const === undefined ? [] : [resolved.const]);
 }
 
 /** The schema, or the one in the same document that its $ref points to. */
-function resolveRef(schema: Schema, root: Schema): Schema {
+function resolveRef(schema: Schema, rootSchema: Schema): Schema {
   let resolved = schema;
   for (
     let i = 0;
@@ -305,7 +359,7 @@ function resolveRef(schema: Schema, root: Schema): Schema {
     resolved = resolved.$ref
       .slice(2)
       .split("/")
-      .reduce((inner: Schema, key: string) => inner?.[key], root);
+      .reduce((innerSchema: Schema, pathKey: string) => innerSchema?.[pathKey], rootSchema);
   return typeof resolved === "object" && resolved !== null ? resolved : {};
 }
 

@@ -31,11 +31,11 @@ interface SearchOptions {
 }
 
 export async function findCalls(
-  text: string,
+  replyText: string,
   tools: readonly Tool[],
   options: SearchOptions,
 ): Promise<FoundCalls | undefined> {
-  const source = openSource(text, tools, options.ended);
+  const source = openSource(replyText, tools, options.ended);
   const fromMarks = await callsAfterMarks(source, options);
   if (fromMarks || options.bare === false) return fromMarks;
   return (
@@ -72,7 +72,7 @@ async function callsAfterMarks(
   if (!markSet) return undefined;
   const { pattern: marks, marks: kinds } = markSet;
   const wrapper = { at: -1, end: -1 };
-  const none = {
+  const emptyState = {
     start: -1,
     end: 0,
     bad: -1,
@@ -89,29 +89,41 @@ async function callsAfterMarks(
     quoted: quotes(text),
     takenCalls: [],
     wrapper,
-    ...none,
+    ...emptyState,
   };
-  for (let match = marks.exec(text); match && source.work.left > 0; match = marks.exec(text)) {
-    if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < match.index)
+  for (
+    let markMatch = marks.exec(text);
+    markMatch && source.work.left > 0;
+    markMatch = marks.exec(text)
+  ) {
+    if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < markMatch.index)
       break;
-    if (!(await readMark(scan, match))) break;
+    if (!(await readMark(scan, markMatch))) break;
   }
   if (scan.start < 0) return undefined;
   const { aside } = scan;
-  const isNone = aside.calls.length > 0;
-  const before = text.slice(0, isNone ? Math.min(aside.from, scan.start) : scan.start);
-  const calls =
+  const hasAside = aside.calls.length > 0;
+  const textBefore = text.slice(0, hasAside ? Math.min(aside.from, scan.start) : scan.start);
+  const orderedCalls =
     aside.from < scan.start
       ? [...aside.calls, ...scan.takenCalls]
       : [...scan.takenCalls, ...aside.calls];
   if (endsInCall(scan))
-    calls.push({ raw: { name: "", args: {}, cut: true }, verdict: "cut", name: "", args: {} });
+    orderedCalls.push({
+      raw: { name: "", args: {}, cut: true },
+      verdict: "cut",
+      name: "",
+      args: {},
+    });
   const introduction = scan.named
-    ? before.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "")
-    : before;
-  return { text: tidy(introduction), calls: asCalls(calls, isNone ? MIXED : "") };
+    ? textBefore.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "")
+    : textBefore;
+  return {
+    text: tidyText(introduction),
+    calls: asCalls(orderedCalls, hasAside ? MIXED_REASON : ""),
+  };
 }
-const MIXED =
+const MIXED_REASON =
   "This reply has calls in the middle of its sentences, so none of its calls ran. Send those that you mean again, after the text and not within it.";
 
 /** Whether the text ends before so much as the name of its last call. */
@@ -132,61 +144,63 @@ function endsInCall({ source: { text }, wrapper, end }: Scan): boolean {
 async function setAside(
   { source, translate, aside }: Scan,
   piece: Piece,
-  from: number,
+  pieceStart: number,
 ): Promise<void> {
-  const calls = (await checkCalls(source, piece.calls, translate)).filter(
+  const fittingCalls = (await checkCalls(source, piece.calls, translate)).filter(
     ({ verdict }) => verdict === "fits",
   );
-  if (calls.length && aside.from < 0) aside.from = from;
-  aside.calls.push(...calls);
+  if (fittingCalls.length && aside.from < 0) aside.from = pieceStart;
+  aside.calls.push(...fittingCalls);
 }
 
 /** Reads what follows one mark. False ends the search. */
-async function readMark(scan: Scan, match: RegExpExecArray): Promise<boolean> {
+async function readMark(scan: Scan, markMatch: RegExpExecArray): Promise<boolean> {
   const { source, marks, worded } = scan;
   const { text } = source;
-  const index = match.index;
-  const after = index + match[0].length;
-  if (isThinking(match[0])) {
+  const markStart = markMatch.index;
+  const markEnd = markStart + markMatch[0].length;
+  if (isThinking(markMatch[0])) {
     // calls inside of thinking do not count
-    marks.lastIndex = source.next(closerOf(match[0]), after)?.end ?? after;
+    marks.lastIndex = source.next(closerOf(markMatch[0]), markEnd)?.end ?? markEnd;
     return true;
   }
-  const quoting = scan.quoted.how(index);
+  const quoting = scan.quoted.how(markStart);
   if (quoting === "code") return true;
-  const mark = scan.kinds[match.slice(1).findIndex((group) => group !== undefined)]!;
+  const mark = scan.kinds[markMatch.slice(1).findIndex((group) => group !== undefined)]!;
   if (mark.worded && !worded) return true;
   const { wrapper, muted } = scan;
-  const opened = wrapper.at >= 0 && isNothing(text.slice(wrapper.end, index)) ? wrapper.at : index;
-  const piece = mark.read?.(source, index, after, match[0]);
-  const from = Math.min(piece?.start ?? opened, opened);
+  const outerStart =
+    wrapper.at >= 0 && isNothing(text.slice(wrapper.end, markStart)) ? wrapper.at : markStart;
+  const piece = mark.read?.(source, markStart, markEnd, markMatch[0]);
+  const pieceStart = Math.min(piece?.start ?? outerStart, outerStart);
   scan.muted = -1;
   if (
-    (quoting === "quoted" && !isNext()) ||
-    (muted >= 0 && isNothing(text.slice(muted, index))) ||
+    (quoting === "quoted" && !isNextCall()) ||
+    (muted >= 0 && isNothing(text.slice(muted, markStart))) ||
     (piece && isSpoken())
   ) {
     const isWhole = piece && !piece.calls.at(-1)?.cut;
-    const isMixed = piece && quoting !== "quoted" && talkIn(text, from, piece.end) === "sentence";
-    if (isWhole) marks.lastIndex = Math.max(piece.end, after);
+    const isMixed =
+      piece && quoting !== "quoted" && talkIn(text, pieceStart, piece.end) === "sentence";
+    if (isWhole) marks.lastIndex = Math.max(piece.end, markEnd);
     // what follows directly is talk, too
-    if (!isMixed || !isWhole) scan.muted = isWhole ? marks.lastIndex : after;
-    if (isMixed) await setAside(scan, piece, from);
+    if (!isMixed || !isWhole) scan.muted = isWhole ? marks.lastIndex : markEnd;
+    if (isMixed) await setAside(scan, piece, pieceStart);
     return true;
   }
-  if (piece) return takePiece(scan, piece, from, after, match[0]);
-  scan.wrapper = { at: opened, end: after };
-  const lost = mark.read && unreadable(source, after);
-  if (!lost) return true;
-  if (worded || scan.start >= 0) await takePiece(scan, lost, from, after, match[0]);
+  if (piece) return takePiece(scan, piece, pieceStart, markEnd, markMatch[0]);
+  scan.wrapper = { at: outerStart, end: markEnd };
+  const lostCall = mark.read && unreadable(source, markEnd);
+  if (!lostCall) return true;
+  if (worded || scan.start >= 0) await takePiece(scan, lostCall, pieceStart, markEnd, markMatch[0]);
   return false; // marks after this are part of the call
 
   function isSpoken(): boolean {
-    return !isNext() && isTalk(text, from, piece!.end);
+    return !isNextCall() && isTalk(text, pieceStart, piece!.end);
   }
   /** A call that follows another one directly counts, however it is indented. */
-  function isNext(): boolean {
-    return scan.start >= 0 && isNothing(text.slice(scan.end, index));
+  function isNextCall(): boolean {
+    return scan.start >= 0 && isNothing(text.slice(scan.end, markStart));
   }
 }
 
@@ -197,55 +211,56 @@ const PLACEHOLDER = /example|^((function|tool)[_-]?)?name$|^tool$|^func(tion)?$/
 async function takePiece(
   scan: Scan,
   piece: Piece,
-  from: number,
-  after: number,
+  pieceStart: number,
+  markEnd: number,
   marker: string,
 ): Promise<boolean> {
   const { source, takenCalls } = scan;
-  const calls = await checkCalls(source, piece.calls, scan.translate);
-  const around = from + source.text.length - piece.end;
-  const isAll =
-    around < 200 &&
-    !(source.text.slice(0, from) + source.text.slice(piece.end)).replace(CLOSERS, "").trim();
+  const checkedCalls = await checkCalls(source, piece.calls, scan.translate);
+  const charsAround = pieceStart + source.text.length - piece.end;
+  const isWholeText =
+    charsAround < 200 &&
+    !(source.text.slice(0, pieceStart) + source.text.slice(piece.end)).replace(CLOSERS, "").trim();
   const isNamed = ({ name }: CheckedCall) => IDENTIFIER.test(name) && !PLACEHOLDER.test(name);
   // The model is told of a call that does not fit, and of one to a tool that there is not. In a
   // text, that may be an example.
-  const counts = (call: CheckedCall) => call.verdict !== "unknown" || (isAll && isNamed(call));
-  scan.marks.lastIndex = Math.max(piece.end, after);
-  if (scan.start < 0 && !calls.some(counts)) {
-    if (!calls.every(isNamed)) return true;
-    if (scan.bad < 0) scan.bad = from;
-    takenCalls.push(...calls);
+  const isCounted = (call: CheckedCall) =>
+    call.verdict !== "unknown" || (isWholeText && isNamed(call));
+  scan.marks.lastIndex = Math.max(piece.end, markEnd);
+  if (scan.start < 0 && !checkedCalls.some(isCounted)) {
+    if (!checkedCalls.every(isNamed)) return true;
+    if (scan.bad < 0) scan.bad = pieceStart;
+    takenCalls.push(...checkedCalls);
     return true;
   }
-  if (scan.start < 0) scan.start = scan.bad < 0 ? from : scan.bad;
+  if (scan.start < 0) scan.start = scan.bad < 0 ? pieceStart : scan.bad;
   if (marker === "Action:" || marker.startsWith(">>>")) scan.named = true;
-  takenCalls.push(...calls);
-  scan.end = Math.max(piece.end, after);
+  takenCalls.push(...checkedCalls);
+  scan.end = Math.max(piece.end, markEnd);
   scan.quoted.skip(scan.end);
   return takenCalls.length <= MAX_CALLS;
 }
 
 /** Whether a text may be between a wrapper and what it wraps. */
-const isNothing = (text: string): boolean =>
-  text.length < 500 &&
-  /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*|\]<\]minimax\[>\[)?$/.test(text);
+const isNothing = (betweenText: string): boolean =>
+  betweenText.length < 500 &&
+  /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*|\]<\]minimax\[>\[)?$/.test(betweenText);
 
 const INVENTED =
   /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]|<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g;
 
 /** A call whose name can be read, but not its arguments. */
-function unreadable({ text, tools }: Source, after: number): Piece | undefined {
+function unreadable({ text, tools }: Source, markEnd: number): Piece | undefined {
   const name = /^\s{0,20}[[{]{1,2}\s{0,20}["']name["']\s{0,5}:\s{0,5}["']([^"']{1,100})["']/.exec(
-    text.slice(after, after + 300),
+    text.slice(markEnd, markEnd + 300),
   )?.[1];
   if (!name || !toolFor(name, tools)) return undefined;
   return { calls: [{ name, args: {}, wrong: "they are not valid JSON" }], end: text.length };
 }
 
 /** The text without the opening tag of a wrapper around the answer or the calls. */
-function tidy(text: string): string {
-  return text
+function tidyText(proseText: string): string {
+  return proseText
     .replace(/^\s{0,100}<(?:answer|response)>\s{0,100}/, "")
     .replace(/(?:<(?:answer|response|tool_calls)>|助手：)\s{0,100}$/, "")
     .trimEnd();
@@ -269,8 +284,8 @@ async function callsWithoutMarks(
     const inner = await findCalls(fenced.body, tools, options);
     if (inner && !inner.text) return inner;
     if (!fenced.isCode) return undefined;
-    const code = openSource(fenced.body, named.tools, options.ended);
-    return callsIfAllFit(code, readPythonic(code, 0, { list: false, many: true }));
+    const codeSource = openSource(fenced.body, named.tools, options.ended);
+    return callsIfAllFit(codeSource, readPythonic(codeSource, 0, { list: false, many: true }));
   }
   const harmony = readBareHarmony(source);
   if (harmony)
@@ -298,8 +313,10 @@ async function callsWithoutMarks(
       ? callsIfAllFit(named, python)
       : undefined;
   }
-  const tag = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
-  const tagged = tag ? readObjects(source, start + tag[0].length, true, BLOCK_END) : undefined;
+  const tagMatch = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
+  const tagged = tagMatch
+    ? readObjects(source, start + tagMatch[0].length, true, BLOCK_END)
+    : undefined;
   if (tagged)
     return isAlone(source, tagged.end, options)
       ? callsIfAllFit(source, tagged, options)
@@ -323,21 +340,25 @@ async function callsOnLastLines(
   { text, tools }: Source,
   options: SearchOptions,
 ): Promise<FoundCalls | undefined> {
-  const quoted = quotes(text);
-  const lines = new RegExp(BEGINNING);
+  const quoteScan = quotes(text);
+  const beginnings = new RegExp(BEGINNING);
   for (
-    let tried = 0, match = lines.exec(text);
-    match && tried < MAX_BEGINNINGS;
-    tried++, match = lines.exec(text)
+    let triedCount = 0, lineMatch = beginnings.exec(text);
+    lineMatch && triedCount < MAX_BEGINNINGS;
+    triedCount++, lineMatch = beginnings.exec(text)
   ) {
-    const index = match.index;
-    lines.lastIndex = index + 1;
+    const lineStart = lineMatch.index;
+    beginnings.lastIndex = lineStart + 1;
     // then the text talks about it
-    const isMarked = /<[|\w:]{1,40}>\s{0,5}$/.test(text.slice(Math.max(0, index - 50), index));
-    if (!index || isMarked || quoted.how(index) || isTalk(text, index, text.length)) continue;
-    const source = openSource(text.slice(index), tools, options.ended);
-    const calls = await callsWithoutMarks(source, { ...options, last: true });
-    if (calls && !calls.text) return { ...calls, text: tidy(text.slice(0, index)) };
+    const isMarked = /<[|\w:]{1,40}>\s{0,5}$/.test(
+      text.slice(Math.max(0, lineStart - 50), lineStart),
+    );
+    if (!lineStart || isMarked || quoteScan.how(lineStart) || isTalk(text, lineStart, text.length))
+      continue;
+    const tailSource = openSource(text.slice(lineStart), tools, options.ended);
+    const tailCalls = await callsWithoutMarks(tailSource, { ...options, last: true });
+    if (tailCalls && !tailCalls.text)
+      return { ...tailCalls, text: tidyText(text.slice(0, lineStart)) };
   }
   return undefined;
 }
@@ -347,7 +368,7 @@ async function callsIfAllFit(
   source: Source,
   piece: Piece | undefined,
   { translate }: Partial<SearchOptions> = {},
-  before = "",
+  textBefore = "",
   thinking = "",
 ): Promise<FoundCalls | undefined> {
   const takenCalls = await checkCalls(source, piece?.calls ?? [], translate);
@@ -356,24 +377,26 @@ async function callsIfAllFit(
     !takenCalls.every(({ verdict }) => verdict === "fits" || verdict === "cut")
   )
     return undefined;
-  return { text: tidy(before), calls: asCalls(takenCalls), ...(thinking && { thinking }) };
+  return { text: tidyText(textBefore), calls: asCalls(takenCalls), ...(thinking && { thinking }) };
 }
 
 /** Whether nothing follows the calls on their line, and the text does not just talk about them. */
-function isAlone({ text }: Source, end: number, { last }: SearchOptions): boolean {
-  const ending = text.slice(end, end + 400).replace(/<\|[a-z_]{1,30}\|>|<\/[a-z_]{1,30}>/g, "");
-  const line = last ? ending : ending.split("\n")[0]!;
-  return !line.trim() && !isTalk(text, 0, end);
+function isAlone({ text }: Source, callsEnd: number, { last }: SearchOptions): boolean {
+  const ending = text
+    .slice(callsEnd, callsEnd + 400)
+    .replace(/<\|[a-z_]{1,30}\|>|<\/[a-z_]{1,30}>/g, "");
+  const followingText = last ? ending : ending.split("\n")[0]!;
+  return !followingText.trim() && !isTalk(text, 0, callsEnd);
 }
 
 /** The body of a text that is a single fence. */
-function insideOfFence(text: string): { body: string; isCode: boolean } | undefined {
-  const head = /^```([\w-]{0,20})[ \t]{0,10}\r?\n/.exec(text.slice(0, 50));
-  if (!head) return undefined;
-  const content = text.slice(head[0].length).trimEnd();
-  const close = content.indexOf("\n```");
+function insideOfFence(wholeText: string): { body: string; isCode: boolean } | undefined {
+  const fenceHead = /^```([\w-]{0,20})[ \t]{0,10}\r?\n/.exec(wholeText.slice(0, 50));
+  if (!fenceHead) return undefined;
+  const content = wholeText.slice(fenceHead[0].length).trimEnd();
+  const closeIndex = content.indexOf("\n```");
   // followed by text or another fence
-  if (close >= 0 && close + 4 !== content.length) return undefined;
-  const body = close < 0 ? content : content.slice(0, close);
-  return { body, isCode: /^(tool_code|python|py)$/.test(head[1]!) };
+  if (closeIndex >= 0 && closeIndex + 4 !== content.length) return undefined;
+  const body = closeIndex < 0 ? content : content.slice(0, closeIndex);
+  return { body, isCode: /^(tool_code|python|py)$/.test(fenceHead[1]!) };
 }

@@ -14,32 +14,34 @@ export interface Format {
   how: string; // instructions for the model; `%` is replaced by a sample call
 }
 
-const asJson = (tool: Tool): string =>
+const describeTool = (tool: Tool): string =>
   JSON.stringify({
     type: "function",
     function: { name: tool.name, description: tool.description, parameters: tool.schema },
   });
 const jsonLines = (tools: readonly Tool[]): string =>
-  `<tools>\n${tools.map(asJson).join("\n")}\n</tools>`;
+  `<tools>\n${tools.map(describeTool).join("\n")}\n</tools>`;
 const response = ({ text }: { text: string }): string =>
   `<tool_response>\n${text}\n</tool_response>`;
 const plainResult = ({ name, text }: { name: string; text: string }): string =>
   `Result of ${name}:\n${text}`;
 
 /** JSON without any format's marks: their first character is written as an escape. */
-const escapeJson = (value: unknown): string =>
-  JSON.stringify(value)
-    .replace(/[<[\]`]/g, (char) => (char === "<" || char === "`" ? hex(char) : char))
-    .replace(/[｜\u2028\u2029]/g, hex);
-const hex = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const escapeJson = (jsonValue: unknown): string =>
+  JSON.stringify(jsonValue)
+    .replace(/[<[\]`]/g, (char) => (char === "<" || char === "`" ? escapeChar(char) : char))
+    .replace(/[｜\u2028\u2029]/g, escapeChar);
+const escapeChar = (char: string): string =>
+  `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-const text = (value: unknown): string =>
-  typeof value === "string" ? value : JSON.stringify(value);
+const writeValue = (argumentValue: unknown): string =>
+  typeof argumentValue === "string" ? argumentValue : JSON.stringify(argumentValue);
 /**
  * Readers drop one line break at either end of a value, so a value that has one gets another at
  * both ends.
  */
-const frameValue = (value: string): string => (/^\n|\n$/.test(value) ? `\n${value}\n` : value);
+const frameValue = (valueText: string): string =>
+  /^\n|\n$/.test(valueText) ? `\n${valueText}\n` : valueText;
 
 /**
  * Whether values can be written raw between tags: they contain no mark, and the schema says which
@@ -47,89 +49,95 @@ const frameValue = (value: string): string => (/^\n|\n$/.test(value) ? `\n${valu
  */
 const isPlain = (args: Written["args"], schema: unknown): boolean => {
   const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> };
-  return Object.entries(args).every(([key, value]) => {
-    if (!/^[\w.-]{1,100}$/.test(key)) return false;
-    if (typeof value !== "string")
+  return Object.entries(args).every(([argumentName, argumentValue]) => {
+    if (!/^[\w.-]{1,100}$/.test(argumentName)) return false;
+    if (typeof argumentValue !== "string")
       return (
-        value !== undefined &&
-        !/[<]/.test(JSON.stringify(value)) &&
-        properties[key]?.type !== "string"
+        argumentValue !== undefined &&
+        !/[<]/.test(JSON.stringify(argumentValue)) &&
+        properties[argumentName]?.type !== "string"
       );
-    const type = properties[key]?.type;
+    const schemaType = properties[argumentName]?.type;
     return (
-      (type === "string" || type === undefined) &&
-      !/<\/?[\w:｜|-]{0,30}(?:parameter|function|invoke|tool_call|arg_)/.test(value)
+      (schemaType === "string" || schemaType === undefined) &&
+      !/<\/?[\w:｜|-]{0,30}(?:parameter|function|invoke|tool_call|arg_)/.test(argumentValue)
     );
   });
 };
-const schemaOf = (name: string, tools: readonly Tool[]): unknown =>
-  tools.find((tool) => tool.name === name)?.schema ?? {};
+const schemaOf = (toolName: string, tools: readonly Tool[]): unknown =>
+  tools.find((tool) => tool.name === toolName)?.schema ?? {};
 
-const SAMPLE = { name: "tool_name", arguments: { parameter: "value" } };
+const SAMPLE_CALL = { name: "tool_name", arguments: { parameter: "value" } };
 
 const hermesCall = ({ name, args }: Written): string =>
   `<tool_call>\n${escapeJson({ name, arguments: args })}\n</tool_call>`;
 
 function coderCall({ name, args }: Written, tools: readonly Tool[]): string {
-  const body = isPlain(args, schemaOf(name, tools))
+  const bodyText = isPlain(args, schemaOf(name, tools))
     ? Object.entries(args)
-        .map(([key, value]) => `<parameter=${key}>\n${text(value)}\n</parameter>\n`)
+        .map(
+          ([argumentName, argumentValue]) =>
+            `<parameter=${argumentName}>\n${writeValue(argumentValue)}\n</parameter>\n`,
+        )
         .join("")
     : `${escapeJson(args)}\n`;
-  return `<tool_call>\n<function=${name}>\n${body}</function>\n</tool_call>`;
+  return `<tool_call>\n<function=${name}>\n${bodyText}</function>\n</tool_call>`;
 }
 
 function coderTools(tools: readonly Tool[]): string {
-  const shown = tools.map(({ name, description, schema }) => {
+  const toolTexts = tools.map(({ name, description, schema }) => {
     const { properties = {}, required = [] } = schema as {
       properties?: Record<string, any>;
       required?: string[];
     };
-    const parameterText = ([key, inner]: [string, any]) => {
-      const { type, description: about, ...otherFields } = inner ?? {};
+    const parameterText = ([parameterName, innerSchema]: [string, any]) => {
+      const { type, description: aboutText, ...otherFields } = innerSchema ?? {};
       const schemaText = Object.keys(otherFields).length
         ? `\n<schema>${JSON.stringify(otherFields)}</schema>`
         : "";
-      return `<parameter>\n<name>${key}</name>${type ? `\n<type>${[type].flat().join(" or ")}</type>` : ""}${about ? `\n<description>${about}</description>` : ""}${schemaText}\n</parameter>`;
+      return `<parameter>\n<name>${parameterName}</name>${type ? `\n<type>${[type].flat().join(" or ")}</type>` : ""}${aboutText ? `\n<description>${aboutText}</description>` : ""}${schemaText}\n</parameter>`;
     };
-    const list = [
+    const parameterList = [
       ...Object.entries(properties).map(parameterText),
       `<required>${JSON.stringify(required)}</required>`,
     ].join("\n");
-    return `<function>\n<name>${name}</name>\n<description>${description}</description>\n<parameters>\n${list}\n</parameters>\n</function>`;
+    return `<function>\n<name>${name}</name>\n<description>${description}</description>\n<parameters>\n${parameterList}\n</parameters>\n</function>`;
   });
-  return `<tools>\n${shown.join("\n")}\n</tools>`;
+  return `<tools>\n${toolTexts.join("\n")}\n</tools>`;
 }
 
 function glmCall({ name, args }: Written, tools: readonly Tool[]): string {
   if (
     !isPlain(args, schemaOf(name, tools)) ||
-    Object.values(args).some((value) => /^\\n|\\n$/.test(text(value)))
+    Object.values(args).some((argumentValue) => /^\\n|\\n$/.test(writeValue(argumentValue)))
   )
     return hermesCall({ id: "", name, args });
-  const pairs = Object.entries(args).map(
-    ([key, value]) =>
-      `<arg_key>${key}</arg_key>\n<arg_value>${frameValue(text(value))}</arg_value>\n`,
+  const argumentPairs = Object.entries(args).map(
+    ([argumentName, argumentValue]) =>
+      `<arg_key>${argumentName}</arg_key>\n<arg_value>${frameValue(writeValue(argumentValue))}</arg_value>\n`,
   );
-  return `<tool_call>${name}\n${pairs.join("")}</tool_call>`;
+  return `<tool_call>${name}\n${argumentPairs.join("")}</tool_call>`;
 }
 
-const BEGIN = (part: string): string => `<｜tool▁${part}▁begin｜>`;
-const END = (part: string): string => `<｜tool▁${part}▁end｜>`;
+const BEGIN_TOKEN = (tokenPart: string): string => `<｜tool▁${tokenPart}▁begin｜>`;
+const END_TOKEN = (tokenPart: string): string => `<｜tool▁${tokenPart}▁end｜>`;
 const deepSeek = (writeCall: (call: Written) => string) => (calls: readonly Written[]) =>
-  `${BEGIN("calls")}${calls.map((call) => `${BEGIN("call")}${writeCall(call)}${END("call")}`).join("\n")}${END("calls")}`;
+  `${BEGIN_TOKEN("calls")}${calls.map((call) => `${BEGIN_TOKEN("call")}${writeCall(call)}${END_TOKEN("call")}`).join("\n")}${END_TOKEN("calls")}`;
 
-const DSML = "｜DSML｜";
+const DSML_MARK = "｜DSML｜";
 function dsmlCall({ name, args }: Written): string {
-  const isRaw = (value: string) =>
-    !/<\/?[^\s<>]{0,30}(?:parameter|invoke|function_calls)/.test(value);
+  const canBeRaw = (valueText: string) =>
+    !/<\/?[^\s<>]{0,30}(?:parameter|invoke|function_calls)/.test(valueText);
   const entries = Object.entries(args);
-  const fits = entries.every(([key, value]) => /^[\w.-]{1,100}$/.test(key) && isRaw(text(value)));
-  const parameters = entries.map(
-    ([key, value]) =>
-      `<${DSML}parameter name="${key}" string="${typeof value === "string"}">${text(value)}</${DSML}parameter>\n`,
+  const isAllRaw = entries.every(
+    ([argumentName, argumentValue]) =>
+      /^[\w.-]{1,100}$/.test(argumentName) && canBeRaw(writeValue(argumentValue)),
   );
-  return `<${DSML}invoke name="${name}">\n${fits ? parameters.join("") : `${escapeJson(args)}\n`}</${DSML}invoke>\n`;
+  const parameters = entries.map(
+    ([argumentName, argumentValue]) =>
+      `<${DSML_MARK}parameter name="${argumentName}" string="${typeof argumentValue === "string"}">${writeValue(argumentValue)}</${DSML_MARK}parameter>\n`,
+  );
+  return `<${DSML_MARK}invoke name="${name}">\n${isAllRaw ? parameters.join("") : `${escapeJson(args)}\n`}</${DSML_MARK}invoke>\n`;
 }
 
 /** A value as a Python literal. */
@@ -139,22 +147,22 @@ function pythonLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(", ")}]`;
   if (typeof value === "object")
     return `{${Object.entries(value)
-      .map(([key, element]) => `${escapeJson(key)}: ${pythonLiteral(element)}`)
+      .map(([fieldName, element]) => `${escapeJson(fieldName)}: ${pythonLiteral(element)}`)
       .join(", ")}}`;
   return escapeJson(value);
 }
 function pythonCalls(calls: readonly Written[]): string {
-  const isIdentifier = (key: string) => /^[A-Za-z_]\w{0,99}$/.test(key);
+  const isIdentifier = (fieldName: string) => /^[A-Za-z_]\w{0,99}$/.test(fieldName);
   if (!calls.every(({ name, args }) => isIdentifier(name) && Object.keys(args).every(isIdentifier)))
     return `<|python_start|>${escapeJson(calls.map(({ name, args }) => ({ name, parameters: args })))}<|python_end|>`;
   const writeCall = ({ name, args }: Written) =>
     `${name}(${Object.entries(args)
-      .map(([key, value]) => `${key}=${pythonLiteral(value)}`)
+      .map(([argumentName, argumentValue]) => `${argumentName}=${pythonLiteral(argumentValue)}`)
       .join(", ")})`;
   return `<|python_start|>[${calls.map(writeCall).join(", ")}]<|python_end|>`;
 }
 
-const asTools = (tools: readonly Tool[]): string => tools.map(asJson).join("\n");
+const asTools = (tools: readonly Tool[]): string => tools.map(describeTool).join("\n");
 
 /**
  * The first format whose pattern matches the model's name is used. The last one matches any name.
@@ -172,7 +180,7 @@ export const FORMATS: Format[] = [
     name: "deepseek-dsml",
     models: /deepseek[-_]?v?(3\.2|4)/i,
     calls: (calls) =>
-      `<${DSML}function_calls>\n${calls.map(dsmlCall).join("")}</${DSML}function_calls>`,
+      `<${DSML_MARK}function_calls>\n${calls.map(dsmlCall).join("")}</${DSML_MARK}function_calls>`,
     result: ({ text }) => `<function_results>\n<result>${text}</result>\n</function_results>`,
     tools: jsonLines,
     how: 'To call tools, write one block of this form, with nothing after it:\n%\nstring="true" is for texts, which stand as they are; string="false" for anything else, as JSON.',
@@ -183,7 +191,7 @@ export const FORMATS: Format[] = [
     calls: deepSeek(
       ({ name, args }) => `function<｜tool▁sep｜>${name}\n\`\`\`json\n${escapeJson(args)}\n\`\`\``,
     ),
-    result: ({ text }) => `${BEGIN("output")}${text}${END("output")}`,
+    result: ({ text }) => `${BEGIN_TOKEN("output")}${text}${END_TOKEN("output")}`,
     tools: jsonLines,
     how: "To call tools, write one block of this form, with nothing after it:\n%",
   },
@@ -191,7 +199,7 @@ export const FORMATS: Format[] = [
     name: "deepseek",
     models: /deepseek|cogito/i,
     calls: deepSeek(({ name, args }) => `${name}<｜tool▁sep｜>${escapeJson(args)}`),
-    result: ({ text }) => `${BEGIN("output")}${text}${END("output")}`,
+    result: ({ text }) => `${BEGIN_TOKEN("output")}${text}${END_TOKEN("output")}`,
     tools: jsonLines,
     how: "To call tools, write one block of this form, with nothing after it:\n%",
   },
@@ -207,8 +215,8 @@ export const FORMATS: Format[] = [
     name: "kimi",
     models: /kimi|moonshot/i,
     calls: (calls) =>
-      `<|tool_calls_section_begin|>${calls.map(({ id, name, args }, i) => `<|tool_call_begin|>${kimiId(id, name, i)}<|tool_call_argument_begin|>${escapeJson(args)}<|tool_call_end|>`).join("")}<|tool_calls_section_end|>`,
-    result: ({ name, id, index, text }) => `## Return of ${kimiId(id, name, index)}\n${text}`,
+      `<|tool_calls_section_begin|>${calls.map(({ id, name, args }, i) => `<|tool_call_begin|>${formatKimiId(id, name, i)}<|tool_call_argument_begin|>${escapeJson(args)}<|tool_call_end|>`).join("")}<|tool_calls_section_end|>`,
+    result: ({ name, id, index, text }) => `## Return of ${formatKimiId(id, name, index)}\n${text}`,
     tools: asTools,
     how: "To call tools, write one section of this form, with nothing after it; the number counts the calls from 0:\n%",
   },
@@ -218,7 +226,7 @@ export const FORMATS: Format[] = [
     calls: (calls) =>
       `[TOOL_CALLS]${escapeJson(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
     result: ({ text }) => `[TOOL_RESULTS]${JSON.stringify({ content: text })}[/TOOL_RESULTS]`,
-    tools: (tools) => `[AVAILABLE_TOOLS][${tools.map(asJson).join(", ")}][/AVAILABLE_TOOLS]`,
+    tools: (tools) => `[AVAILABLE_TOOLS][${tools.map(describeTool).join(", ")}][/AVAILABLE_TOOLS]`,
     how: "To call tools, write one list of this form, with nothing after it:\n%",
   },
   {
@@ -273,21 +281,24 @@ export const FORMATS: Format[] = [
   },
 ];
 
-const kimiId = (id: string, name: string, i: number): string =>
-  /^functions\.[\w.-]+:\d+$/.test(id) ? id : `functions.${name}:${i}`;
+const formatKimiId = (id: string, toolName: string, i: number): string =>
+  /^functions\.[\w.-]+:\d+$/.test(id) ? id : `functions.${toolName}:${i}`;
 
-export function formatFor(model: string): Format {
-  const name = model.slice(model.indexOf("/") + 1);
-  return FORMATS.find(({ models }) => models.test(name))!;
+export function formatFor(modelName: string): Format {
+  const bareModel = modelName.slice(modelName.indexOf("/") + 1);
+  return FORMATS.find(({ models }) => models.test(bareModel))!;
 }
 
 /** The part of the system prompt that describes the tools. */
 export function wordsFor(format: Format, tools: readonly Tool[]): string {
-  const sample = format.calls([{ id: "", name: SAMPLE.name, args: SAMPLE.arguments }], []);
+  const sampleCall = format.calls(
+    [{ id: "", name: SAMPLE_CALL.name, args: SAMPLE_CALL.arguments }],
+    [],
+  );
   return [
     "You can call tools. These are all there are, each with its parameters as a JSON Schema:",
     format.tools(tools),
-    format.how.replace("%", () => sample),
+    format.how.replace("%", () => sampleCall),
     "Say in a sentence what you do, if at all, before the calls. Then stop: the results come with the next message, and are never yours to write. Call a tool only when you need one; write no call as an example.",
   ].join("\n\n");
 }

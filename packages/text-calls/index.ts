@@ -22,7 +22,7 @@ export const settings = {
 
 /** A reply without any of these contains neither calls nor marks of thinking. */
 const MARKERS = /[<{[(]|Action:/;
-const SEARCH = /^<{5,9} ?SEARCH/m; // Aider's blocks, in the text of the answer
+const SEARCH_BLOCK = /^<{5,9} ?SEARCH/m; // Aider's blocks, in the text of the answer
 const NO_TOOLS =
   /(not|n't) support (the )?(tools?|functions?)\b|(not|n't) support (tool|function)[- _](use|call)|support tool use|(tools?|functions?)( calling| use| calls)?['"`]? (is|are) not (supported|enabled|available)|requires --(enable-auto-tool-choice|jinja|tool-call-parser)/i;
 
@@ -32,16 +32,16 @@ type Parameters = { properties?: object; required?: string[] };
 /** With zz's name another program's arguments count for tools that only read. */
 async function callsMeant(call: Call, ctx: Ctx): Promise<Call[]> {
   const { tools } = ctx.about;
-  const own = tools.find(({ name }) => name === call.name);
-  const { properties = {}, required = [] } = (own?.schema ?? {}) as Parameters;
+  const ownTool = tools.find(({ name }) => name === call.name);
+  const { properties = {}, required = [] } = (ownTool?.schema ?? {}) as Parameters;
   const args = (call.args ?? {}) as object;
   const isExact =
-    Object.keys(args).every((name) => Object.hasOwn(properties, name)) &&
-    required.every((name) => Object.hasOwn(args, name));
-  if (own && (own.kind !== "read" || isExact)) return [call];
-  const calls = await (await import("./habits/calls.ts")).ownCalls([call], tools, ctx);
-  const reads = ({ name }: Call) => tools.find((tool) => tool.name === name)?.kind === "read";
-  return own && !calls.every(reads) ? [call] : calls;
+    Object.keys(args).every((argumentName) => Object.hasOwn(properties, argumentName)) &&
+    required.every((requiredName) => Object.hasOwn(args, requiredName));
+  if (ownTool && (ownTool.kind !== "read" || isExact)) return [call];
+  const meantCalls = await (await import("./habits/calls.ts")).ownCalls([call], tools, ctx);
+  const onlyReads = ({ name }: Call) => tools.find((tool) => tool.name === name)?.kind === "read";
+  return ownTool && !meantCalls.every(onlyReads) ? [call] : meantCalls;
 }
 
 export default (zz: Zz<typeof defaults>) => {
@@ -49,7 +49,7 @@ export default (zz: Zz<typeof defaults>) => {
   const inWords = new Set<string>(); // models whose server refused tools
 
   zz.on("configured", () => inWords.clear()); // another server may answer now
-  zz.wrap("request", offer, { limit: MAX_SHOW_MS });
+  zz.wrap("request", offerTools, { limit: MAX_SHOW_MS });
   // outermost, to see calls that another plugin found in the text
   zz.wrap(
     "request",
@@ -57,17 +57,17 @@ export default (zz: Zz<typeof defaults>) => {
     "first",
   );
 
-  const rescued = (request: ChatRequest, reply: Reply, worded: boolean, ctx: Ctx) =>
-    rescueReply(request, reply, worded, ctx, translated);
+  const rescued = (request: ChatRequest, reply: Reply, isWorded: boolean, ctx: Ctx) =>
+    rescueReply(request, reply, isWorded, ctx, translated);
 
   zz.service("toolNames", {
-    own: async (name) => (await import("./habits/calls.ts")).ownName(name),
+    own: async (foreignName) => (await import("./habits/calls.ts")).ownName(foreignName),
     calls: callsMeant,
   });
   // a call that no model made: --call, a plugin's, an editor's
   zz.wrap("call", callOwnTools);
 
-  async function offer(
+  async function offerTools(
     request: ChatRequest,
     next: (request: ChatRequest) => Promise<Reply>,
     ctx: Ctx,
@@ -75,7 +75,8 @@ export default (zz: Zz<typeof defaults>) => {
     const { format } = zz.config;
     const isPlain = !request.tools.length && !request.messages.some(({ role }) => role === "tool");
     if (isPlain) return rescued(request, await next(request), false, ctx);
-    if (format === "text" || (format === "auto" && (await lacksTools(request, ctx)))) return ask();
+    if (format === "text" || (format === "auto" && (await lacksTools(request, ctx))))
+      return askInWords();
     try {
       return await rescued(request, await next(request), false, ctx);
     } catch (error) {
@@ -83,12 +84,12 @@ export default (zz: Zz<typeof defaults>) => {
       const refused = format === "auto" && status >= 400 && NO_TOOLS.test(message.slice(0, 2_000));
       if (!refused || ctx.signal.aborted) throw error;
       inWords.add(request.model);
-      return ask();
+      return askInWords();
     }
 
-    async function ask(): Promise<Reply> {
-      const worded = await import("./request-in-words.ts");
-      return rescued(request, await next(worded.requestInWords(request)), true, ctx);
+    async function askInWords(): Promise<Reply> {
+      const wordsModule = await import("./request-in-words.ts");
+      return rescued(request, await next(wordsModule.requestInWords(request)), true, ctx);
     }
   }
 
@@ -102,11 +103,11 @@ async function callOwnTools(
   next: (call: Call) => Promise<Result>,
   ctx: Ctx,
 ): Promise<Result> {
-  const [first = call, ...more] = await callsMeant(call, ctx);
-  let result = await next(first);
-  for (const own of more) {
+  const [firstCall = call, ...laterCalls] = await callsMeant(call, ctx);
+  let result = await next(firstCall);
+  for (const laterCall of laterCalls) {
     if (result.failed) break;
-    const { text, ...others } = await next(own);
+    const { text, ...others } = await next(laterCall);
     result = { ...others, text: `${result.text}\n${text}` };
   }
   return result;
@@ -116,13 +117,13 @@ async function callOwnTools(
 async function rescueReply(
   request: ChatRequest,
   reply: Reply,
-  worded: boolean,
+  isWorded: boolean,
   ctx: Ctx,
   translated: WeakSet<Call>,
 ): Promise<Reply> {
-  const readReply = await read(request, reply, worded, ctx);
+  const readReply = await readCalls(request, reply, isWorded, ctx);
   if (readReply !== reply)
-    for (const call of readReply.calls) if (!call.broken) translated.add(call);
+    for (const rescuedCall of readReply.calls) if (!rescuedCall.broken) translated.add(rescuedCall);
   return readReply;
 }
 
@@ -135,16 +136,16 @@ async function translateCalls(
 ): Promise<Reply> {
   let reply = answer;
   if (!request.tools.length) return reply;
-  const tools = toolsOf(request, ctx);
+  const callableTools = toolsOf(request, ctx);
   const isBlock =
     !reply.calls.length &&
-    SEARCH.test(reply.text) &&
-    tools.some(({ name }) => name === "edit_file");
+    SEARCH_BLOCK.test(reply.text) &&
+    callableTools.some(({ name }) => name === "edit_file");
   if (isBlock) reply = (await import("./habits/answers.ts")).withBlocks(reply, ctx);
   if (reply.calls.every((call) => translated.has(call))) return reply;
   const { ownCalls } = await import("./habits/calls.ts");
   const translations = reply.calls.map((call) =>
-    translated.has(call) ? [call] : ownCalls([call], tools, ctx),
+    translated.has(call) ? [call] : ownCalls([call], callableTools, ctx),
   );
   return { ...reply, calls: (await Promise.all(translations)).flat() };
 }
@@ -153,7 +154,12 @@ async function translateCalls(
 const toolsOf = ({ tools, task }: ChatRequest, { about }: Ctx): ChatRequest["tools"] =>
   tools.length && task === "chat" ? about.tools : tools;
 
-async function read(request: ChatRequest, reply: Reply, worded: boolean, ctx: Ctx): Promise<Reply> {
+async function readCalls(
+  request: ChatRequest,
+  reply: Reply,
+  worded: boolean,
+  ctx: Ctx,
+): Promise<Reply> {
   const { text, thinking, calls } = reply;
   if (calls.length || !MARKERS.test(text || thinking)) return reply;
   const [{ rescue }, { foreignTools, ownCalls }] = await Promise.all([
@@ -161,8 +167,11 @@ async function read(request: ChatRequest, reply: Reply, worded: boolean, ctx: Ct
     import("./habits/calls.ts"),
   ]);
   const { tools, options, schema } = request;
-  const named = new Set(tools.map(({ name }) => name));
-  const allTools = [...tools, ...toolsOf(request, ctx).filter(({ name }) => !named.has(name))];
+  const offeredNames = new Set(tools.map(({ name }) => name));
+  const allTools = [
+    ...tools,
+    ...toolsOf(request, ctx).filter(({ name }) => !offeredNames.has(name)),
+  ];
   const translate = (call: Call) => ownCalls([call], allTools, ctx);
   try {
     return await rescue(reply, {

@@ -8,7 +8,7 @@ export type Json = { value: unknown; end: number; cut: boolean; open: ReadonlySe
 
 const MAX_DEPTH = 100;
 const NOTHING: ReadonlySet<unknown> = new Set();
-const WORDS: Record<string, unknown> = {
+const LITERAL_WORDS: Record<string, unknown> = {
   true: true,
   false: false,
   null: null,
@@ -19,7 +19,7 @@ const WORDS: Record<string, unknown> = {
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 const PYTHONS: Record<string, string> = { ...ESCAPES, v: "\v", a: "\x07", "0": "\0", "\n": "" };
 /** What opens and closes a string. Gemma has its own marks, within which nothing is escaped. */
-const QUOTES: [open: string, close: string, raw?: true][] = [
+const QUOTE_MARKS: [open: string, close: string, raw?: true][] = [
   ['"""', '"""'],
   ["'''", "'''"],
   ['"', '"'],
@@ -34,77 +34,96 @@ const QUOTES: [open: string, close: string, raw?: true][] = [
  * The object or list that begins here, whatever follows; undefined if none does. bare: strings may
  * lack quotes.
  */
-export function readJson(text: string, index: number, work: Work, bare = false): Json | undefined {
-  const first = text[index];
-  if ((first !== "{" && first !== "[") || work.left <= 0) return undefined;
-  const end = bare ? -1 : balancedEnd(text, index, work);
+export function readJson(
+  sourceText: string,
+  startIndex: number,
+  work: Work,
+  bare = false,
+): Json | undefined {
+  const firstChar = sourceText[startIndex];
+  if ((firstChar !== "{" && firstChar !== "[") || work.left <= 0) return undefined;
+  const end = bare ? -1 : balancedEnd(sourceText, startIndex, work);
   if (end > 0) {
     try {
-      return { value: JSON.parse(text.slice(index, end)), end, cut: false, open: NOTHING };
+      return {
+        value: JSON.parse(sourceText.slice(startIndex, end)),
+        end,
+        cut: false,
+        open: NOTHING,
+      };
     } catch {} // not valid: the reader below tolerates errors
   }
-  return new Reader(text, index, work, bare ? "bare" : "json").read(0);
+  return new Reader(sourceText, startIndex, work, bare ? "bare" : "json").read(0);
 }
 
 /** The literal of Python that begins here. */
-export const readLiteral = (text: string, index: number): Json | undefined =>
-  new Reader(text, index, { left: 0 }, "python").read(1);
+export const readLiteral = (sourceText: string, startIndex: number): Json | undefined =>
+  new Reader(sourceText, startIndex, { left: 0 }, "python").read(1);
 
 /** The whole text as one value, or undefined. */
-export function wholeJson(text: string, work: Work): unknown {
+export function wholeJson(jsonText: string, work: Work): unknown {
   try {
-    const value = JSON.parse(text);
-    return isDeeper(value, MAX_DEPTH) ? undefined : value;
+    const parsedValue = JSON.parse(jsonText);
+    return isDeeper(parsedValue, MAX_DEPTH) ? undefined : parsedValue;
   } catch {}
-  const start = skipSpace(text, 0);
-  const parsed = readJson(text, start, work);
-  return parsed && !parsed.cut && skipSpace(text, parsed.end) === text.length
-    ? parsed.value
+  const jsonStart = skipSpace(jsonText, 0);
+  const parsedJson = readJson(jsonText, jsonStart, work);
+  return parsedJson && !parsedJson.cut && skipSpace(jsonText, parsedJson.end) === jsonText.length
+    ? parsedJson.value
     : undefined;
 }
 
-export function skipSpace(text: string, index: number): number {
-  for (; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code !== 32 && (code < 9 || code > 13) && code !== 0xa0 && code !== 0xfeff) break;
+export function skipSpace(sourceText: string, index: number): number {
+  for (; index < sourceText.length; index++) {
+    const charCode = sourceText.charCodeAt(index);
+    if (
+      charCode !== 32 &&
+      (charCode < 9 || charCode > 13) &&
+      charCode !== 0xa0 &&
+      charCode !== 0xfeff
+    )
+      break;
   }
   return index;
 }
 
 /** Where valid JSON would end, judging by brackets and strings; -1 if it does not. */
-function balancedEnd(text: string, index: number, work: Work): number {
+function balancedEnd(sourceText: string, startIndex: number, work: Work): number {
   let depth = 0;
-  let i = index;
-  for (; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === 34) {
-      i = stringEnd(text, i);
+  let i = startIndex;
+  for (; i < sourceText.length; i++) {
+    const charCode = sourceText.charCodeAt(i);
+    if (charCode === 34) {
+      i = stringEnd(sourceText, i);
       if (i < 0) break;
-    } else if (code === 123 || code === 91) {
+    } else if (charCode === 123 || charCode === 91) {
       if (++depth > MAX_DEPTH) break;
-    } else if ((code === 125 || code === 93) && --depth === 0) break;
+    } else if ((charCode === 125 || charCode === 93) && --depth === 0) break;
   }
-  work.left -= (i < 0 ? text.length : i) - index;
-  return depth === 0 && i > 0 && i < text.length ? i + 1 : -1;
+  work.left -= (i < 0 ? sourceText.length : i) - startIndex;
+  return depth === 0 && i > 0 && i < sourceText.length ? i + 1 : -1;
 }
 
 /** The index of the quote that closes the string which opens here. */
-function stringEnd(text: string, index: number): number {
-  for (let i = index + 1; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === 92) i++;
-    else if (code === 34) return i;
+function stringEnd(sourceText: string, quoteIndex: number): number {
+  for (let i = quoteIndex + 1; i < sourceText.length; i++) {
+    const charCode = sourceText.charCodeAt(i);
+    if (charCode === 92) i++;
+    else if (charCode === 34) return i;
   }
   return -1;
 }
 
 function isDeeper(value: unknown, depthLeft: number): boolean {
   if (typeof value !== "object" || value === null) return false;
-  return depthLeft === 0 || Object.values(value).some((inner) => isDeeper(inner, depthLeft - 1));
+  return (
+    depthLeft === 0 ||
+    Object.values(value).some((innerValue) => isDeeper(innerValue, depthLeft - 1))
+  );
 }
 
-export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
-  Object.defineProperty(object, key, {
+export function setField(object: Record<string, unknown>, fieldName: string, value: unknown): void {
+  Object.defineProperty(object, fieldName, {
     value,
     enumerable: true,
     writable: true,
@@ -112,7 +131,7 @@ export function setField(object: Record<string, unknown>, key: string, value: un
   });
 }
 
-const WRONG = new Error("not JSON"); // made once, since it is thrown at each of many marks
+const NOT_JSON = new Error("not JSON"); // made once, since it is thrown at each of many marks
 
 type Syntax = "json" | "bare" | "python";
 /**
@@ -126,23 +145,23 @@ class Reader {
   at: number;
   readonly work: Work;
   readonly syntax: Syntax;
-  constructor(text: string, index: number, work: Work, syntax: Syntax) {
-    this.text = text;
-    this.at = index;
+  constructor(sourceText: string, startIndex: number, work: Work, syntax: Syntax) {
+    this.text = sourceText;
+    this.at = startIndex;
     this.work = work;
     this.syntax = syntax;
   }
 
   read(depth: number): Json | undefined {
-    const start = this.at;
+    const startIndex = this.at;
     try {
       const value = this.value(depth);
       return { value, end: this.at, cut: this.cut, open: this.open };
     } catch (error) {
-      if (error !== WRONG) throw error;
+      if (error !== NOT_JSON) throw error;
       return undefined;
     } finally {
-      this.work.left -= this.at - start;
+      this.work.left -= this.at - startIndex;
     }
   }
 
@@ -150,67 +169,70 @@ class Reader {
     const { text, syntax } = this;
     this.at = skipSpace(text, this.at);
     if (this.at >= text.length) return this.ended();
-    const char = text[this.at]!;
-    if (/[{[(]/.test(char) && depth >= MAX_DEPTH) throw WRONG;
-    if (char === "{") return this.object(depth);
-    if (char === "[" || char === "(") return this.list(depth, char === "[" ? "]" : ")");
-    const string = this.string();
-    if (string !== undefined) return string;
-    const number = this.take(syntax === "bare" ? BARE_NUMBER : NUMBER);
-    if (number) return Number(number.replaceAll("_", ""));
-    const word = this.match(WORD)?.[0] ?? "";
-    if (Object.hasOwn(WORDS, word)) {
-      this.at += word.length;
-      return WORDS[word];
+    const firstChar = text[this.at]!;
+    if (/[{[(]/.test(firstChar) && depth >= MAX_DEPTH) throw NOT_JSON;
+    if (firstChar === "{") return this.object(depth);
+    if (firstChar === "[" || firstChar === "(")
+      return this.list(depth, firstChar === "[" ? "]" : ")");
+    const stringValue = this.string();
+    if (stringValue !== undefined) return stringValue;
+    const numberText = this.take(syntax === "bare" ? BARE_NUMBER : NUMBER);
+    if (numberText) return Number(numberText.replaceAll("_", ""));
+    const literalWord = this.match(WORD)?.[0] ?? "";
+    if (Object.hasOwn(LITERAL_WORDS, literalWord)) {
+      this.at += literalWord.length;
+      return LITERAL_WORDS[literalWord];
     }
     if (syntax === "bare") return this.unquoted();
-    if (syntax === "python" && this.take(DICT)) return this.object(depth, ")", "=");
-    if (!word || this.at + word.length < text.length) throw WRONG;
+    if (syntax === "python" && this.take(DICT_CALL)) return this.object(depth, ")", "=");
+    if (!literalWord || this.at + literalWord.length < text.length) throw NOT_JSON;
     this.at = text.length;
     return this.ended();
   }
 
-  object(depth: number, close = "}", equals = ":"): Record<string, unknown> {
+  object(depth: number, closer = "}", equals = ":"): Record<string, unknown> {
     const { text } = this;
-    const fields: Record<string, unknown> = {};
-    this.open.add(fields);
-    if (close === "}") this.at++;
+    const objectFields: Record<string, unknown> = {};
+    this.open.add(objectFields);
+    if (closer === "}") this.at++;
     for (;;) {
       this.skipCommas();
-      if (this.at >= text.length) return this.ended(fields);
-      if (text[this.at] === close) break;
-      const isValue = this.syntax === "python" && close === "}"; // a key may be any literal
-      const key = isValue ? String(this.value(depth + 1)) : (this.string() ?? this.take(KEY));
-      if (key === undefined) throw WRONG;
+      if (this.at >= text.length) return this.ended(objectFields);
+      if (text[this.at] === closer) break;
+      const isValue = this.syntax === "python" && closer === "}"; // a key may be any literal
+      const fieldName = isValue
+        ? String(this.value(depth + 1))
+        : (this.string() ?? this.take(BARE_KEY));
+      if (fieldName === undefined) throw NOT_JSON;
       this.at = skipSpace(text, this.at);
-      if (this.at >= text.length || this.cut) return this.ended(fields);
-      if (text[this.at] !== equals) throw WRONG;
+      if (this.at >= text.length || this.cut) return this.ended(objectFields);
+      if (text[this.at] !== equals) throw NOT_JSON;
       this.at++;
-      const value = this.value(depth + 1);
-      if (value !== undefined) setField(fields, key, value);
-      if (this.cut) return fields;
-      if (depth === 0 && this.closedByTag()) return this.ended(fields);
-      this.separated(close);
+      const fieldValue = this.value(depth + 1);
+      if (fieldValue !== undefined) setField(objectFields, fieldName, fieldValue);
+      if (this.cut) return objectFields;
+      if (depth === 0 && this.closedByTag()) return this.ended(objectFields);
+      this.separated(closer);
     }
     this.at++;
-    this.open.delete(fields);
-    return fields;
+    this.open.delete(objectFields);
+    return objectFields;
   }
 
-  list(depth: number, close: string): unknown {
+  list(depth: number, closer: string): unknown {
     const { text } = this;
     const elements: unknown[] = [];
-    let isTuple = this.syntax !== "python" || close === "]";
+    let isTuple = this.syntax !== "python" || closer === "]";
     this.open.add(elements);
     this.at++;
     for (;;) {
       this.skipCommas();
       if (this.at >= text.length) return this.ended(elements);
-      if (text[this.at] === close) break;
-      const value = this.value(depth + 1);
-      if (value !== undefined) elements.push(value);
+      if (text[this.at] === closer) break;
+      const listValue = this.value(depth + 1);
+      if (listValue !== undefined) elements.push(listValue);
       if (this.cut) return elements;
-      this.separated(close);
+      this.separated(closer);
       isTuple ||= text[this.at] === ",";
     }
     this.at++;
@@ -219,11 +241,12 @@ class Reader {
   }
 
   /** A comma, a closing bracket, or (as some models do) the next object at once. */
-  separated(close: string): void {
+  separated(closer: string): void {
     this.at = skipSpace(this.text, this.at);
-    const char = this.text[this.at];
-    if (char === undefined || char === "," || char === close || char === "{") return;
-    throw WRONG;
+    const nextChar = this.text[this.at];
+    if (nextChar === undefined || nextChar === "," || nextChar === closer || nextChar === "{")
+      return;
+    throw NOT_JSON;
   }
 
   /** Whether a closing tag follows, so that only the last brace is missing. */
@@ -236,64 +259,70 @@ class Reader {
     if (this.text[this.at] === ",") this.at = skipSpace(this.text, this.at + 1);
   }
 
-  quote(): (typeof QUOTES)[number] | undefined {
-    const char = this.text[this.at];
-    if (char !== '"' && char !== "'" && char !== "<" && char !== "\u201c" && char !== "\u2018")
+  quote(): (typeof QUOTE_MARKS)[number] | undefined {
+    const firstChar = this.text[this.at];
+    if (
+      firstChar !== '"' &&
+      firstChar !== "'" &&
+      firstChar !== "<" &&
+      firstChar !== "\u201c" &&
+      firstChar !== "\u2018"
+    )
       return undefined;
-    return QUOTES.find(([open]) => this.text.startsWith(open, this.at));
+    return QUOTE_MARKS.find(([opener]) => this.text.startsWith(opener, this.at));
   }
 
   /** The string that begins here; in Python with all that follow it directly. */
   string(): string | undefined {
     const { text, syntax } = this;
-    let joined: string | undefined;
-    for (let start = this.at; ; start = skipSpace(text, this.at)) {
-      this.at = start;
-      const prefix = syntax === "python" ? (this.take(PREFIX) ?? "") : "";
-      const quote = this.quote();
-      if (!quote) {
-        this.at = start;
-        return joined;
+    let joinedText: string | undefined;
+    for (let partStart = this.at; ; partStart = skipSpace(text, this.at)) {
+      this.at = partStart;
+      const prefix = syntax === "python" ? (this.take(STRING_PREFIX) ?? "") : "";
+      const quoteMarks = this.quote();
+      if (!quoteMarks) {
+        this.at = partStart;
+        return joinedText;
       }
-      joined = (joined ?? "") + this.quoted(quote, /r/i.test(prefix));
-      if (syntax !== "python" || this.cut) return joined;
+      joinedText = (joinedText ?? "") + this.quoted(quoteMarks, /r/i.test(prefix));
+      if (syntax !== "python" || this.cut) return joinedText;
     }
   }
 
-  quoted([open, close, isMark]: (typeof QUOTES)[number], isRaw: boolean): string {
+  quoted([opener, closer, isUnescaped]: (typeof QUOTE_MARKS)[number], isRaw: boolean): string {
     const { text } = this;
-    let from = this.at + open.length;
+    let partStart = this.at + opener.length;
     let content = "";
-    const last = close.charCodeAt(0);
-    for (let i = from; i < text.length; i++) {
-      const code = text.charCodeAt(i);
-      if (code === last && text.startsWith(close, i)) {
-        this.at = i + close.length;
-        return content + text.slice(from, i);
+    const closerCode = closer.charCodeAt(0);
+    for (let i = partStart; i < text.length; i++) {
+      const charCode = text.charCodeAt(i);
+      if (charCode === closerCode && text.startsWith(closer, i)) {
+        this.at = i + closer.length;
+        return content + text.slice(partStart, i);
       }
-      if (code !== BACKSLASH || isMark) continue;
+      if (charCode !== BACKSLASH || isUnescaped) continue;
       if (isRaw) {
         i++;
         continue;
       }
-      content += text.slice(from, i);
-      const [length, char] = unescapeAt(text, i, this.syntax === "python");
-      content += char;
-      i += length - 1;
-      from = i + 1;
+      content += text.slice(partStart, i);
+      const [escapeLength, escapedChar] = unescapeAt(text, i, this.syntax === "python");
+      content += escapedChar;
+      i += escapeLength - 1;
+      partStart = i + 1;
     }
     this.at = text.length;
     this.cut = true;
-    return content + text.slice(from);
+    return content + text.slice(partStart);
   }
 
   unquoted(): string {
-    NEXT.lastIndex = this.at;
-    const end = NEXT.exec(this.text)?.index ?? this.text.length;
-    const word = this.text.slice(this.at, end).trim();
-    if (!word) throw WRONG;
-    this.at = end;
-    return word;
+    WORD_END.lastIndex = this.at;
+    const wordEnd = WORD_END.exec(this.text)?.index ?? this.text.length;
+    const bareWord = this.text.slice(this.at, wordEnd).trim();
+    if (!bareWord) throw NOT_JSON;
+    this.at = wordEnd;
+    return bareWord;
   }
 
   match(pattern: RegExp): RegExpExecArray | null {
@@ -318,24 +347,31 @@ const BACKSLASH = 92;
 const NUMBER = /[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])/y;
 const BARE_NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?=[\s,}\]]|$)/y;
 const WORD = /[A-Za-z]{1,10}(?!\w)/y;
-const KEY = /[A-Za-z_$][\w$.-]{0,199}/y;
-const PREFIX = /[rRbBuUfF]{1,2}(?=["'])/y;
-const DICT = /dict\(/y;
-const NEXT = /[,}\]]/g;
-const DIGITS: Record<string, number> = { x: 2, u: 4, U: 8 };
+const BARE_KEY = /[A-Za-z_$][\w$.-]{0,199}/y;
+const STRING_PREFIX = /[rRbBuUfF]{1,2}(?=["'])/y;
+const DICT_CALL = /dict\(/y;
+const WORD_END = /[,}\]]/g;
+const ESCAPE_DIGITS: Record<string, number> = { x: 2, u: 4, U: 8 };
 
 /**
  * How many characters an escape takes, and what it means. An unknown one means its own character;
  * in Python, it stays.
  */
-function unescapeAt(text: string, index: number, isPython: boolean): [taken: number, char: string] {
-  const char = text[index + 1] ?? "";
-  const digits = isPython || char === "u" ? DIGITS[char] : undefined;
-  const hex = text.slice(index + 2, index + 2 + (digits ?? 0));
-  if (hex.length === digits && /^[\da-fA-F]+$/.test(hex)) {
-    const point = Number.parseInt(hex, 16);
-    return [2 + hex.length, point <= 0x10ffff ? String.fromCodePoint(point) : "\ufffd"];
+function unescapeAt(
+  sourceText: string,
+  escapeIndex: number,
+  isPython: boolean,
+): [taken: number, char: string] {
+  const escapeChar = sourceText[escapeIndex + 1] ?? "";
+  const digitCount = isPython || escapeChar === "u" ? ESCAPE_DIGITS[escapeChar] : undefined;
+  const hexDigits = sourceText.slice(escapeIndex + 2, escapeIndex + 2 + (digitCount ?? 0));
+  if (hexDigits.length === digitCount && /^[\da-fA-F]+$/.test(hexDigits)) {
+    const codePoint = Number.parseInt(hexDigits, 16);
+    return [
+      2 + hexDigits.length,
+      codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : "\ufffd",
+    ];
   }
-  if (!isPython) return [2, ESCAPES[char] ?? char];
-  return [2, PYTHONS[char] ?? (/["'\\]/.test(char) ? char : `\\${char}`)];
+  if (!isPython) return [2, ESCAPES[escapeChar] ?? escapeChar];
+  return [2, PYTHONS[escapeChar] ?? (/["'\\]/.test(escapeChar) ? escapeChar : `\\${escapeChar}`)];
 }

@@ -19,10 +19,10 @@ export interface Mark {
   worded?: true; // only if zz asked for calls in words
 }
 
-const PREFIX = "[^\\s<>=\"'/]{0,30}?";
+const NAME_PREFIX = "[^\\s<>=\"'/]{0,30}?";
 const DS_REST = "(?:[▁_ ]|\\\\_)calls?(?:(?:[▁_ ]|\\\\_)begin)?[｜|]>";
-const HINTS = ["<think", "<|"];
-const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+const OPENER_HINTS = ["<think", "<|"];
+const literal = (rawText: string): string => rawText.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
 export const MARKS: Mark[] = [
   // Hermes, Qwen, GLM, Granite 3.1, Hunyuan, Seed, LongCat: what follows the tag decides
@@ -36,7 +36,7 @@ export const MARKS: Mark[] = [
   // Qwen3-Coder, Functionary 3.1, MiniCPM
   { marker: "<function(?:=|\\s{1,5}name\\s{0,5}=)", hint: "<function", read: readFunction },
   // MiniMax M2, DeepSeek V3.2, Anthropic's, Step-3
-  { marker: `<${PREFIX}invoke\\s{1,5}name\\s{0,5}=`, hint: "invoke", read: readInvoke },
+  { marker: `<${NAME_PREFIX}invoke\\s{1,5}name\\s{0,5}=`, hint: "invoke", read: readInvoke },
   { marker: "^invoke name=", hint: "invoke", read: readInvoke },
   { marker: literal("]<]minimax[>[<tool_call>"), hint: "minimax", read: readMarked },
   // special tokens
@@ -57,9 +57,9 @@ export const MARKS: Mark[] = [
   { marker: "\\[TOOL_CALLS\\]", hint: "TOOL", read: special.readMistral },
   { marker: "\\[ARGS\\]", hint: "[ARGS]", read: special.readArgs },
   { marker: "<\\|tool_call_begin\\|>", hint: "<|", read: special.readCallBegin }, // Kimi
-  ...["｜", "|"].map((bar) => ({
-    marker: literal(`<${bar}tool`) + DS_REST,
-    hint: bar === "|" ? "<|" : `${bar}tool`,
+  ...["｜", "|"].map((tokenBar) => ({
+    marker: literal(`<${tokenBar}tool`) + DS_REST,
+    hint: tokenBar === "|" ? "<|" : `${tokenBar}tool`,
     read: special.readDeepSeek,
   })),
   { marker: "<\\|tool_calls?_section_begin\\|>", hint: "<|" }, // Kimi
@@ -85,7 +85,7 @@ export const MARKS: Mark[] = [
   },
   ...OPENERS.map((opener) => ({
     marker: literal(opener),
-    hint: HINTS.find((hint) => opener.startsWith(hint)) ?? opener,
+    hint: OPENER_HINTS.find((hint) => opener.startsWith(hint)) ?? opener,
   })),
 ];
 
@@ -93,10 +93,10 @@ export const MARKS: Mark[] = [
  * The marks that may occur in a text, and a pattern that finds them; the number of its group says
  * which.
  */
-export function marksIn(text: string): { marks: Mark[]; pattern: RegExp } | undefined {
+export function marksIn(replyText: string): { marks: Mark[]; pattern: RegExp } | undefined {
   const present = new Map<string, boolean>();
   const marks = MARKS.filter(({ hint }) => {
-    if (!present.has(hint)) present.set(hint, text.includes(hint));
+    if (!present.has(hint)) present.set(hint, replyText.includes(hint));
     return present.get(hint);
   });
   return marks.length

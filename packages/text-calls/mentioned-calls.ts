@@ -1,41 +1,41 @@
 // Whether a text only talks about a call: in the middle of a sentence, or as an example.
-const LOOK = 400; // characters on either side
+const LOOK_CHARS = 400; // characters on either side
 
 /** Words before the call, in the same sentence. */
-const BEFORE =
+const WORDS_BEFORE =
   /\b(for (example|instance)|e\.g\.|an example|example( (call|output|of))?:|looks? (something )?like|(such as|written as|formatted as|rendered as|serialized as|encoded as)|the (following )?(format|syntax|markup|template|form)|(this|that|following) (format|syntax|markup|template|form|shape|structure)|would (look|be|write|emit|output|produce|send|generate|return|respond)|(model|models|llm|parser|server|template|tokenizer|client|assistant|agent|qwen|llama|hermes|mistral|deepseek|glm|kimi|granite|vllm|ollama|llama\.cpp) (\w+ )?(emits?|writes?|outputs?|produces?|sends?|generates?|returns?|responds?|replies|expects?|uses?|wraps?|will|would|should|must|may|can|is|was|gives?|prints?)|(input|output|raw text|response|completion|prompt|transcript|expected|sample|snippet|string|fixture|test case|chat template)\s?:|(expected|raw|actual) (output|input|result|text|answer)|you (would|will|should|must|can|may|could|have to) (write|emit|output|send|use|see|get|wrap|call)|is (written|emitted|parsed|wrapped|rendered|sent|called)|(was|were|gets|be) (written|emitted|parsed|wrapped|rendered|sent|printed|logged))\b[^\n]{0,120}$/i;
 /** Words after the call. */
-const AFTER =
+const WORDS_AFTER =
   /^(end of|(that|this|it) (is|was) (all|the (text|end|content|whole|last)|what)|is (what|the|in)\b)|^\s{0,20}[^\n]{0,160}\b((the|a|this|that) (model|server|parser|template|client|tokenizer|example|format|syntax|markup|snippet|harness|runtime|agent loop|markers?|tags?)|is (then )?(parsed|written|how|what|an example|called|the (format|syntax|form)|(a|the) (tool )?call)|are (parsed|written)|where (\w+ ){1,4}(is|are|stands)|in this (example|format)|means that|looks like|would (be|look|run|call)|not (run|executed))\b/i;
 
-const SAYING =
+const SAYING_VERBS =
   "(answer|call|emit|make|output|produce|reply|respond|return|run|say|send|type|use|write)\\w{0,3}";
-const WHO = "(I|you|one|it|he|she|they|someone|people|anyone|an? \\w{1,20}|the \\w{1,20})";
+const SOMEBODY = "(I|you|one|it|he|she|they|someone|people|anyone|an? \\w{1,20}|the \\w{1,20})";
 /**
  * Words before the call, in the same sentence, of calls that somebody else would make, or that are
  * not made.
  */
 const NOT_MADE = new RegExp(
   [
-    `\\b${WHO} (would|could|might|may|can) (\\w{1,20} ){0,3}${SAYING}\\b`,
-    `\\b(not|never|don['’]t|won['’]t|cannot|can['’]t|without|instead of|rather than) (\\w{1,20} ){0,2}${SAYING}\\b`,
+    `\\b${SOMEBODY} (would|could|might|may|can) (\\w{1,20} ){0,3}${SAYING_VERBS}\\b`,
+    `\\b(not|never|don['’]t|won['’]t|cannot|can['’]t|without|instead of|rather than) (\\w{1,20} ){0,2}${SAYING_VERBS}\\b`,
     "\\bas follows\\b",
   ]
     .map((pattern) => `(?<!\\bI can )${pattern}[^\n]{0,120}$`)
     .join("|"),
   "i",
 );
-const TEXTS =
+const TEXT_NOUNS =
   "(contents?|example|excerpt|instructions?|lines?|messages?|notes?|output|quot(e|ation)|results?|snippet|text|words?)";
 /** Words that lead to what a text, a tool or a person said: the last clause before the call. */
-const SAID = new RegExp(
+const SAID_CLAUSE = new RegExp(
   [
     "(reads|says|said|shows|showed|contains|contained|holds|held|wrote|returned|printed|added|answered|replied|responded|quoted|verbatim|states|tells|told|asks|asked|demands|expects)",
     "(ends|ended|begins|began|starts|started) with|followed by|consists of|found (in|at|on)|goes (like|as|so)|has (this|the following)|puts? (this|that)",
-    `(it|this|that|there|here|these)(['’]s| is| was| are| were) (\\S+ ){0,3}?(what|how|${TEXTS})`,
+    `(it|this|that|there|here|these)(['’]s| is| was| are| were) (\\S+ ){0,3}?(what|how|${TEXT_NOUNS})`,
     "there (is|was|are|were) (\\S+ ){0,3}?calls?",
     "I (see|saw|find|found|got|noticed)( (this|that|it|these|the following))?( (in|on|at) [^,]{1,80})?$",
-    `(has|have|had|in) (\\S+ ){0,3}?(lines?|rows?) (\\d+ )?(stands|is)|(has|have|had) (this|that|these) ${TEXTS}`,
+    `(has|have|had|in) (\\S+ ){0,3}?(lines?|rows?) (\\d+ )?(stands|is)|(has|have|had) (this|that|these) ${TEXT_NOUNS}`,
     "(is|was|are|were)$",
   ]
     .map((pattern) => `\\b(${pattern})(?!\\w)`)
@@ -44,22 +44,22 @@ const SAID = new RegExp(
   "i",
 );
 /** A heading, a label or a file's name above what is only shown. */
-const LABEL = new RegExp(
-  `^[#>*_\\s\\d.-]{0,20}((an? |the |its |some )?(\\w+ )?(${TEXTS}|parts?|passage|sample|syntax|usage|format|template|diff|log)s?\\b( (as|at|for|from|in|is|of|on|to|with)\\b([^.!?\n]|\\.\\w){0,60})?|[\`"']?[\\w/-]*\\.\\w{1,5}[\`"']?|line \\d+)[*_\\s]*:?[*_]*$`,
+const LABEL_LINE = new RegExp(
+  `^[#>*_\\s\\d.-]{0,20}((an? |the |its |some )?(\\w+ )?(${TEXT_NOUNS}|parts?|passage|sample|syntax|usage|format|template|diff|log)s?\\b( (as|at|for|from|in|is|of|on|to|with)\\b([^.!?\n]|\\.\\w){0,60})?|[\`"']?[\\w/-]*\\.\\w{1,5}[\`"']?|line \\d+)[*_\\s]*:?[*_]*$`,
   "i",
 );
 /**
  * What begins a line of a comment, a quotation, a heading, a table, a footnote, a diff, a file with
  * numbers.
  */
-const LEADER =
+const LINE_LEADER =
   /^\s{0,20}(\/\/|\/\*|--|<!--|#{1,6}\s|>|\||\[\^|\+|\d{1,7}\s{0,5}[\t:|│]|[\w./-]{1,200}:\d{1,7}:)/;
 /** Comments and strings of code, which hold texts of others. */
 const HOLDERS: [closer: string, opener: string][] = [
   ["-->", "<!--"],
   ["*/", "/*"],
 ];
-const TAG = /<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,100})?>/g;
+const OPENING_TAG = /<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,100})?>/g;
 const WRAPPER =
   /^(answer|response|assistant|actions?|tools?|xml|json|function_calls?|tool_calls?|think|thinking)$/;
 /** A quotation that opens on the line of the call and has not closed. */
@@ -71,7 +71,7 @@ const OPEN_QUOTE =
  */
 const QUOTATIONS = ["“”", "„“", "„”", "‟”", "‚‘", "‹›", "「」", "『』", "《》", "〝〞"];
 /** A line at a shell's prompt that prints a text: what follows is that text. */
-const PRINTS =
+const PRINT_COMMAND =
   /^\s{0,20}(?:[\w.@:~/-]{0,40}[$%❯#]|PS>)\s{1,5}(?:cat|bat|head|tail|less|more|type|sed|grep|rg|curl|wget|git (?:show|diff|log))\s/;
 /** A quotation in Markdown goes on in the next line, also without its sign. */
 const LEADS_QUOTED = /^\s{0,3}>.{0,500}[:：]\s{0,5}$/;
@@ -83,24 +83,25 @@ const HOLDER_LOOK = 2_000; // characters on either side
  * Whether the call stands between the two ends of what holds texts of others, or in tags that are
  * not for calls.
  */
-function isHeld(text: string, start: number, end: number): boolean {
-  const [before, after] = [
-    text.slice(Math.max(0, start - HOLDER_LOOK), start),
-    text.slice(end, end + HOLDER_LOOK),
+function isInHolder(replyText: string, callStart: number, callEnd: number): boolean {
+  const [textBefore, textAfter] = [
+    replyText.slice(Math.max(0, callStart - HOLDER_LOOK), callStart),
+    replyText.slice(callEnd, callEnd + HOLDER_LOOK),
   ];
-  if (before.split('"""').length % 2 === 0 && after.includes('"""')) return true;
-  if (OPEN_TEMPLATE.test(before) && after.includes("`")) return true;
-  const isOpen = ([opener, closer]: string) =>
-    before.lastIndexOf(opener!) > before.lastIndexOf(closer!);
-  if (QUOTATIONS.some((pair) => isOpen(pair) && after.includes(pair[1]!))) return true;
-  const tags = new Map(
-    [...before.matchAll(TAG)].flatMap(([tag, name]) =>
-      WRAPPER.test(name!) ? [] : [[`</${name}>`, tag] as const],
+  if (textBefore.split('"""').length % 2 === 0 && textAfter.includes('"""')) return true;
+  if (OPEN_TEMPLATE.test(textBefore) && textAfter.includes("`")) return true;
+  const isUnclosed = ([opener, closer]: string) =>
+    textBefore.lastIndexOf(opener!) > textBefore.lastIndexOf(closer!);
+  if (QUOTATIONS.some((quotePair) => isUnclosed(quotePair) && textAfter.includes(quotePair[1]!)))
+    return true;
+  const tagsByCloser = new Map(
+    [...textBefore.matchAll(OPENING_TAG)].flatMap(([openTag, tagName]) =>
+      WRAPPER.test(tagName!) ? [] : [[`</${tagName}>`, openTag] as const],
     ),
   );
-  return [...HOLDERS, ...tags].some(
+  return [...HOLDERS, ...tagsByCloser].some(
     ([closer, opener]) =>
-      after.includes(closer) && before.lastIndexOf(opener) > before.lastIndexOf(closer),
+      textAfter.includes(closer) && textBefore.lastIndexOf(opener) > textBefore.lastIndexOf(closer),
   );
 }
 
@@ -108,63 +109,73 @@ function isHeld(text: string, start: number, end: number): boolean {
 const NEUTRAL =
   /^\W*(((now|next|then|so|first|second|finally|last|also|again|step \d+|(tool )?call|action|here (we go|goes)|ok(ay)?|sure|yes|done|great)\W*)+|\w+ing\b.*)?$/i;
 /** A model that says what it is about to do makes the call. */
-const MEANT =
+const INTENTION =
   /\b((I|we) (will|am|need|want|should|must|have to|can|(now |then |also |just |first )?(look|read|check|call|run|use|search|list|open|edit|write|fetch|try|ask|get|fix|create|change|add))|I[’']ll|I[’']m|let me|let[’']s|now I|so I|first I|then I)\b/i;
 
-export const isTalk = (...range: Parameters<typeof talkIn>): boolean =>
-  talkIn(...range) !== undefined;
+export const isTalk = (...talkRange: Parameters<typeof talkIn>): boolean =>
+  talkIn(...talkRange) !== undefined;
 
 /**
  * How a text talks about a call: as an example, or in the middle of a sentence that may as well
  * mean it.
  */
 export function talkIn(
-  text: string,
-  start: number,
-  end: number,
+  replyText: string,
+  callStart: number,
+  callEnd: number,
 ): "example" | "sentence" | undefined {
-  const before = text.slice(Math.max(0, start - LOOK), start);
-  const after = text.slice(end, end + LOOK);
-  const line = before.slice(before.lastIndexOf("\n") + 1);
-  const following = after
+  const textBefore = replyText.slice(Math.max(0, callStart - LOOK_CHARS), callStart);
+  const textAfter = replyText.slice(callEnd, callEnd + LOOK_CHARS);
+  const callLine = textBefore.slice(textBefore.lastIndexOf("\n") + 1);
+  const following = textAfter
     .split("\n")[0]!
     .replace(/^\s{0,20}<\/?[|\w:]{1,40}>/, "")
     .trim();
-  const lead = before.trimEnd().split("\n").at(-1)!;
+  const leadLine = textBefore.trimEnd().split("\n").at(-1)!;
   // a quotation that ended leads to nothing
-  const leadText = /^\s{0,3}>/.test(lead) && /\n\s*\n\s*$/.test(before) ? "" : lead;
+  const leadText = /^\s{0,3}>/.test(leadLine) && /\n\s*\n\s*$/.test(textBefore) ? "" : leadLine;
   const sentence = leadText.split(/[.!?…。！？}\]>]\s/).at(-1)!;
-  const clause = sentence
+  const lastClause = sentence
     .replace(/[\s:：*_`]+$/, "")
     .split(/[,;:：]\s/)
     .at(-1)!;
-  const above =
-    before
-      .slice(0, before.length - line.length)
+  const lineAbove =
+    textBefore
+      .slice(0, textBefore.length - callLine.length)
       .split("\n")
       .at(-2) ?? "";
-  if (PRINTS.test(above) || LEADS_QUOTED.test(above)) return "example";
-  if (LEADER.test(line) || OPEN_QUOTE.test(line) || isHeld(text, start, end)) return "example";
-  const isCutOff = !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(line) && isWords(following);
-  // after the call
-  const goesOn = line.trim() !== "" && (isCutOff || /^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(following));
-  const [meant, quoted] = [sentence.search(MEANT), clause.search(SAID)];
-  const isDone = /[.!?…。！？]["'”)]?$/.test(leadText);
-  const isQuoted = quoted >= 0 && !isDone && !MEANT.test(clause.slice(0, quoted));
-  if (isQuoted || NOT_MADE.test(sentence) || LABEL.test(sentence))
-    return goesOn ? "sentence" : "example";
-  if (meant >= 0) return undefined;
-  if ((BEFORE.test(sentence) && !isDone) || (/\S\s*[:：]\s*$/.test(line) && !NEUTRAL.test(clause)))
+  if (PRINT_COMMAND.test(lineAbove) || LEADS_QUOTED.test(lineAbove)) return "example";
+  if (
+    LINE_LEADER.test(callLine) ||
+    OPEN_QUOTE.test(callLine) ||
+    isInHolder(replyText, callStart, callEnd)
+  )
     return "example";
-  if (AFTER.test(after.trimStart().slice(0, 200))) return "example";
-  const isBetween = leadText.trim() !== "" && PROSE.test(after) && !GOES_ON.test(after);
-  return goesOn || isBetween ? "sentence" : undefined;
+  const isCutOff = !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(callLine) && isWords(following);
+  // after the call
+  const isContinued =
+    callLine.trim() !== "" && (isCutOff || /^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(following));
+  const [meantIndex, saidIndex] = [sentence.search(INTENTION), lastClause.search(SAID_CLAUSE)];
+  const hasEnded = /[.!?…。！？]["'”)]?$/.test(leadText);
+  const isQuoted = saidIndex >= 0 && !hasEnded && !INTENTION.test(lastClause.slice(0, saidIndex));
+  if (isQuoted || NOT_MADE.test(sentence) || LABEL_LINE.test(sentence))
+    return isContinued ? "sentence" : "example";
+  if (meantIndex >= 0) return undefined;
+  if (
+    (WORDS_BEFORE.test(sentence) && !hasEnded) ||
+    (/\S\s*[:：]\s*$/.test(callLine) && !NEUTRAL.test(lastClause))
+  )
+    return "example";
+  if (WORDS_AFTER.test(textAfter.trimStart().slice(0, 200))) return "example";
+  const isBetween =
+    leadText.trim() !== "" && PROSE_AFTER.test(textAfter) && !GOES_ON.test(textAfter);
+  return isContinued || isBetween ? "sentence" : undefined;
 }
 /** Words that go on after the call, in a line of their own. */
-const PROSE =
+const PROSE_AFTER =
   /^\s{0,20}(<\/[|\w:]{1,40}>|```)?\s{0,20}(\p{L}+[^\p{L}<>{}\n]+){2}\p{L}+[^<>{}=\n]*(\n|$)/u;
 /** What a model does once it has the result. */
 const GOES_ON =
   /^[^\n]*\n*[^\n]*(?<!\p{L})(I|I[’']ll|we|let|then|next|now|this (will|gives?)|wait\w*|after|once|done|danach|dann|jetzt|ensuite|après|luego|después|ahora|poi|dopo|затем|потом)(?!\p{L})/iu;
 
-const isWords = (text: string): boolean => /^[\p{L}\d,;(–—-]/u.test(text);
+const isWords = (lineText: string): boolean => /^[\p{L}\d,;(–—-]/u.test(lineText);

@@ -4,84 +4,89 @@ import { readLiteral, setField, skipSpace } from "./json.ts";
 import { matchAt } from "./search-text.ts";
 import { MAX_CALLS, type Piece, type Raw, type Source } from "./types.ts";
 
-const HEAD = /((?:[A-Za-z_][\w]{0,99}\.){0,5}[A-Za-z_][\w-]{0,99})\s{0,10}\(/y;
+const CALL_HEAD = /((?:[A-Za-z_][\w]{0,99}\.){0,5}[A-Za-z_][\w-]{0,99})\s{0,10}\(/y;
 const KEYWORD = /([A-Za-z_]\w{0,99})\s{0,10}=(?!=)/y;
 
 /** Reads a list of calls; with `many`, also calls without a list, one per line. */
 export function readPythonic(
   source: Source,
-  index: number,
+  startIndex: number,
   options: { list: boolean; many?: boolean },
 ): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
-  let next = skipSpace(text, index);
+  let nextIndex = skipSpace(text, startIndex);
   if (options.list) {
-    if (text[next] !== "[") return undefined;
-    next = skipSpace(text, next + 1);
+    if (text[nextIndex] !== "[") return undefined;
+    nextIndex = skipSpace(text, nextIndex + 1);
   }
   for (; calls.length < MAX_CALLS; ) {
-    const call = readCall(source, next);
-    if (!call) break;
-    calls.push(call.call);
-    next = skipSpace(text, call.end);
-    if (call.call.cut) return { calls, end: text.length };
-    if (options.list && text[next] === ",") next = skipSpace(text, next + 1);
+    const parsedCall = readCall(source, nextIndex);
+    if (!parsedCall) break;
+    calls.push(parsedCall.call);
+    nextIndex = skipSpace(text, parsedCall.end);
+    if (parsedCall.call.cut) return { calls, end: text.length };
+    if (options.list && text[nextIndex] === ",") nextIndex = skipSpace(text, nextIndex + 1);
     else if (options.list || !options.many) break;
-    else if (text[next] === ";") next = skipSpace(text, next + 1);
+    else if (text[nextIndex] === ";") nextIndex = skipSpace(text, nextIndex + 1);
   }
   if (!calls.length) return undefined;
-  if (!options.list) return { calls, end: next };
-  if (text[next] === "]") return { calls, end: next + 1 };
+  if (!options.list) return { calls, end: nextIndex };
+  if (text[nextIndex] === "]") return { calls, end: nextIndex + 1 };
   // all calls are whole; only the list was not closed
-  return next >= text.length ? { calls, end: next } : undefined;
+  return nextIndex >= text.length ? { calls, end: nextIndex } : undefined;
 }
 
 /** Reads `name(…)`, also as `x = name(…)` and `print(name(…))`. */
-export function readCall(source: Source, index: number): { call: Raw; end: number } | undefined {
+export function readCall(
+  source: Source,
+  startIndex: number,
+): { call: Raw; end: number } | undefined {
   const { text } = source;
-  const assigned = matchAt(KEYWORD, text, index);
-  let next = assigned ? skipSpace(text, index + assigned[0].length) : index;
-  let head = matchAt(HEAD, text, next);
-  const isPrinted = head?.[1] === "print" && !toolFor("print", source.tools);
+  const assigned = matchAt(KEYWORD, text, startIndex);
+  let nextIndex = assigned ? skipSpace(text, startIndex + assigned[0].length) : startIndex;
+  let headMatch = matchAt(CALL_HEAD, text, nextIndex);
+  const isPrinted = headMatch?.[1] === "print" && !toolFor("print", source.tools);
   if (isPrinted) {
-    next = skipSpace(text, next + head![0].length);
-    head = matchAt(HEAD, text, next);
+    nextIndex = skipSpace(text, nextIndex + headMatch![0].length);
+    headMatch = matchAt(CALL_HEAD, text, nextIndex);
   }
-  if (!head) return undefined;
-  const read = readArguments(source, head[1]!, next + head[0].length);
-  if (!read) return undefined;
+  if (!headMatch) return undefined;
+  const parsedCall = readArguments(source, headMatch[1]!, nextIndex + headMatch[0].length);
+  if (!parsedCall) return undefined;
   const end =
-    isPrinted && text[skipSpace(text, read.end)] === ")" ? skipSpace(text, read.end) + 1 : read.end;
-  source.work.left -= end - index;
-  return source.work.left > 0 ? { call: read.call, end } : undefined;
+    isPrinted && text[skipSpace(text, parsedCall.end)] === ")"
+      ? skipSpace(text, parsedCall.end) + 1
+      : parsedCall.end;
+  source.work.left -= end - startIndex;
+  return source.work.left > 0 ? { call: parsedCall.call, end } : undefined;
 }
 
 function readArguments(
   source: Source,
   name: string,
-  from: number,
+  bodyStart: number,
 ): { call: Raw; end: number } | undefined {
   const { text } = source;
   const args: Raw["args"] = {};
   const positional: unknown[] = [];
-  const cut = { call: { name, args, cut: true }, end: text.length };
-  for (let next = from; ; ) {
-    next = skipSpace(text, next);
-    if (next >= text.length) return cut;
-    if (text[next] === ")") {
+  const cutCall = { call: { name, args, cut: true }, end: text.length };
+  for (let nextIndex = bodyStart; ; ) {
+    nextIndex = skipSpace(text, nextIndex);
+    if (nextIndex >= text.length) return cutCall;
+    if (text[nextIndex] === ")") {
       const wrong = placeArgs(source, name, positional, args);
-      return { call: { name, args, wrong }, end: next + 1 };
+      return { call: { name, args, wrong }, end: nextIndex + 1 };
     }
-    const key = matchAt(KEYWORD, text, next);
-    const value = readLiteral(text, next + (key?.[0].length ?? 0));
-    if (!value) return undefined;
-    if (key) setField(args, key[1]!, value.value);
-    else positional.push(value.value);
-    if (value.cut) return cut;
-    next = skipSpace(text, value.end);
-    if (text[next] === ",") next++;
-    else if (next < text.length && text[next] !== ")") return undefined;
+    const keywordMatch = matchAt(KEYWORD, text, nextIndex);
+    const literal = readLiteral(text, nextIndex + (keywordMatch?.[0].length ?? 0));
+    if (!literal) return undefined;
+    if (keywordMatch) setField(args, keywordMatch[1]!, literal.value);
+    else positional.push(literal.value);
+    if (literal.cut) return cutCall;
+    nextIndex = skipSpace(text, literal.end);
+    if (text[nextIndex] === ",") nextIndex++;
+    else if (nextIndex < text.length && text[nextIndex] !== ")") return undefined;
   }
 }
 
@@ -91,22 +96,25 @@ function readArguments(
  */
 function placeArgs(
   { tools }: Source,
-  name: string,
-  values: unknown[],
+  toolName: string,
+  unnamedValues: unknown[],
   args: Raw["args"],
 ): string | undefined {
-  if (!values.length) return undefined;
-  const { properties = {}, required = [] } = (toolFor(name, tools)?.schema ?? {}) as {
+  if (!unnamedValues.length) return undefined;
+  const { properties = {}, required = [] } = (toolFor(toolName, tools)?.schema ?? {}) as {
     properties?: object;
     required?: string[];
   };
-  const names = Object.keys(properties);
-  if (required.length !== 1 && !(names.length === 1 && values.length === 1))
+  const parameterNames = Object.keys(properties);
+  if (required.length !== 1 && !(parameterNames.length === 1 && unnamedValues.length === 1))
     return "its arguments have no names";
-  const order = [...required, ...names.filter((parameter) => !required.includes(parameter))].filter(
-    (parameter) => !Object.hasOwn(args, parameter),
-  );
-  if (values.length > order.length) return "it has more arguments than the tool takes";
-  for (const [i, value] of values.entries()) setField(args, order[i]!, value);
+  const freeParameters = [
+    ...required,
+    ...parameterNames.filter((parameter) => !required.includes(parameter)),
+  ].filter((parameter) => !Object.hasOwn(args, parameter));
+  if (unnamedValues.length > freeParameters.length)
+    return "it has more arguments than the tool takes";
+  for (const [i, unnamedValue] of unnamedValues.entries())
+    setField(args, freeParameters[i]!, unnamedValue);
   return undefined;
 }

@@ -5,11 +5,11 @@ import { type Format, formatFor, wordsFor } from "./formats.ts";
 
 export function requestInWords(request: ChatRequest): ChatRequest {
   const format = formatFor(request.model);
-  const words =
+  const instructions =
     request.tools.length &&
     `--- TOOL CALLS ---\n${wordsFor(format, request.tools)}\n--- END TOOL CALLS ---`;
   const { tool_choice, parallel_tool_calls, ...options } = request.options;
-  const system = [request.system, words].filter(Boolean).join("\n\n");
+  const system = [request.system, instructions].filter(Boolean).join("\n\n");
   return { ...request, system, messages: messagesAsText(request, format), tools: [], options };
 }
 
@@ -18,14 +18,14 @@ function messagesAsText({ messages, tools }: ChatRequest, format: Format): Messa
   const written: Message[] = [];
   for (const [i, message] of messages.entries()) {
     if (message.role === "tool") continue; // shown with its call
-    const calls = message.role === "assistant" ? (message.calls ?? []) : [];
-    if (message.role !== "assistant" || !calls.length) {
+    const madeCalls = message.role === "assistant" ? (message.calls ?? []) : [];
+    if (message.role !== "assistant" || !madeCalls.length) {
       written.push(message);
       continue;
     }
     const { calls: _, extra: __, ...otherFields } = message;
-    const text = [message.text, format.calls(calls, tools)].filter(Boolean).join("\n");
-    written.push({ ...otherFields, text }, ...results(messages, i, calls, format));
+    const text = [message.text, format.calls(madeCalls, tools)].filter(Boolean).join("\n");
+    written.push({ ...otherFields, text }, ...results(messages, i, madeCalls, format));
   }
   return written;
 }
@@ -33,18 +33,18 @@ function messagesAsText({ messages, tools }: ChatRequest, format: Format): Messa
 function results(
   messages: readonly Message[],
   position: number,
-  calls: readonly Call[],
+  madeCalls: readonly Call[],
   format: Format,
 ): Message[] {
-  const next = messages.findIndex(({ role }, i) => i > position && role === "assistant");
-  const until = messages.slice(position + 1, next < 0 ? undefined : next);
-  const answers = calls.map(({ id, name }, index) => {
-    const result = until.findLast((message) => message.role === "tool" && message.id === id) as
-      | (Message & { role: "tool" })
-      | undefined;
+  const nextIndex = messages.findIndex(({ role }, i) => i > position && role === "assistant");
+  const laterMessages = messages.slice(position + 1, nextIndex < 0 ? undefined : nextIndex);
+  const answers = madeCalls.map(({ id, name }, index) => {
+    const toolResult = laterMessages.findLast(
+      (message) => message.role === "tool" && message.id === id,
+    ) as (Message & { role: "tool" }) | undefined;
     return {
-      text: format.result({ name, id, index, text: result?.text ?? "[interrupted]" }),
-      images: result?.images ?? [],
+      text: format.result({ name, id, index, text: toolResult?.text ?? "[interrupted]" }),
+      images: toolResult?.images ?? [],
     };
   });
   const images = answers.flatMap((answer) => answer.images);

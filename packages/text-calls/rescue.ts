@@ -17,11 +17,11 @@ export async function rescue(
   reply: Reply,
   { tools, foreign, translate, worded, options, schema }: RescueRequest,
 ): Promise<Reply> {
-  const parts = takeThinking(reply.text);
+  const replyParts = takeThinking(reply.text);
   const cleaned = {
     ...reply,
-    text: parts.text,
-    thinking: joinTexts(reply.thinking, parts.thinking),
+    text: replyParts.text,
+    thinking: joinTexts(reply.thinking, replyParts.thinking),
   };
   if (!tools.length || options.tool_choice === "none" || reply.finish === "filter") return cleaned;
   const inThinking = !cleaned.text.trim();
@@ -48,8 +48,8 @@ export async function rescue(
   };
 }
 
-const joinTexts = (first: string, second: string): string =>
-  [first, second]
-    .map((text) => text.trim())
+const joinTexts = (firstText: string, secondText: string): string =>
+  [firstText, secondText]
+    .map((partText) => partText.trim())
     .filter(Boolean)
     .join("\n");

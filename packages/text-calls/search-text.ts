@@ -12,18 +12,23 @@ export function openSource(text: string, tools: readonly Tool[], ended = false):
   return { text, tools, work, ended, next };
 
   function next(sought: string | RegExp, from: number): { at: number; end: number } | undefined {
-    const key = typeof sought === "string" ? sought : sought.source;
-    const before = searches.get(key);
-    if (before && before.from <= from && (!before.found || before.found.at >= from))
-      return before.found;
-    const hit = typeof sought === "string" ? ofText(sought) : ofPattern(sought);
-    searches.set(key, { from, found: hit });
-    work.left -= before && before.from > from ? (hit?.at ?? text.length) - from : 0;
-    return hit;
+    const searchKey = typeof sought === "string" ? sought : sought.source;
+    const earlierSearch = searches.get(searchKey);
+    if (
+      earlierSearch &&
+      earlierSearch.from <= from &&
+      (!earlierSearch.found || earlierSearch.found.at >= from)
+    )
+      return earlierSearch.found;
+    const searchHit = typeof sought === "string" ? findText(sought) : ofPattern(sought);
+    searches.set(searchKey, { from, found: searchHit });
+    work.left -=
+      earlierSearch && earlierSearch.from > from ? (searchHit?.at ?? text.length) - from : 0;
+    return searchHit;
 
-    function ofText(word: string) {
-      const index = text.indexOf(word, from);
-      return index < 0 ? undefined : { at: index, end: index + word.length };
+    function findText(soughtText: string) {
+      const foundIndex = text.indexOf(soughtText, from);
+      return foundIndex < 0 ? undefined : { at: foundIndex, end: foundIndex + soughtText.length };
     }
     function ofPattern(pattern: RegExp) {
       pattern.lastIndex = from;
@@ -34,55 +39,70 @@ export function openSource(text: string, tools: readonly Tool[], ended = false):
 }
 
 /** Matches a sticky pattern at an index. */
-export function matchAt(pattern: RegExp, text: string, index: number): RegExpExecArray | null {
+export function matchAt(
+  pattern: RegExp,
+  sourceText: string,
+  index: number,
+): RegExpExecArray | null {
   pattern.lastIndex = index;
-  return pattern.exec(text);
+  return pattern.exec(sourceText);
 }
 
 /**
  * Tells whether a place is in a fence, inline code, a quotation or an indented block. Ask from left
  * to right.
  */
-export function quotes(text: string) {
-  let [index, line, fence, ticked] = [0, 0, "", false];
+export function quotes(sourceText: string) {
+  let [scanIndex, lineStart, openFence, isTicked] = [0, 0, "", false];
   return {
-    skip(to: number) {
-      [index, fence, ticked] = [Math.max(index, to), "", false];
-      line = text.lastIndexOf("\n", index - 1) + 1;
+    skip(toIndex: number) {
+      [scanIndex, openFence, isTicked] = [Math.max(scanIndex, toIndex), "", false];
+      lineStart = sourceText.lastIndexOf("\n", scanIndex - 1) + 1;
     },
-    how(to: number): "code" | "quoted" | undefined {
-      while (index < to) {
-        const code = text.charCodeAt(index);
-        if (code === 10) {
-          line = ++index;
-          ticked = false;
-        } else if (code === 96 || code === 126) index = run(code === 96 ? "`" : "~");
-        else index++;
+    how(toIndex: number): "code" | "quoted" | undefined {
+      while (scanIndex < toIndex) {
+        const charCode = sourceText.charCodeAt(scanIndex);
+        if (charCode === 10) {
+          lineStart = ++scanIndex;
+          isTicked = false;
+        } else if (charCode === 96 || charCode === 126)
+          scanIndex = skipRun(charCode === 96 ? "`" : "~");
+        else scanIndex++;
       }
-      if (fence || ticked) return "code";
-      const before = text.slice(Math.max(line, to - 200), to);
-      const isStart = Math.max(line, to - 200) === line;
-      if (isStart && line > 0 && /^(\s{0,3}>(?!>>)| {4,}$|\t+$)/.test(before)) return "quoted";
-      if (isStart && /^\s{0,3}>(?!>>)/.test(before)) return "quoted";
-      return /(?:^|[\s([{=:,>])["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(before)
+      if (openFence || isTicked) return "code";
+      const textBefore = sourceText.slice(Math.max(lineStart, toIndex - 200), toIndex);
+      const isStart = Math.max(lineStart, toIndex - 200) === lineStart;
+      if (isStart && lineStart > 0 && /^(\s{0,3}>(?!>>)| {4,}$|\t+$)/.test(textBefore))
+        return "quoted";
+      if (isStart && /^\s{0,3}>(?!>>)/.test(textBefore)) return "quoted";
+      return /(?:^|[\s([{=:,>])["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(textBefore)
         ? "quoted"
         : undefined;
     },
   };
 
-  function run(char: string): number {
-    let end = index;
-    while (text[end] === char) end++;
-    const length = end - index;
-    const isAlone = length >= 3 && !text.slice(line, index).slice(0, 4).trim() && index - line < 4;
-    if (isAlone && !fence) fence = text.slice(index, end);
-    else if (isAlone && fence[0] === char && length >= fence.length && isBlank(end)) fence = "";
-    else if (char === "`" && !fence) ticked = !ticked;
-    return end;
+  function skipRun(runChar: string): number {
+    let runEnd = scanIndex;
+    while (sourceText[runEnd] === runChar) runEnd++;
+    const runLength = runEnd - scanIndex;
+    const isAlone =
+      runLength >= 3 &&
+      !sourceText.slice(lineStart, scanIndex).slice(0, 4).trim() &&
+      scanIndex - lineStart < 4;
+    if (isAlone && !openFence) openFence = sourceText.slice(scanIndex, runEnd);
+    else if (
+      isAlone &&
+      openFence[0] === runChar &&
+      runLength >= openFence.length &&
+      isBlank(runEnd)
+    )
+      openFence = "";
+    else if (runChar === "`" && !openFence) isTicked = !isTicked;
+    return runEnd;
   }
-  function isBlank(from: number): boolean {
-    for (let i = from; i < text.length && text[i] !== "\n"; i++)
-      if (text[i] !== " " && text[i] !== "\r") return false;
+  function isBlank(fromIndex: number): boolean {
+    for (let i = fromIndex; i < sourceText.length && sourceText[i] !== "\n"; i++)
+      if (sourceText[i] !== " " && sourceText[i] !== "\r") return false;
     return true;
   }
 }

@@ -9,52 +9,62 @@ import { matchAt } from "./search-text.ts";
 import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** Reads objects or a list of them after a marker, in JSON or in Python. */
-const list =
+const makeListReader =
   (closers: RegExp): Reader =>
-  (source, _at, after) => {
+  (source, _at, markerEnd) => {
     const { text } = source;
-    const objects = readObjects(source, after, true, closers);
+    const objects = readObjects(source, markerEnd, true, closers);
     if (objects) return objects;
-    const start = skipSpace(text, after);
-    const code = skipFence(text, start); // MiniCPM writes Python in a fence
-    const isCode = code > start && text[code] !== "[";
+    const callStart = skipSpace(text, markerEnd);
+    const codeStart = skipFence(text, callStart); // MiniCPM writes Python in a fence
+    const isFencedCode = codeStart > callStart && text[codeStart] !== "[";
     const readList = () =>
-      text[start] === "[" ? readPythonic(source, start, { list: true }) : undefined;
-    const python = isCode ? readPythonic(source, code, { list: false, many: true }) : readList();
-    if (!python) return undefined;
-    const closeStart = isCode ? skipFence(text, python.end) : skipSpace(text, python.end);
-    const closed = matchAt(closers, text, closeStart);
-    return { ...python, end: closed ? closeStart + closed[0].length : python.end };
+      text[callStart] === "[" ? readPythonic(source, callStart, { list: true }) : undefined;
+    const pythonCalls = isFencedCode
+      ? readPythonic(source, codeStart, { list: false, many: true })
+      : readList();
+    if (!pythonCalls) return undefined;
+    const closeStart = isFencedCode
+      ? skipFence(text, pythonCalls.end)
+      : skipSpace(text, pythonCalls.end);
+    const closeMatch = matchAt(closers, text, closeStart);
+    return {
+      ...pythonCalls,
+      end: closeMatch ? closeStart + closeMatch[0].length : pythonCalls.end,
+    };
   };
 
-export const readList = list(
+export const readList = makeListReader(
   /<\|\/tool_calls?\|>|<\|tool_call_end\|>|<\|END_ACTION\|>|<\|action_end\|>|<\|tools_suffix\|>|<\|python_end\|>|<\|e(?:om|ot)_id\|>|<\/?function_calls?>|<\/TOOLCALL>|<\/tool_calls>/y,
 );
 
 /** `<|python_tag|>`: JSON, a built-in tool as name.call(…), or calls in Python. */
-export const readPythonTag: Reader = (source, index, after, marker) => {
-  const listed = readList(source, index, after, marker);
-  if (listed) return listed;
+export const readPythonTag: Reader = (source, markerStart, markerEnd, marker) => {
+  const listedCalls = readList(source, markerStart, markerEnd, marker);
+  if (listedCalls) return listedCalls;
   const { text, tools } = source;
-  const python = readPythonic(source, after, {
-    list: text[skipSpace(text, after)] === "[",
+  const pythonCalls = readPythonic(source, markerEnd, {
+    list: text[skipSpace(text, markerEnd)] === "[",
     many: true,
   });
-  const calls = python?.calls.map((call) => ({ ...call, name: call.name.replace(/\.call$/, "") }));
-  return python && calls!.every(({ name }) => toolFor(name, tools))
-    ? { ...python, calls: calls! }
+  const bareCalls = pythonCalls?.calls.map((call) => ({
+    ...call,
+    name: call.name.replace(/\.call$/, ""),
+  }));
+  return pythonCalls && bareCalls!.every(({ name }) => toolFor(name, tools))
+    ? { ...pythonCalls, calls: bareCalls! }
     : undefined;
 };
 
 /** Calls on a line each, as Olmo writes them; or objects. */
-export const readLines: Reader = (source, index, after, marker) => {
-  const listed = readList(source, index, after, marker);
-  if (listed) return listed;
-  const python = readPythonic(source, after, { list: false, many: true });
-  if (!python) return undefined;
-  const closeStart = skipSpace(source.text, python.end);
-  const closed = matchAt(/<\/function_calls?>/y, source.text, closeStart);
-  return { ...python, end: closed ? closeStart + closed[0].length : python.end };
+export const readLines: Reader = (source, markerStart, markerEnd, marker) => {
+  const listedCalls = readList(source, markerStart, markerEnd, marker);
+  if (listedCalls) return listedCalls;
+  const pythonCalls = readPythonic(source, markerEnd, { list: false, many: true });
+  if (!pythonCalls) return undefined;
+  const closeStart = skipSpace(source.text, pythonCalls.end);
+  const closeMatch = matchAt(/<\/function_calls?>/y, source.text, closeStart);
+  return { ...pythonCalls, end: closeMatch ? closeStart + closeMatch[0].length : pythonCalls.end };
 };
 
 // ── A name, a mark, and arguments in JSON ──
@@ -73,49 +83,50 @@ interface Named {
  */
 function readNamed(
   source: Source,
-  index: number,
+  startIndex: number,
   { head, begin, end, lead, bare, fence }: Named,
 ): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
-  let last = index;
-  let next = index;
-  for (; calls.length < MAX_CALLS; next = last) {
-    next = skipAll(begin, text, next);
-    const match = matchAt(head, text, next);
-    const [, name = "", id] = match?.filter((group) => group !== undefined) ?? [];
-    const read =
-      match && readArguments(source, name, skipFence(text, next + match[0].length), bare);
-    if (!read) break;
-    calls.push({ ...read.call, id });
-    last = skipAll(end, text, fence ? skipFence(text, read.end) : read.end);
+  let callEnd = startIndex;
+  let nextIndex = startIndex;
+  for (; calls.length < MAX_CALLS; nextIndex = callEnd) {
+    nextIndex = skipAll(begin, text, nextIndex);
+    const headMatch = matchAt(head, text, nextIndex);
+    const [, toolName = "", id] = headMatch?.filter((group) => group !== undefined) ?? [];
+    const parsedCall =
+      headMatch &&
+      readArguments(source, toolName, skipFence(text, nextIndex + headMatch[0].length), bare);
+    if (!parsedCall) break;
+    calls.push({ ...parsedCall.call, id });
+    callEnd = skipAll(end, text, fence ? skipFence(text, parsedCall.end) : parsedCall.end);
     if (!begin) break;
   }
-  if (calls.length) return { calls, end: last };
-  return lead && cutHead(source, skipAll(lead, text, next));
+  if (calls.length) return { calls, end: callEnd };
+  return lead && cutHead(source, skipAll(lead, text, nextIndex));
 }
 
 /** The index after all that a sticky pattern matches one after the other. */
-function skipAll(pattern: RegExp | undefined, text: string, index: number): number {
-  let next = index;
+function skipAll(pattern: RegExp | undefined, sourceText: string, startIndex: number): number {
+  let nextIndex = startIndex;
   for (
-    let match = pattern && matchAt(pattern, text, next);
-    match?.[0];
-    match = matchAt(pattern!, text, next)
+    let skipMatch = pattern && matchAt(pattern, sourceText, nextIndex);
+    skipMatch?.[0];
+    skipMatch = matchAt(pattern!, sourceText, nextIndex)
   )
-    next += match[0].length;
-  return next;
+    nextIndex += skipMatch[0].length;
+  return nextIndex;
 }
 
 /** A call whose text ended after the name, before the arguments. */
-function cutHead({ text, tools }: Source, index: number): Piece | undefined {
-  const ending = text.slice(index, index + 300).trim();
+function cutHead({ text, tools }: Source, nameStart: number): Piece | undefined {
+  const ending = text.slice(nameStart, nameStart + 300).trim();
   const name = /^[\w.:-]{1,200}/.exec(ending)?.[0] ?? "";
-  const isEnd =
-    text.length - index < 300 &&
+  const endsInName =
+    text.length - nameStart < 300 &&
     toolFor(name, tools) &&
     !/[{\s]/.test(ending.replace(/\[ARGS\]$/, ""));
-  return isEnd ? { calls: [{ name, args: {}, cut: true }], end: text.length } : undefined;
+  return endsInName ? { calls: [{ name, args: {}, cut: true }], end: text.length } : undefined;
 }
 
 const MISTRAL: Named = {
@@ -148,66 +159,70 @@ const UNMARKED: Named = {
 };
 
 /** `NAME{…}`, once or several times: calls of Mistral, Kimi or Gemma whose marks were lost. */
-export function readUnmarked(source: Source, index: number): Piece | undefined {
-  const isGemma = matchAt(/\s{0,20}call:/y, source.text, index);
+export function readUnmarked(source: Source, startIndex: number): Piece | undefined {
+  const isGemma = matchAt(/\s{0,20}call:/y, source.text, startIndex);
   const piece = readNamed(
     source,
-    index,
+    startIndex,
     isGemma ? { ...GEMMA, begin: UNMARKED.begin!, lead: /(?!)/y } : UNMARKED,
   );
   if (!piece?.calls.every(({ name }) => toolFor(name, source.tools))) return undefined;
-  const withId = (call: Raw) =>
+  const addCallId = (call: Raw) =>
     /^functions\..*:\d+$/.test(call.name) ? { ...call, id: call.name } : call;
-  return { ...piece, calls: piece.calls.map(withId) };
+  return { ...piece, calls: piece.calls.map(addCallId) };
 }
 
-export const readMistral: Reader = (source, _at, after) => {
-  const start = skipSpace(source.text, after);
-  if (source.text[start] === "[" || source.text[start] === "{")
-    return readObjects(source, start, true, /\[\/TOOL_CALLS\]|<\/s>/y);
-  return readNamed(source, after, MISTRAL);
+export const readMistral: Reader = (source, _at, markerEnd) => {
+  const callStart = skipSpace(source.text, markerEnd);
+  if (source.text[callStart] === "[" || source.text[callStart] === "{")
+    return readObjects(source, callStart, true, /\[\/TOOL_CALLS\]|<\/s>/y);
+  return readNamed(source, markerEnd, MISTRAL);
 };
 
 /** `[ARGS]` whose opening mark was lost: the name is the word before it. */
-export const readArgs: Reader = (source, index, after) => {
-  const name = /[A-Za-z_][\w.-]{0,199}$/.exec(
-    source.text.slice(Math.max(0, index - 200), index),
+export const readArgs: Reader = (source, markerStart, markerEnd) => {
+  const toolName = /[A-Za-z_][\w.-]{0,199}$/.exec(
+    source.text.slice(Math.max(0, markerStart - 200), markerStart),
   )?.[0];
-  const piece = name && namedCall(source, name, after);
-  return piece ? { ...piece, start: index - name.length } : undefined;
+  const piece = toolName && namedCall(source, toolName, markerEnd);
+  return piece ? { ...piece, start: markerStart - toolName.length } : undefined;
 };
 
 /** The call of an offered tool, by the arguments that follow. */
-function namedCall(source: Source, name: string, index: number): Piece | undefined {
-  const read =
-    toolFor(name, source.tools) && readArguments(source, name, skipSpace(source.text, index));
-  return read && { calls: [read.call], end: read.end };
+function namedCall(source: Source, toolName: string, bodyStart: number): Piece | undefined {
+  const parsedCall =
+    toolFor(toolName, source.tools) &&
+    readArguments(source, toolName, skipSpace(source.text, bodyStart));
+  return parsedCall && { calls: [parsedCall.call], end: parsedCall.end };
 }
 
-export const readDeepSeek: Reader = (source, index) => readNamed(source, index, DEEPSEEK);
+export const readDeepSeek: Reader = (source, markerStart) =>
+  readNamed(source, markerStart, DEEPSEEK);
 
 /** Kimi's mark, which some models write instead of DeepSeek's. Its header is the id, too. */
-export const readCallBegin: Reader = (source, index, after) => {
-  if (matchAt(/[^<]{0,200}<[｜|]tool(?:[▁_ ]|\\_)sep/y, source.text, after))
-    return readNamed(source, index, DEEPSEEK);
-  const piece = readNamed(source, after, KIMI);
-  const [call] = piece?.calls ?? [];
-  const { name, arguments: encoded } = call?.args ?? {};
-  if (!call || toolFor(call.name, source.tools) || typeof name !== "string") return piece;
+export const readCallBegin: Reader = (source, markerStart, markerEnd) => {
+  if (matchAt(/[^<]{0,200}<[｜|]tool(?:[▁_ ]|\\_)sep/y, source.text, markerEnd))
+    return readNamed(source, markerStart, DEEPSEEK);
+  const piece = readNamed(source, markerEnd, KIMI);
+  const [firstCall] = piece?.calls ?? [];
+  const { name, arguments: encoded } = firstCall?.args ?? {};
+  if (!firstCall || toolFor(firstCall.name, source.tools) || typeof name !== "string") return piece;
   return {
     ...piece!,
-    calls: [{ ...call, name, wrong: undefined, ...argumentsIn(encoded, source.work) }],
+    calls: [{ ...firstCall, name, wrong: undefined, ...argumentsIn(encoded, source.work) }],
   };
 };
 
-export const readGemma: Reader = (source, _at, after) => {
-  const start = skipAll(/\s{1,20}|call:/y, source.text, after);
-  const python = /^[A-Za-z_][\w.-]{0,99}\s{0,5}\(/.test(source.text.slice(start, start + 110))
-    ? readPythonic(source, start, { list: false })
+export const readGemma: Reader = (source, _at, markerEnd) => {
+  const nameStart = skipAll(/\s{1,20}|call:/y, source.text, markerEnd);
+  const pythonCalls = /^[A-Za-z_][\w.-]{0,99}\s{0,5}\(/.test(
+    source.text.slice(nameStart, nameStart + 110),
+  )
+    ? readPythonic(source, nameStart, { list: false })
     : undefined;
-  return python
-    ? { ...python, end: skipAll(GEMMA.end, source.text, python.end) }
-    : readNamed(source, after, GEMMA);
+  return pythonCalls
+    ? { ...pythonCalls, end: skipAll(GEMMA.end, source.text, pythonCalls.end) }
+    : readNamed(source, markerEnd, GEMMA);
 };
 
 // ── gpt-oss ──
@@ -220,25 +235,28 @@ const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/g;
  * One segment: a call if it names a recipient, thinking if it is analysis. Anything else is for the
  * person.
  */
-export const readHarmony: Reader = (source, index) => {
+export const readHarmony: Reader = (source, markerStart) => {
   const { text } = source;
-  const head = matchAt(HARMONY_HEAD, text, index);
-  if (!head) return undefined;
-  const from = index + head[0].length;
-  const to = head[1] ?? head[3];
-  if (to && toolFor(to, source.tools)) {
-    const start = skipSpace(text, from);
-    const read = readArguments(source, to, start);
-    if (!read)
-      return start < text.length
+  const headMatch = matchAt(HARMONY_HEAD, text, markerStart);
+  if (!headMatch) return undefined;
+  const bodyStart = markerStart + headMatch[0].length;
+  const recipient = headMatch[1] ?? headMatch[3];
+  if (recipient && toolFor(recipient, source.tools)) {
+    const jsonStart = skipSpace(text, bodyStart);
+    const parsedCall = readArguments(source, recipient, jsonStart);
+    if (!parsedCall)
+      return jsonStart < text.length
         ? undefined
-        : { calls: [{ name: to, args: {}, cut: true }], end: text.length };
-    const ended = source.next(HARMONY_END, read.end);
-    const isCall = ended && text.startsWith("<|call|>", ended.at);
-    return { calls: [read.call], end: (isCall ? ended.end : ended?.at) ?? text.length };
+        : { calls: [{ name: recipient, args: {}, cut: true }], end: text.length };
+    const endMatch = source.next(HARMONY_END, parsedCall.end);
+    const isCallEnd = endMatch && text.startsWith("<|call|>", endMatch.at);
+    return {
+      calls: [parsedCall.call],
+      end: (isCallEnd ? endMatch.end : endMatch?.at) ?? text.length,
+    };
   }
-  const end = source.next(HARMONY_END, from)?.at ?? text.length;
-  return head[2] === "analysis" ? { calls: [], end } : undefined;
+  const end = source.next(HARMONY_END, bodyStart)?.at ?? text.length;
+  return headMatch[2] === "analysis" ? { calls: [], end } : undefined;
 };
 
 /** Harmony's format without its special tokens. */
@@ -249,65 +267,76 @@ export function readBareHarmony(source: Source): (Piece & { thinking: string }) 
   if (!text.includes("to=functions.")) return undefined;
   BARE_TO.lastIndex = 0;
   const calls: Raw[] = [];
-  let first = -1;
+  let firstStart = -1;
   let end = 0;
-  for (let head = BARE_TO.exec(text); head && calls.length < MAX_CALLS; head = BARE_TO.exec(text)) {
-    const read = readArguments(source, head[1]!, BARE_TO.lastIndex);
-    if (!read) continue;
-    calls.push(read.call);
-    if (first < 0) first = head.index;
-    end = BARE_TO.lastIndex = read.end;
+  for (
+    let headMatch = BARE_TO.exec(text);
+    headMatch && calls.length < MAX_CALLS;
+    headMatch = BARE_TO.exec(text)
+  ) {
+    const parsedCall = readArguments(source, headMatch[1]!, BARE_TO.lastIndex);
+    if (!parsedCall) continue;
+    calls.push(parsedCall.call);
+    if (firstStart < 0) firstStart = headMatch.index;
+    end = BARE_TO.lastIndex = parsedCall.end;
   }
   if (!calls.length) return undefined;
-  const before = text.slice(0, first);
-  if (before && !/^(analysis|commentary)/.test(before)) return undefined;
-  const isThinking = before.startsWith("analysis");
+  const textBefore = text.slice(0, firstStart);
+  if (textBefore && !/^(analysis|commentary)/.test(textBefore)) return undefined;
+  const isThinking = textBefore.startsWith("analysis");
   return {
     calls,
     end,
-    start: isThinking ? 0 : first,
-    thinking: isThinking ? before.slice("analysis".length) : "",
+    start: isThinking ? 0 : firstStart,
+    thinking: isThinking ? textBefore.slice("analysis".length) : "",
   };
 }
 
 // ── Functionary, ReAct ──
 
-export const readFunctionary: Reader = (source, _at, after, marker) =>
-  namedCall(source, marker.replace(/^>{3}|\s{1,100}$/g, ""), after);
+export const readFunctionary: Reader = (source, _at, markerEnd, marker) =>
+  namedCall(source, marker.replace(/^>{3}|\s{1,100}$/g, ""), markerEnd);
 
-const ACTION = /Action:[ \t]{0,10}([^\n]{1,300})\n/y;
-const INPUT = /\s{0,20}Action Input:[ \t]{0,10}/y;
+const ACTION_LINE = /Action:[ \t]{0,10}([^\n]{1,300})\n/y;
+const INPUT_LABEL = /\s{0,20}Action Input:[ \t]{0,10}/y;
 const OBSERVED = /\n\s{0,10}(?:Observation|Thought|Final Answer):/g;
 
 /**
  * `Action: NAME`, `Action Input:` with JSON, or text for the one parameter. Command-R: `Action:`
  * and a fenced list.
  */
-export const readAction: Reader = (source, index, after) => {
+export const readAction: Reader = (source, markerStart, markerEnd) => {
   const { text, tools } = source;
-  const fence = matchAt(/\s{0,20}```(?:json)?\s{0,20}(?=\[)/y, text, after);
-  if (fence) return readObjects(source, after + fence[0].length, true);
-  const head = matchAt(ACTION, text, index);
-  if (!head) return undefined;
-  const actionName = head[1]!.trim().replace(/^[`"'*[]+|[`"'*\]]+$/g, "");
-  const tool = toolFor(actionName, tools);
-  const next = index + head[0].length;
-  const input = matchAt(INPUT, text, next);
-  if (!input && tool && actionName.includes("("))
-    return readPythonic(source, skipSpace(text, after), { list: false });
-  if (!tool || !input || actionName.includes("(")) return undefined;
-  const from = next + input[0].length;
-  const stop = source.next(OBSERVED, Math.max(index, from - 1));
-  const end = stop?.at ?? text.length;
-  const start = skipFence(text, from);
-  const read = text[start] === "{" ? readArguments(source, actionName, start) : undefined;
-  if (read) return { calls: [read.call], end: Math.max(read.end, end) };
-  const { properties = {} } = tool.schema as { properties?: object };
-  const keys = Object.keys(properties);
-  const plain = text.slice(from, end).trim();
-  if (keys.length > 1 || (keys.length === 1 && !plain)) return undefined;
+  const fenceMatch = matchAt(/\s{0,20}```(?:json)?\s{0,20}(?=\[)/y, text, markerEnd);
+  if (fenceMatch) return readObjects(source, markerEnd + fenceMatch[0].length, true);
+  const headMatch = matchAt(ACTION_LINE, text, markerStart);
+  if (!headMatch) return undefined;
+  const actionName = headMatch[1]!.trim().replace(/^[`"'*[]+|[`"'*\]]+$/g, "");
+  const namedTool = toolFor(actionName, tools);
+  const nextIndex = markerStart + headMatch[0].length;
+  const inputMatch = matchAt(INPUT_LABEL, text, nextIndex);
+  if (!inputMatch && namedTool && actionName.includes("("))
+    return readPythonic(source, skipSpace(text, markerEnd), { list: false });
+  if (!namedTool || !inputMatch || actionName.includes("(")) return undefined;
+  const inputStart = nextIndex + inputMatch[0].length;
+  const stopMatch = source.next(OBSERVED, Math.max(markerStart, inputStart - 1));
+  const end = stopMatch?.at ?? text.length;
+  const jsonStart = skipFence(text, inputStart);
+  const parsedCall =
+    text[jsonStart] === "{" ? readArguments(source, actionName, jsonStart) : undefined;
+  if (parsedCall) return { calls: [parsedCall.call], end: Math.max(parsedCall.end, end) };
+  const { properties = {} } = namedTool.schema as { properties?: object };
+  const parameterNames = Object.keys(properties);
+  const plainInput = text.slice(inputStart, end).trim();
+  if (parameterNames.length > 1 || (parameterNames.length === 1 && !plainInput)) return undefined;
   return {
-    calls: [{ name: actionName, args: keys.length ? { [keys[0]!]: plain } : {}, raw: true }],
+    calls: [
+      {
+        name: actionName,
+        args: parameterNames.length ? { [parameterNames[0]!]: plainInput } : {},
+        raw: true,
+      },
+    ],
     end,
   };
 };

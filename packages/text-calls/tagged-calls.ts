@@ -8,19 +8,21 @@ import { matchAt } from "./search-text.ts";
 import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** An XML value, without one line break at either end, which belongs to the tags. */
-const trimValue = (value: string): string => value.replace(/^\n/, "").replace(/\n$/, "");
+const trimValue = (tagValue: string): string => tagValue.replace(/^\n/, "").replace(/\n$/, "");
 
 /** A block in `<tool_call>` or a similar tag: what follows the tag shows its grammar. */
-export const readBlock: Reader = (source, _at, after) => {
+export const readBlock: Reader = (source, _at, markerEnd) => {
   const { text } = source;
-  const start = skipFence(text, after);
-  const char = text[start];
-  if (char === "{" || char === "[") return readObjects(source, start, true, BLOCK_END);
-  if (char === "<") {
-    if (text.startsWith("<function", start)) return readSeries(source, start, FUNCTION_TAGS);
+  const bodyStart = skipFence(text, markerEnd);
+  const firstChar = text[bodyStart];
+  if (firstChar === "{" || firstChar === "[")
+    return readObjects(source, bodyStart, true, BLOCK_END);
+  if (firstChar === "<") {
+    if (text.startsWith("<function", bodyStart))
+      return readSeries(source, bodyStart, FUNCTION_TAGS);
     return undefined; // <invoke …> and inner blocks have marks of their own
   }
-  return readPairs(source, start);
+  return readPairs(source, bodyStart);
 };
 export const BLOCK_END =
   /<\/(?:longcat_tool_call|seed:tool_call|tool_calls?|toolcall|TOOLCALL|function_calls?|tools?|json|JSON|xml|response)>|<tool_call>(?=\s{0,20}$)/y;
@@ -71,93 +73,105 @@ const OPEN_TAGS: Tags = {
   wrapperEnd: /<\|close\|>tools<\|sep\|>/y,
 };
 
-const inTags =
-  (tags: Tags): Reader =>
-  (source, index) =>
-    readSeries(source, index, tags);
+const makeTagReader =
+  (tagFamily: Tags): Reader =>
+  (source, markerStart) =>
+    readSeries(source, markerStart, tagFamily);
 /** `<function=NAME>`, `<invoke name="NAME">` or Kimi's `call tool="NAME"`, one after the other. */
-export const readFunction = inTags(FUNCTION_TAGS);
-export const readInvoke = inTags(INVOKE_TAGS);
-export const readKimi3 = inTags(OPEN_TAGS);
+export const readFunction = makeTagReader(FUNCTION_TAGS);
+export const readInvoke = makeTagReader(INVOKE_TAGS);
+export const readKimi3 = makeTagReader(OPEN_TAGS);
 
-function readSeries(source: Source, index: number, tags: Tags): Piece | undefined {
+function readSeries(source: Source, startIndex: number, tagFamily: Tags): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
-  let end = index;
-  for (let next = index; calls.length < MAX_CALLS; next = skipSpace(text, end)) {
-    const read = readTaggedCall(source, next, tags);
-    if (!read) break;
-    calls.push(read.call);
-    end = read.end;
+  let end = startIndex;
+  for (let nextIndex = startIndex; calls.length < MAX_CALLS; nextIndex = skipSpace(text, end)) {
+    const parsedCall = readTaggedCall(source, nextIndex, tagFamily);
+    if (!parsedCall) break;
+    calls.push(parsedCall.call);
+    end = parsedCall.end;
   }
   if (!calls.length) return undefined;
   for (let i = 0; i < 3; i++) {
-    const start = skipSpace(text, end);
-    end = start + (matchAt(tags.wrapperEnd, text, start)?.[0].length ?? end - start);
+    const closeStart = skipSpace(text, end);
+    end =
+      closeStart +
+      (matchAt(tagFamily.wrapperEnd, text, closeStart)?.[0].length ?? end - closeStart);
   }
   return { calls, end };
 }
 
 function readTaggedCall(
   source: Source,
-  index: number,
-  tags: Tags,
+  startIndex: number,
+  tagFamily: Tags,
 ): { call: Raw; end: number } | undefined {
   const { text } = source;
-  const head = matchAt(tags.head, text, index);
-  if (!head) return undefined;
-  return readBody(source, groupOf(head), index + head[0].length, tags);
+  const headMatch = matchAt(tagFamily.head, text, startIndex);
+  if (!headMatch) return undefined;
+  return readBody(source, groupOf(headMatch), startIndex + headMatch[0].length, tagFamily);
 }
 
 type Read = { call: Raw; end: number; closed?: boolean };
-function readBody(source: Source, name: string, index: number, tags: Tags): Read | undefined {
+function readBody(source: Source, name: string, bodyStart: number, tags: Tags): Read | undefined {
   const { text } = source;
   const parameters = Object.keys((toolFor(name, source.tools)?.schema.properties as object) ?? {});
-  let next = skipFence(text, index);
+  let next = skipFence(text, bodyStart);
   if (text[next] === "{")
     return jsonBody(source, name, next, tags === PAIR_TAGS ? BLOCK_END : tags.end);
   const args: Raw["args"] = {};
   // raw: values do not say whether they are texts
   const call: Raw = { name, args, raw: tags !== INVOKE_TAGS };
   for (;;) {
-    const opened = matchAt(tags.key, text, next);
-    if (!opened) break;
-    const key = groupOf(opened).trim();
-    const from = next + opened[0].length;
-    const stop = Math.min(
-      ...tags.stops.map((pattern) => source.next(pattern, from)?.at ?? Number.POSITIVE_INFINITY),
+    const keyMatch = matchAt(tags.key, text, next);
+    if (!keyMatch) break;
+    const keyName = groupOf(keyMatch).trim();
+    const valueStart = next + keyMatch[0].length;
+    const stopIndex = Math.min(
+      ...tags.stops.map(
+        (pattern) => source.next(pattern, valueStart)?.at ?? Number.POSITIVE_INFINITY,
+      ),
     );
-    const value = valueEnd(source, from, tags.valueEnd, tags.nextKey, stop, (offset) => {
-      if (tags === PAIR_TAGS) return (source.next("</arg_value", from)?.at ?? text.length) > offset;
-      const match = matchAt(tags.key, text, offset);
-      const otherKey = match && groupOf(match);
-      return (
-        tags === FUNCTION_TAGS &&
-        !!otherKey &&
-        otherKey !== key &&
-        parameters.includes(otherKey) &&
-        !(otherKey in args)
-      );
-    });
-    const held = text.slice(from, value.end);
-    const textFlag = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(opened[0])?.[1];
-    const isWhole = tags === OPEN_TAGS || opened[0].endsWith("=");
+    const valueSpan = valueEnd(
+      source,
+      valueStart,
+      tags.valueEnd,
+      tags.nextKey,
+      stopIndex,
+      (offset) => {
+        if (tags === PAIR_TAGS)
+          return (source.next("</arg_value", valueStart)?.at ?? text.length) > offset;
+        const otherMatch = matchAt(tags.key, text, offset);
+        const otherKey = otherMatch && groupOf(otherMatch);
+        return (
+          tags === FUNCTION_TAGS &&
+          !!otherKey &&
+          otherKey !== keyName &&
+          parameters.includes(otherKey) &&
+          !(otherKey in args)
+        );
+      },
+    );
+    const valueText = text.slice(valueStart, valueSpan.end);
+    const textFlag = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(keyMatch[0])?.[1];
+    const isWhole = tags === OPEN_TAGS || keyMatch[0].endsWith("=");
     setField(
       args,
-      key,
+      keyName,
       textFlag
-        ? flaggedValue(textFlag, held, source)
-        : unwrapCdata(isWhole ? held : trimValue(held)),
+        ? flaggedValue(textFlag, valueText, source)
+        : unwrapCdata(isWhole ? valueText : trimValue(valueText)),
     );
     if (!textFlag) call.raw = true;
-    if (!value.closed) return { call: { ...call, cut: true }, end: text.length };
-    next = skipSpace(text, value.next);
+    if (!valueSpan.closed) return { call: { ...call, cut: true }, end: text.length };
+    next = skipSpace(text, valueSpan.next);
   }
-  const close = matchAt(tags.end, text, next);
-  call.loose = !close && skipSpace(text, next) >= text.length;
-  const isNone = call.loose && tags !== PAIR_TAGS && !Object.keys(args).length;
-  call.cut = !close && (isPartial(text, skipSpace(text, next), tags) || isNone);
-  return { call, end: next + (close?.[0].length ?? 0), closed: close !== null };
+  const closeMatch = matchAt(tags.end, text, next);
+  call.loose = !closeMatch && skipSpace(text, next) >= text.length;
+  const hasNoValues = call.loose && tags !== PAIR_TAGS && !Object.keys(args).length;
+  call.cut = !closeMatch && (isPartial(text, skipSpace(text, next), tags) || hasNoValues);
+  return { call, end: next + (closeMatch?.[0].length ?? 0), closed: closeMatch !== null };
 }
 
 /** What the first group says that took part. Kimi K3 writes entities. */
@@ -165,12 +179,16 @@ const groupOf = (match: RegExpExecArray): string =>
   match.slice(1).find(Boolean)!.replaceAll("&quot;", '"').replaceAll("&amp;", "&");
 
 /** Whether the text ended inside of a tag, or between GLM's two around a key. */
-function isPartial(text: string, index: number, tags: Tags): boolean {
+function isPartial(sourceText: string, index: number, tagFamily: Tags): boolean {
   const pattern =
-    tags === PAIR_TAGS
+    tagFamily === PAIR_TAGS
       ? /^<[^<>\n]{0,199}(>[^<>\n]{0,199}(<[^<>\n]{0,20})?)?\s*$/
       : /^<[^<>\n]{0,199}$/;
-  return index < text.length && text.length - index < 250 && pattern.test(text.slice(index));
+  return (
+    index < sourceText.length &&
+    sourceText.length - index < 250 &&
+    pattern.test(sourceText.slice(index))
+  );
 }
 
 /** A value ends at the first closing tag that is followed by another parameter or the end; without
@@ -178,46 +196,53 @@ function isPartial(text: string, index: number, tags: Tags): boolean {
  * ended inside of the value. */
 function valueEnd(
   source: Source,
-  from: number,
+  valueStart: number,
   closing: RegExp,
   opening: RegExp,
-  stop: number,
-  isNext: (index: number) => boolean,
+  stopIndex: number,
+  isNextKey: (keyIndex: number) => boolean,
 ): { end: number; next: number; closed: boolean } {
-  const close = source.next(closing, from);
-  const nextOpening = source.next(opening, from);
-  if (nextOpening && nextOpening.at < Math.min(close?.at ?? stop, stop) && isNext(nextOpening.at))
+  const closeMatch = source.next(closing, valueStart);
+  const nextOpening = source.next(opening, valueStart);
+  if (
+    nextOpening &&
+    nextOpening.at < Math.min(closeMatch?.at ?? stopIndex, stopIndex) &&
+    isNextKey(nextOpening.at)
+  )
     return { end: nextOpening.at, next: nextOpening.at, closed: true };
-  if (close) return { end: close.at, next: close.end, closed: true };
-  if (nextOpening && nextOpening.at < stop)
+  if (closeMatch) return { end: closeMatch.at, next: closeMatch.end, closed: true };
+  if (nextOpening && nextOpening.at < stopIndex)
     return { end: nextOpening.at, next: nextOpening.at, closed: true };
-  if (Number.isFinite(stop)) return { end: stop, next: stop, closed: true };
+  if (Number.isFinite(stopIndex)) return { end: stopIndex, next: stopIndex, closed: true };
   return { end: source.text.length, next: source.text.length, closed: false };
 }
 
 /** The value without CDATA, in which MiniCPM may wrap it. */
-const unwrapCdata = (value: string): string =>
-  /^\s{0,20}<!\[CDATA\[/.test(value) && value.trimEnd().endsWith("]]>")
-    ? value.trim().slice(9, -3)
-    : value;
+const unwrapCdata = (tagValue: string): string =>
+  /^\s{0,20}<!\[CDATA\[/.test(tagValue) && tagValue.trimEnd().endsWith("]]>")
+    ? tagValue.trim().slice(9, -3)
+    : tagValue;
 
 function jsonBody(
   source: Source,
-  name: string,
-  index: number,
-  close: RegExp,
+  toolName: string,
+  jsonStart: number,
+  closePattern: RegExp,
 ): { call: Raw; end: number } | undefined {
-  const read = readArguments(source, name, index);
-  if (!read) return undefined;
-  const next = skipFence(source.text, read.end);
-  const closed = matchAt(close, source.text, next);
-  return { call: read.call, end: closed ? next + closed[0].length : read.end };
+  const parsedCall = readArguments(source, toolName, jsonStart);
+  if (!parsedCall) return undefined;
+  const closeStart = skipFence(source.text, parsedCall.end);
+  const closeMatch = matchAt(closePattern, source.text, closeStart);
+  return {
+    call: parsedCall.call,
+    end: closeMatch ? closeStart + closeMatch[0].length : parsedCall.end,
+  };
 }
 
 /** DeepSeek marks each value as plain text or JSON. */
-function flaggedValue(textFlag: string, held: string, { work }: Source): unknown {
-  const value = textFlag === "true" ? held : wholeJson(held, work);
-  return value === undefined ? trimValue(held) : value;
+function flaggedValue(textFlag: string, valueText: string, { work }: Source): unknown {
+  const typedValue = textFlag === "true" ? valueText : wholeJson(valueText, work);
+  return typedValue === undefined ? trimValue(valueText) : typedValue;
 }
 
 // ── GLM: <tool_call>NAME <arg_key>K</arg_key> <arg_value>V</arg_value> … ──
@@ -232,21 +257,34 @@ const PAIR_TAGS: Tags = {
   wrapperEnd: BLOCK_END,
 };
 
-function readPairs(source: Source, index: number): Piece | undefined {
+function readPairs(source: Source, startIndex: number): Piece | undefined {
   const { text, tools } = source;
-  const head = matchAt(PAIR_TAGS.head, text, index);
-  if (!head) return undefined;
+  const headMatch = matchAt(PAIR_TAGS.head, text, startIndex);
+  if (!headMatch) return undefined;
   // If the first <arg_key> is missing, the name and the key run into one another.
-  const isName = toolFor(head[1]!, tools) || text[skipSpace(text, index + head[0].length)] === "{";
-  const meant = isName
-    ? head[1]
-    : longestName(text.slice(index, index + 400).split("<")[0]!, tools);
-  if (!meant) return undefined;
-  const read = readBody(source, meant, index + (isName ? head[0] : meant).length, PAIR_TAGS);
-  const isWord =
-    read && !Object.keys(read.call.args).length && read.call.raw && !read.call.cut && !read.closed;
+  const hasName =
+    toolFor(headMatch[1]!, tools) ||
+    text[skipSpace(text, startIndex + headMatch[0].length)] === "{";
+  const meantName = hasName
+    ? headMatch[1]
+    : longestName(text.slice(startIndex, startIndex + 400).split("<")[0]!, tools);
+  if (!meantName) return undefined;
+  const parsedCall = readBody(
+    source,
+    meantName,
+    startIndex + (hasName ? headMatch[0] : meantName).length,
+    PAIR_TAGS,
+  );
+  const isJustWord =
+    parsedCall &&
+    !Object.keys(parsedCall.call.args).length &&
+    parsedCall.call.raw &&
+    !parsedCall.call.cut &&
+    !parsedCall.closed;
   // just a word after the tag
-  return !read || (isWord && !read.call.loose) ? undefined : { calls: [read.call], end: read.end };
+  return !parsedCall || (isJustWord && !parsedCall.call.loose)
+    ? undefined
+    : { calls: [parsedCall.call], end: parsedCall.end };
 }
 
 // ── ipuaro: <tool_call name="NAME"><KEY>VALUE</KEY> … </tool_call> ──
@@ -258,71 +296,87 @@ const NAMED_END = /<\/tool_call>/y;
 /** A value ends where its own tag is closed and another key or the end of the call follows. */
 const AFTER_VALUE = /\s{0,80}(?:<[A-Za-z_][\w.-]{0,99}>|<\/tool_call>|$)/y;
 
-export const readNamedBlock: Reader = (source, index) => {
+export const readNamedBlock: Reader = (source, markerStart) => {
   const { text } = source;
-  const head = matchAt(NAMED_HEAD, text, index);
-  if (!head) return undefined;
-  const name = head[1]!;
-  let next = skipSpace(text, index + head[0].length);
-  if (head[2]) return { calls: [{ name, args: {}, raw: true }], end: next };
-  if (text[next] === "{") {
-    const read = jsonBody(source, name, next, NAMED_END);
-    return read && { calls: [read.call], end: read.end };
+  const headMatch = matchAt(NAMED_HEAD, text, markerStart);
+  if (!headMatch) return undefined;
+  const name = headMatch[1]!;
+  let nextIndex = skipSpace(text, markerStart + headMatch[0].length);
+  if (headMatch[2]) return { calls: [{ name, args: {}, raw: true }], end: nextIndex };
+  if (text[nextIndex] === "{") {
+    const parsedCall = jsonBody(source, name, nextIndex, NAMED_END);
+    return parsedCall && { calls: [parsedCall.call], end: parsedCall.end };
   }
   const args: Raw["args"] = {};
   for (;;) {
-    const key = matchAt(NAMED_KEY, text, next);
-    if (!key) break;
-    const from = next + key[0].length;
-    const closing = `</${key[1]}>`;
-    let close = source.next(closing, from);
-    while (close && !matchAt(AFTER_VALUE, text, close.end)) close = source.next(closing, close.end);
-    if (!close) return { calls: [{ name, args, raw: true, cut: true }], end: text.length };
-    setField(args, key[1]!, unwrapCdata(trimValue(text.slice(from, close.at))));
-    next = skipSpace(text, close.end);
+    const keyMatch = matchAt(NAMED_KEY, text, nextIndex);
+    if (!keyMatch) break;
+    const valueStart = nextIndex + keyMatch[0].length;
+    const closing = `</${keyMatch[1]}>`;
+    let closeMatch = source.next(closing, valueStart);
+    while (closeMatch && !matchAt(AFTER_VALUE, text, closeMatch.end))
+      closeMatch = source.next(closing, closeMatch.end);
+    if (!closeMatch) return { calls: [{ name, args, raw: true, cut: true }], end: text.length };
+    setField(args, keyMatch[1]!, unwrapCdata(trimValue(text.slice(valueStart, closeMatch.at))));
+    nextIndex = skipSpace(text, closeMatch.end);
   }
-  const end = matchAt(NAMED_END, text, next);
-  return { calls: [{ name, args, raw: true, cut: !end }], end: next + (end?.[0].length ?? 0) };
+  const endMatch = matchAt(NAMED_END, text, nextIndex);
+  return {
+    calls: [{ name, args, raw: true, cut: !endMatch }],
+    end: nextIndex + (endMatch?.[0].length ?? 0),
+  };
 };
 
 // ── MiniMax M3: every tag after a mark, a tag for each parameter ──
 
-const M3 = "]<]minimax[>[";
-export const readMarked: Reader = (source, index) => {
+const MINIMAX_MARK = "]<]minimax[>[";
+export const readMarked: Reader = (source, markerStart) => {
   const { text } = source;
-  const close = source.next(`${M3}</tool_call>`, index);
-  const inner = text.slice(index, close?.end ?? text.length);
-  source.work.left -= inner.length;
-  const plain = inner.replaceAll(M3, "");
+  const closeMatch = source.next(`${MINIMAX_MARK}</tool_call>`, markerStart);
+  const innerText = text.slice(markerStart, closeMatch?.end ?? text.length);
+  source.work.left -= innerText.length;
+  const plainText = innerText.replaceAll(MINIMAX_MARK, "");
   const calls: Raw[] = [];
-  const heads = /<invoke name=["']?([^"'<>\s]{1,200})["']?>/g;
-  for (let head = heads.exec(plain); head && calls.length < MAX_CALLS; head = heads.exec(plain)) {
-    const end = plain.indexOf("</invoke>", heads.lastIndex);
-    const args = tagsIn(plain.slice(heads.lastIndex, end < 0 ? plain.length : end), 0);
-    const isObject = typeof args === "object" && !Array.isArray(args);
-    calls.push({ name: head[1]!, args: isObject ? args : {}, raw: true, cut: end < 0 });
-    if (end < 0) break;
-    heads.lastIndex = end;
+  const headPattern = /<invoke name=["']?([^"'<>\s]{1,200})["']?>/g;
+  for (
+    let headMatch = headPattern.exec(plainText);
+    headMatch && calls.length < MAX_CALLS;
+    headMatch = headPattern.exec(plainText)
+  ) {
+    const callEnd = plainText.indexOf("</invoke>", headPattern.lastIndex);
+    const parsedArgs = readTags(
+      plainText.slice(headPattern.lastIndex, callEnd < 0 ? plainText.length : callEnd),
+      0,
+    );
+    const isObject = typeof parsedArgs === "object" && !Array.isArray(parsedArgs);
+    calls.push({
+      name: headMatch[1]!,
+      args: isObject ? parsedArgs : {},
+      raw: true,
+      cut: callEnd < 0,
+    });
+    if (callEnd < 0) break;
+    headPattern.lastIndex = callEnd;
   }
-  return calls.length ? { calls, end: close?.end ?? text.length } : undefined;
+  return calls.length ? { calls, end: closeMatch?.end ?? text.length } : undefined;
 };
 
 /** `<k>v</k>` as an object, `<item>` as a list, anything else as text. */
-function tagsIn(text: string, depth: number): any {
-  if (depth > 8 || !/^\s*<[\w.-]{1,100}>/.test(text)) return depth ? trimValue(text) : {};
-  const items: unknown[] = [];
-  const fields: Record<string, unknown> = {};
-  const TAG = /\s*<([\w.-]{1,100})>/y;
-  for (let index = 0; ; ) {
-    const open = matchAt(TAG, text, index);
-    if (!open) break;
-    const from = index + open[0].length;
-    const end = text.indexOf(`</${open[1]}>`, from);
-    if (end < 0) break;
-    const value = tagsIn(text.slice(from, end), depth + 1);
-    if (open[1] === "item" && depth) items.push(value);
-    else setField(fields, open[1]!, value);
-    index = end + open[1]!.length + 3;
+function readTags(tagText: string, depth: number): any {
+  if (depth > 8 || !/^\s*<[\w.-]{1,100}>/.test(tagText)) return depth ? trimValue(tagText) : {};
+  const listItems: unknown[] = [];
+  const objectFields: Record<string, unknown> = {};
+  const OPENING_TAG = /\s*<([\w.-]{1,100})>/y;
+  for (let tagStart = 0; ; ) {
+    const openMatch = matchAt(OPENING_TAG, tagText, tagStart);
+    if (!openMatch) break;
+    const valueStart = tagStart + openMatch[0].length;
+    const closeStart = tagText.indexOf(`</${openMatch[1]}>`, valueStart);
+    if (closeStart < 0) break;
+    const tagValue = readTags(tagText.slice(valueStart, closeStart), depth + 1);
+    if (openMatch[1] === "item" && depth) listItems.push(tagValue);
+    else setField(objectFields, openMatch[1]!, tagValue);
+    tagStart = closeStart + openMatch[1]!.length + 3;
   }
-  return items.length ? items : fields;
+  return listItems.length ? listItems : objectFields;
 }

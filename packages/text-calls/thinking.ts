@@ -2,7 +2,7 @@
 // kernel knows <think>.
 import { matchAt } from "./search-text.ts";
 
-const PAIRS: [open: string, close: string][] = [
+const MARK_PAIRS: [open: string, close: string][] = [
   ["<think>", "</think>"],
   ["<thinking>", "</thinking>"],
   ["<thought>", "</thought>"],
@@ -16,72 +16,85 @@ const PAIRS: [open: string, close: string][] = [
  * Closing tokens that occur nowhere else: without an opening one, everything before them is
  * thinking.
  */
-const LONE = ["[/THINK]", "</seed:think>", "<|END_THINKING|>"];
-const AROUND = /<\|(?:START|END)_(?:RESPONSE|TEXT)\|>/g;
+const LONE_CLOSERS = ["[/THINK]", "</seed:think>", "<|END_THINKING|>"];
+const ANSWER_MARKS = /<\|(?:START|END)_(?:RESPONSE|TEXT)\|>/g;
 /** Marks that begin thinking in the middle of a text. */
-export const OPENERS = PAIRS.map(([open]) => open);
-export const closerOf = (opener: string): string => PAIRS.find(([open]) => open === opener)![1];
+export const OPENERS = MARK_PAIRS.map(([open]) => open);
+export const closerOf = (opener: string): string =>
+  MARK_PAIRS.find(([open]) => open === opener)![1];
 
 type Parts = { text: string; thinking: string };
 
-export function takeThinking(reply: string): Parts {
-  const harmony = /^\s*(<\|channel\|>|<\|start\|>)/.test(reply.slice(0, 200))
-    ? harmonySegments(reply)
+export function takeThinking(replyText: string): Parts {
+  const harmony = /^\s*(<\|channel\|>|<\|start\|>)/.test(replyText.slice(0, 200))
+    ? harmonySegments(replyText)
     : undefined;
   if (harmony) return harmony;
   const thoughts: string[] = [];
-  let text = reply;
+  let text = replyText;
   for (;;) {
-    const start = text.trimStart();
-    const pair = PAIRS.find(([open]) => start.startsWith(open));
-    if (!pair) break;
-    const end = start.indexOf(pair[1], pair[0].length);
-    const inner = start.slice(pair[0].length, end < 0 ? undefined : end).trim();
+    const trimmedText = text.trimStart();
+    const markPair = MARK_PAIRS.find(([opener]) => trimmedText.startsWith(opener));
+    if (!markPair) break;
+    const closeIndex = trimmedText.indexOf(markPair[1], markPair[0].length);
+    const innerText = trimmedText
+      .slice(markPair[0].length, closeIndex < 0 ? undefined : closeIndex)
+      .trim();
     // a repeated opening mark
-    thoughts.push(inner.startsWith(pair[0]) ? inner.slice(pair[0].length).trim() : inner);
-    text = end < 0 ? "" : start.slice(end + pair[1].length).replace(/^\s{1,1000}/, "");
-    if (end >= 0 && text.startsWith(pair[1])) text = text.slice(pair[1].length).trimStart();
+    thoughts.push(
+      innerText.startsWith(markPair[0]) ? innerText.slice(markPair[0].length).trim() : innerText,
+    );
+    text =
+      closeIndex < 0
+        ? ""
+        : trimmedText.slice(closeIndex + markPair[1].length).replace(/^\s{1,1000}/, "");
+    if (closeIndex >= 0 && text.startsWith(markPair[1]))
+      text = text.slice(markPair[1].length).trimStart();
   }
-  const lone = thoughts.length ? undefined : LONE.find((close) => text.includes(close));
-  if (lone) {
-    const end = text.indexOf(lone);
-    thoughts.push(text.slice(0, end).trim());
-    text = text.slice(end + lone.length).trimStart();
+  const loneCloser = thoughts.length
+    ? undefined
+    : LONE_CLOSERS.find((closer) => text.includes(closer));
+  if (loneCloser) {
+    const closerStart = text.indexOf(loneCloser);
+    thoughts.push(text.slice(0, closerStart).trim());
+    text = text.slice(closerStart + loneCloser.length).trimStart();
   }
-  if (text.includes("<|START_") || text.includes("<|END_")) text = text.replace(AROUND, "");
+  if (text.includes("<|START_") || text.includes("<|END_")) text = text.replace(ANSWER_MARKS, "");
   return { text, thinking: thoughts.filter(Boolean).join("\n") };
 }
 
-const HEAD =
+const SEGMENT_HEAD =
   /(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}to=[^\s<]{1,200})?\s{0,5}<\|channel\|>\s{0,5}([a-z]{1,20})[^<>\n]{0,250}(?:<\|constrain\|>[a-z]{0,20}\s{0,5})?<\|message\|>/y;
-const END = /<\|(?:end|call|return|start|channel)\|>/g;
+const SEGMENT_END = /<\|(?:end|call|return|start|channel)\|>/g;
 
 /**
  * gpt-oss: analysis is thinking, segments with a recipient are left for find-calls.ts, all else is
  * for
  * the person.
  */
-function harmonySegments(text: string): Parts | undefined {
-  const shown: string[] = [];
+function harmonySegments(replyText: string): Parts | undefined {
+  const shownParts: string[] = [];
   const thoughts: string[] = [];
-  let index = text.length - text.trimStart().length;
-  while (index < text.length) {
-    const head = matchAt(HEAD, text, index);
-    if (!head) break;
-    const from = index + head[0].length;
-    END.lastIndex = from;
-    const match = END.exec(text);
-    const end = match?.index ?? text.length;
-    const body = text.slice(from, end);
-    index = match && !/start|channel/.test(match[0]) ? end + match[0].length : end;
-    if (/\sto=|^to=/.test(head[0].replace("<|start|>assistant", " ")))
-      shown.push(text.slice(from - head[0].length, index));
-    else (head[1] === "analysis" ? thoughts : shown).push(body);
-    index +=
-      text.slice(index, index + 100).length - text.slice(index, index + 100).trimStart().length;
+  let segmentStart = replyText.length - replyText.trimStart().length;
+  while (segmentStart < replyText.length) {
+    const headMatch = matchAt(SEGMENT_HEAD, replyText, segmentStart);
+    if (!headMatch) break;
+    const bodyStart = segmentStart + headMatch[0].length;
+    SEGMENT_END.lastIndex = bodyStart;
+    const endMatch = SEGMENT_END.exec(replyText);
+    const bodyEnd = endMatch?.index ?? replyText.length;
+    const bodyText = replyText.slice(bodyStart, bodyEnd);
+    segmentStart =
+      endMatch && !/start|channel/.test(endMatch[0]) ? bodyEnd + endMatch[0].length : bodyEnd;
+    if (/\sto=|^to=/.test(headMatch[0].replace("<|start|>assistant", " ")))
+      shownParts.push(replyText.slice(bodyStart - headMatch[0].length, segmentStart));
+    else (headMatch[1] === "analysis" ? thoughts : shownParts).push(bodyText);
+    segmentStart +=
+      replyText.slice(segmentStart, segmentStart + 100).length -
+      replyText.slice(segmentStart, segmentStart + 100).trimStart().length;
   }
-  if (index < text.length) shown.push(text.slice(index));
-  return shown.length || thoughts.length
-    ? { text: shown.join("\n").trim(), thinking: thoughts.join("\n").trim() }
+  if (segmentStart < replyText.length) shownParts.push(replyText.slice(segmentStart));
+  return shownParts.length || thoughts.length
+    ? { text: shownParts.join("\n").trim(), thinking: thoughts.join("\n").trim() }
     : undefined;
 }

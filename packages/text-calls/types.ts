@@ -29,14 +29,14 @@ export interface Source {
   readonly tools: readonly Tool[];
   readonly work: Work;
   readonly ended: boolean; // the output limit cut it off
-  next(sought: string | RegExp, from: number): { at: number; end: number } | undefined;
+  next(sought: string | RegExp, fromIndex: number): { at: number; end: number } | undefined;
 }
 /**
- * Reads what begins at a marker; undefined if it is not a call. `after` is where the marker ends.
+ * Reads what begins at a marker; undefined if it is not a call. `markerEnd` is where the marker ends.
  */
 export type Reader = (
   source: Source,
-  index: number,
-  after: number,
+  markerStart: number,
+  markerEnd: number,
   marker: string,
 ) => Piece | undefined;

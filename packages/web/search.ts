@@ -25,39 +25,41 @@ export function engineOf({
   | { engine: Engine; url: string; key: string }
   | undefined {
   if (configFault) return undefined;
-  const keyOf = (engine: Engine) =>
-    (config.engine === engine && config.key) ||
-    (engine === "searxng" ? "" : (io.variable(VARIABLES[engine]) ?? ""));
-  const has = (engine: Engine) => (engine === "searxng" ? config.url !== "" : keyOf(engine) !== "");
-  const engine = (config.engine as Engine) || (["searxng", "brave", "tavily"] as const).find(has);
-  if (!engine || !has(engine)) return undefined;
+  const findKey = (candidate: Engine) =>
+    (config.engine === candidate && config.key) ||
+    (candidate === "searxng" ? "" : (io.variable(VARIABLES[candidate]) ?? ""));
+  const isSetUp = (candidate: Engine) =>
+    candidate === "searxng" ? config.url !== "" : findKey(candidate) !== "";
+  const engine =
+    (config.engine as Engine) || (["searxng", "brave", "tavily"] as const).find(isSetUp);
+  if (!engine || !isSetUp(engine)) return undefined;
   const url =
     engine === "searxng"
       ? `${config.url.replace(/\/+$/, "")}/search`
       : config.url || ADDRESSES[engine];
-  return URL.canParse(url) ? { engine, url, key: keyOf(engine) } : undefined;
+  return URL.canParse(url) ? { engine, url, key: findKey(engine) } : undefined;
 }
 
 export async function search(
   zz: Zz<Config>,
   query: string,
   count: number,
-  stop: AbortSignal,
+  stopSignal: AbortSignal,
 ): Promise<Hit[]> {
   const { engine, url, key } = engineOf(zz)!;
-  const secret = zz.secret(key);
-  const limit = zz.io.clock.limit(zz.config.seconds * 1000);
-  const signal = AbortSignal.any([stop, limit]);
+  const secretKey = zz.secret(key);
+  const timeLimit = zz.io.clock.limit(zz.config.seconds * 1000);
+  const signal = AbortSignal.any([stopSignal, timeLimit]);
   const address = new URL(url);
-  const asked = { q: query, count, ...(engine === "searxng" && { format: "json" }) };
+  const queryFields = { q: query, count, ...(engine === "searxng" && { format: "json" }) };
   if (engine !== "tavily")
-    for (const [name, value] of Object.entries(asked))
-      address.searchParams.set(name, String(value));
+    for (const [fieldName, fieldValue] of Object.entries(queryFields))
+      address.searchParams.set(fieldName, String(fieldValue));
   const headers: Record<string, string> = { accept: "application/json" };
-  if (engine === "brave") headers["x-subscription-token"] = `${secret}`;
+  if (engine === "brave") headers["x-subscription-token"] = `${secretKey}`;
   if (engine === "tavily")
     Object.assign(headers, {
-      authorization: `Bearer ${secret}`,
+      authorization: `Bearer ${secretKey}`,
       "content-type": "application/json",
     });
   const body = engine === "tavily" ? JSON.stringify({ query, max_results: count }) : undefined;
@@ -68,46 +70,46 @@ export async function search(
       body,
       signal,
     });
-    return hitsIn(engine, await answer.json()).slice(0, count);
+    return parseHits(engine, await answer.json()).slice(0, count);
   } catch (error) {
-    if (stop.aborted) throw error;
-    if (limit.aborted)
+    if (stopSignal.aborted) throw error;
+    if (timeLimit.aborted)
       throw fault(
         `Cannot search: ${address.host} took longer than ${zz.config.seconds} s. Try again.`,
       );
     if (error instanceof SyntaxError)
       throw fault(
-        `Cannot search: ${address.host} sent no JSON.${engine === "searxng" ? FORMAT : ""}`,
+        `Cannot search: ${address.host} sent no JSON.${engine === "searxng" ? FORMAT_HINT : ""}`,
       );
     const { status } = error as { status?: number };
     if (status === 401 || (status === 403 && engine !== "searxng"))
       throw fault(`Cannot search: ${engine} refused the key. Check it.`, { kind: "key" });
-    if (status === 403) throw fault(`Cannot search: ${address.host} refused.${FORMAT}`);
+    if (status === 403) throw fault(`Cannot search: ${address.host} refused.${FORMAT_HINT}`);
     throw error;
   }
 }
-const FORMAT = ' Add "json" to search.formats in its settings.yml.';
+const FORMAT_HINT = ' Add "json" to search.formats in its settings.yml.';
 
-function hitsIn(engine: Engine, reply: unknown): Hit[] {
+function parseHits(searchEngine: Engine, reply: unknown): Hit[] {
   const { web, results } = Object(reply);
-  const hits: unknown = engine === "brave" ? web?.results : results;
-  if (!Array.isArray(hits)) return [];
-  return hits.flatMap((hit) => {
-    const { title, url, description, content } = Object(hit);
+  const rawHits: unknown = searchEngine === "brave" ? web?.results : results;
+  if (!Array.isArray(rawHits)) return [];
+  return rawHits.flatMap((rawHit) => {
+    const { title, url, description, content } = Object(rawHit);
     if (typeof url !== "string" || !/^https?:/.test(url)) return [];
     return {
-      title: plain(title) || url,
+      title: stripMarkup(title) || url,
       url,
-      text: plain(description ?? content).slice(0, MAX_HIT_CHARS),
+      text: stripMarkup(description ?? content).slice(0, MAX_HIT_CHARS),
     };
   });
 }
 
 /** The text without the tags and entities with which Brave marks words. */
-const plain = (text: unknown): string =>
-  oneLine(String(text ?? "").replace(/<\/?(strong|b|em|mark)>/g, "")).replace(
+const stripMarkup = (markedText: unknown): string =>
+  oneLine(String(markedText ?? "").replace(/<\/?(strong|b|em|mark)>/g, "")).replace(
     /&(amp|lt|gt|quot|#x27|#39);/g,
-    (_, name) => LETTERS[name]!,
+    (_, entityName) => LETTERS[entityName]!,
   );
 const LETTERS: Record<string, string> = {
   amp: "&",

@@ -12,60 +12,65 @@ const MAX_ERRORS = 3; // per note
 export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
   const checked = new Map<string, string>(); // by file, the stamp of the checked version
   let promptCtx: Ctx | undefined; // set once there is a prompt, where a person reads the notes
-  let last: Promise<unknown> = Promise.resolve();
+  let lastCheck: Promise<unknown> = Promise.resolve();
 
-  zz.wrap("prompt", (line, next, ctx) => {
-    if (!promptCtx) begin(ctx);
-    return next(line);
+  zz.wrap("prompt", (typedLine, next, ctx) => {
+    if (!promptCtx) beginChecks(ctx);
+    return next(typedLine);
   });
   zz.on("reloaded", ({ plugins }) => {
-    const names = plugins.flatMap(({ name, did }) =>
+    const loadedNames = plugins.flatMap(({ name, did }) =>
       did === "loaded" || did === "reloaded" ? [name] : [],
     );
-    if (names.length) look(names);
+    if (loadedNames.length) checkPlugins(loadedNames);
   });
 
-  function begin(ctx: Ctx): void {
+  function beginChecks(ctx: Ctx): void {
     promptCtx = ctx;
-    const start = async () => {
-      look();
+    const startChecks = async () => {
+      checkPlugins();
       (await import("./scaffold.ts")).repairLinks(ctx.about.home);
     };
-    const cancel = zz.io.clock.timer(START_DELAY_MS, () => start().catch(() => {}), {
+    const cancelTimer = zz.io.clock.timer(START_DELAY_MS, () => startChecks().catch(() => {}), {
       background: true,
     });
-    zz.defer(cancel);
+    zz.defer(cancelTimer);
   }
 
   /** Checks one file after the other, each as it is when its turn comes. */
-  function look(names?: string[]): void {
+  function checkPlugins(pluginNames?: string[]): void {
     for (const { name, file, from, failure } of promptCtx?.about.plugins ?? [])
-      if (from !== "zz" && !failure && (!names || names.includes(name)))
+      if (from !== "zz" && !failure && (!pluginNames || pluginNames.includes(name)))
         // plugins work without the check too
-        last = last.then(() => checkOne(name, file)).catch(() => {});
+        lastCheck = lastCheck.then(() => checkOne(name, file)).catch(() => {});
   }
 
-  async function checkOne(name: string, file: string): Promise<void> {
-    const stamp = versionOf(file);
-    if (zz.signal.aborted || !stamp || checked.get(file) === stamp) return;
-    checked.set(file, stamp);
+  async function checkOne(pluginName: string, pluginFile: string): Promise<void> {
+    const fileStamp = versionOf(pluginFile);
+    if (zz.signal.aborted || !fileStamp || checked.get(pluginFile) === fileStamp) return;
+    checked.set(pluginFile, fileStamp);
     const problems = (
       await (
         await checker()
-      ).check(file, { permissions: promptCtx!.permissions, signal: zz.signal })
+      ).check(pluginFile, { permissions: promptCtx!.permissions, signal: zz.signal })
     ).problems.filter(({ untyped }) => !untyped);
-    if (!problems.length || versionOf(file) !== stamp) return;
+    if (!problems.length || versionOf(pluginFile) !== fileStamp) return;
     const moreNote =
       problems.length > MAX_ERRORS
-        ? [`${plural(problems.length - MAX_ERRORS, "more")}: /plugin check ${name}`]
+        ? [`${plural(problems.length - MAX_ERRORS, "more")}: /plugin check ${pluginName}`]
         : [];
-    const lines = [...formatProblems(problems.slice(0, MAX_ERRORS), promptCtx!.root), ...moreNote];
-    promptCtx!.note(`Plugin '${name}' was loaded, but its types do not fit:\n${lines.join("\n")}`);
+    const problemLines = [
+      ...formatProblems(problems.slice(0, MAX_ERRORS), promptCtx!.root),
+      ...moreNote,
+    ];
+    promptCtx!.note(
+      `Plugin '${pluginName}' was loaded, but its types do not fit:\n${problemLines.join("\n")}`,
+    );
   }
 }
 
 /** Leaves out the inode, so a file that was saved unchanged is the same version. */
-function versionOf(file: string): string {
-  const stat = fs.statSync(file, { throwIfNoEntry: false });
-  return stat ? `${stat.mtimeMs} ${stat.size}` : "";
+function versionOf(filePath: string): string {
+  const fileStats = fs.statSync(filePath, { throwIfNoEntry: false });
+  return fileStats ? `${fileStats.mtimeMs} ${fileStats.size}` : "";
 }

@@ -24,8 +24,8 @@ const LOADS_ANYWAY = [7016, 7026];
 const OF_COMMONJS = [1286, 1287, 1295]; // imports and exports in a .cts file, which is compiled
 const NOT_FOUND = 2307; // a module that was not found
 const WITHOUT_NODE = [2503, 2694, 2709]; // a type from an unknown module
-const UNTYPED = (code: number): boolean => code >= 7005 && code <= 7053;
-const TEST = /\.test\.\w+$/; // tests have no default export, and test() need not be awaited
+const UNTYPED = (errorCode: number): boolean => errorCode >= 7005 && errorCode <= 7053;
+const TEST_FILE = /\.test\.\w+$/; // tests have no default export, and test() need not be awaited
 const NOT_AWAITED =
   "This promise is not awaited. Put 'await' before it, or 'void' if that is intended.";
 const NO_TYPE =
@@ -43,63 +43,81 @@ export interface Checked {
  * that is allowed without asking. Without `text` the person named the file, and the files next to
  * it belong to it.
  */
-export async function check(file: string, rules: CompilerRules, text?: string): Promise<Checked> {
-  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
-  const near = text === undefined ? [path.dirname(file)] : [];
-  const gate = compilerGate(rules, { own: contractFiles(), near });
-  return { ...look(file, text, gate), unread: gate.unread() };
+export async function check(
+  pluginFile: string,
+  gateRules: CompilerRules,
+  text?: string,
+): Promise<Checked> {
+  const { compilerGate } = (await import(gateRules.module)) as { compilerGate: MakeCompilerGate };
+  const near = text === undefined ? [path.dirname(pluginFile)] : [];
+  const gate = compilerGate(gateRules, { own: contractFiles(), near });
+  return { ...findProblems(pluginFile, text, gate), unread: gate.unread() };
 }
 
-function look(file: string, text: string | undefined, gate: CompilerGate): Omit<Checked, "unread"> {
-  const probe = path.join(
-    path.dirname(file),
-    `.zz-check-${path.basename(file).replace(/[cm]?[jt]sx?$/, "ts")}`,
+function findProblems(
+  pluginFile: string,
+  text: string | undefined,
+  gate: CompilerGate,
+): Omit<Checked, "unread"> {
+  const probeFile = path.join(
+    path.dirname(pluginFile),
+    `.zz-check-${path.basename(pluginFile).replace(/[cm]?[jt]sx?$/, "ts")}`,
   );
-  const isTest = TEST.test(file);
-  const texts = new Map(isTest ? [] : [[probe, probeOf(file)]]);
-  if (text !== undefined) texts.set(file, text);
-  const opened = openProgram([file, ...(isTest ? [] : [probe])], texts, gate);
-  if (!opened.program.getSourceFile(file))
-    throw usage(`Cannot check '${file}': ${gate.unread()[0] ?? "it is gone."}`);
-  const sources = ownFiles(opened);
-  const problems = sources.flatMap((source) =>
-    source.fileName === probe ? exported(opened, source, file) : problemsIn(opened, source),
+  const isTestFile = TEST_FILE.test(pluginFile);
+  const virtualTexts = new Map(isTestFile ? [] : [[probeFile, probeOf(pluginFile)]]);
+  if (text !== undefined) virtualTexts.set(pluginFile, text);
+  const openedProgram = openProgram(
+    [pluginFile, ...(isTestFile ? [] : [probeFile])],
+    virtualTexts,
+    gate,
+  );
+  if (!openedProgram.program.getSourceFile(pluginFile))
+    throw usage(`Cannot check '${pluginFile}': ${gate.unread()[0] ?? "it is gone."}`);
+  const sources = ownFiles(openedProgram);
+  const problems = sources.flatMap((sourceFile) =>
+    sourceFile.fileName === probeFile
+      ? exported(openedProgram, sourceFile, pluginFile)
+      : problemsIn(openedProgram, sourceFile),
   );
   return {
-    problems: problems.sort((a, b) => Number(b.file === file) - Number(a.file === file)),
+    problems: problems.sort(
+      (first, second) => Number(second.file === pluginFile) - Number(first.file === pluginFile),
+    ),
     untyped: sources.flatMap(({ fileName, text }) => (isUntyped(fileName, text) ? fileName : [])),
   };
 }
 
 /** TypeScript checks JavaScript only where that is asked for. */
-const isUntyped = (file: string, text: string): boolean =>
-  /\.[cm]?jsx?$/.test(file) && !/^\s*\/\/ *@ts-check/m.test(text);
+const isUntyped = (fileName: string, fileText: string): boolean =>
+  /\.[cm]?jsx?$/.test(fileName) && !/^\s*\/\/ *@ts-check/m.test(fileText);
 
 /** zz calls the default export with the plugin's handle. */
-const probeOf = (file: string): string => `import type { Zz } from "zz";
-import * as plugin from ${JSON.stringify(`./${path.basename(file)}`)};
+const probeOf = (pluginFile: string): string => `import type { Zz } from "zz";
+import * as plugin from ${JSON.stringify(`./${path.basename(pluginFile)}`)};
 export const made: (zz: Zz<any>) => unknown = plugin.default;
 `;
 
-function exported({ program }: Opened, probe: ts.SourceFile, file: string): Problem[] {
-  const source = program.getSourceFile(file);
-  const isScript = !source || !ts.isExternalModule(source);
-  if (source && program.getSyntacticDiagnostics(source).length) return []; // already reported
-  const [first] = program.getSemanticDiagnostics(probe);
-  if (!first) return [];
-  const lacks = isScript || first.code === 2339 || first.code === 2306;
-  if (lacks && file.endsWith(".cts")) return []; // it may use module.exports, which loading shows
-  const statement = source?.statements.find(ts.isExportAssignment);
-  const message = lacks
+function exported({ program }: Opened, probeSource: ts.SourceFile, pluginFile: string): Problem[] {
+  const pluginSource = program.getSourceFile(pluginFile);
+  const isScript = !pluginSource || !ts.isExternalModule(pluginSource);
+  if (pluginSource && program.getSyntacticDiagnostics(pluginSource).length) return []; // already reported
+  const [firstError] = program.getSemanticDiagnostics(probeSource);
+  if (!firstError) return [];
+  const lacksDefault = isScript || firstError.code === 2339 || firstError.code === 2306;
+  if (lacksDefault && pluginFile.endsWith(".cts")) return []; // it may use module.exports, which loading shows
+  const statement = pluginSource?.statements.find(ts.isExportAssignment);
+  const message = lacksDefault
     ? NO_DEFAULT
-    : `The default export cannot be called with zz. ${messageOf(first.messageText)}`;
-  return [problemAt(source!, statement?.expression.getStart() ?? 0, message)];
+    : `The default export cannot be called with zz. ${messageOf(firstError.messageText)}`;
+  return [problemAt(pluginSource!, statement?.expression.getStart() ?? 0, message)];
 }
 
-function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
-  const { program, knowsNode } = opened;
-  const syntaxErrors = program.getSyntacticDiagnostics(source);
-  const diagnostics = syntaxErrors.length ? syntaxErrors : program.getSemanticDiagnostics(source);
+function problemsIn(openedProgram: Opened, sourceFile: ts.SourceFile): Problem[] {
+  const { program, knowsNode } = openedProgram;
+  const syntaxErrors = program.getSyntacticDiagnostics(sourceFile);
+  const diagnostics = syntaxErrors.length
+    ? syntaxErrors
+    : program.getSemanticDiagnostics(sourceFile);
   const problems = diagnostics
     .filter(({ category }) => category === ts.DiagnosticCategory.Error)
     .filter(
@@ -109,53 +127,56 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
         (knowsNode || !WITHOUT_NODE.includes(code)),
     )
     .filter(({ code, start = 0, length = 0 }) => {
-      const name = source.text.slice(start, start + length).replace(/^["'`]|["'`]$/g, "");
-      return code !== NOT_FOUND || !opened.unread.has(`${source.fileName}\n${name}`);
+      const moduleName = sourceFile.text.slice(start, start + length).replace(/^["'`]|["'`]$/g, "");
+      return (
+        code !== NOT_FOUND || !openedProgram.unread.has(`${sourceFile.fileName}\n${moduleName}`)
+      );
     })
     .map(({ start = 0, messageText, relatedInformation = [], code }) => ({
       ...problemAt(
-        source,
+        sourceFile,
         start,
         [messageText, ...remedies(relatedInformation)]
-          .map((part) => messageOf(part).replace(/\.$/, ""))
+          .map((messagePart) => messageOf(messagePart).replace(/\.$/, ""))
           .join(". "),
       ),
       ...(UNTYPED(code) && { untyped: true as const }),
     }));
-  if (!syntaxErrors.length) problems.push(...misnamedImports(opened, source));
-  if (!syntaxErrors.length && /\.[cm]?tsx?$/.test(source.fileName))
-    problems.push(...beyondTypes(opened, source));
-  return problems.sort((a, b) => a.line - b.line || a.column - b.column);
+  if (!syntaxErrors.length) problems.push(...misnamedImports(openedProgram, sourceFile));
+  if (!syntaxErrors.length && /\.[cm]?tsx?$/.test(sourceFile.fileName))
+    problems.push(...beyondTypes(openedProgram, sourceFile));
+  return problems.sort((first, second) => first.line - second.line || first.column - second.column);
 }
 
 /**
  * Imports that TypeScript finds but Node does not: Node adds no ending, and takes no .js for .ts.
  * Types are gone.
  */
-function misnamedImports({ misnamed }: Opened, source: ts.SourceFile): Problem[] {
+function misnamedImports({ misnamed }: Opened, sourceFile: ts.SourceFile): Problem[] {
   const problems: Problem[] = [];
-  visit(source);
+  visitNode(sourceFile);
   return problems;
 
-  function visit(node: ts.Node): void {
-    const name = importedBy(node);
-    const file = name && misnamed.get(`${source.fileName}\n${name.text}`);
-    if (file) {
-      const near = path.relative(path.dirname(source.fileName), file);
-      const message = `Node does not find '${name.text}'. Write '${near.startsWith(".") ? near : `./${near}`}'.`;
-      problems.push(problemAt(source, name.getStart(source), message));
+  function visitNode(node: ts.Node): void {
+    const specifier = importedBy(node);
+    const meantFile = specifier && misnamed.get(`${sourceFile.fileName}\n${specifier.text}`);
+    if (meantFile) {
+      const relativePath = path.relative(path.dirname(sourceFile.fileName), meantFile);
+      const message = `Node does not find '${specifier.text}'. Write '${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}'.`;
+      problems.push(problemAt(sourceFile, specifier.getStart(sourceFile), message));
     }
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, visitNode);
   }
 }
 
 function importedBy(node: ts.Node): ts.StringLiteralLike | undefined {
-  let name: ts.Expression | undefined;
-  if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly) name = node.moduleSpecifier;
-  if (ts.isExportDeclaration(node) && !node.isTypeOnly) name = node.moduleSpecifier;
+  let specifier: ts.Expression | undefined;
+  if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly)
+    specifier = node.moduleSpecifier;
+  if (ts.isExportDeclaration(node) && !node.isTypeOnly) specifier = node.moduleSpecifier;
   if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
-    name = node.arguments[0];
-  return name && ts.isStringLiteralLike(name) ? name : undefined;
+    specifier = node.arguments[0];
+  return specifier && ts.isStringLiteralLike(specifier) ? specifier : undefined;
 }
 
 /** The compiler's suggestions, such as "Did you forget to use 'await'?" */
@@ -164,10 +185,10 @@ const remedies = (related: readonly ts.DiagnosticRelatedInformation[]) =>
     /^Did you/.test(messageOf(messageText)) ? [messageText] : [],
   );
 
-function problemAt(source: ts.SourceFile, start: number, message: string): Problem {
-  const { line, character } = source.getLineAndCharacterOfPosition(start);
+function problemAt(sourceFile: ts.SourceFile, startOffset: number, message: string): Problem {
+  const { line, character } = sourceFile.getLineAndCharacterOfPosition(startOffset);
   return {
-    file: source.fileName,
+    file: sourceFile.fileName,
     line: line + 1,
     column: character + 1,
     message: /[.!?]$/.test(message) ? message : `${message}.`,
@@ -178,23 +199,23 @@ function problemAt(source: ts.SourceFile, start: number, message: string): Probl
  * Checks names and parameter types, which are only strings to TypeScript, and finds promises that
  * are not awaited.
  */
-function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
+function beyondTypes({ checker }: Opened, sourceFile: ts.SourceFile): Problem[] {
   const problems: Problem[] = [];
-  const report = (node: ts.Node, message: string) =>
-    problems.push(problemAt(source, node.getStart(source), message));
-  const names = new Map<string, Set<string>>();
-  visit(source);
+  const reportAt = (node: ts.Node, message: string) =>
+    problems.push(problemAt(sourceFile, node.getStart(sourceFile), message));
+  const namesByVerb = new Map<string, Set<string>>();
+  visitNode(sourceFile);
   return problems;
 
-  function visit(node: ts.Node): void {
+  function visitNode(node: ts.Node): void {
     if (
       ts.isExpressionStatement(node) &&
-      !TEST.test(source.fileName) &&
+      !TEST_FILE.test(sourceFile.fileName) &&
       isUnawaited(node.expression, checker)
     )
-      report(node, NOT_AWAITED);
+      reportAt(node, NOT_AWAITED);
     if (ts.isCallExpression(node)) checkRegistered(node);
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, visitNode);
   }
 
   function checkRegistered({ expression, arguments: [argument] }: ts.CallExpression): void {
@@ -207,31 +228,35 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     const verb = expression.name.text;
     if (!WITH_NAME.includes(verb)) return;
     if (checker.getTypeAtLocation(expression.expression).getSymbol()?.name !== "Zz") return;
-    const name = fieldOf(argument, "name");
-    if (name && ts.isStringLiteralLike(name)) checkGivenName(verb, name);
-    const params = fieldOf(argument, "params");
-    if (verb === "tool" && params && ts.isObjectLiteralExpression(params))
-      for (const type of wrongTypes(params)) report(type, `'${type.text}' ${NO_TYPE}`);
+    const nameNode = fieldOf(argument, "name");
+    if (nameNode && ts.isStringLiteralLike(nameNode)) checkGivenName(verb, nameNode);
+    const paramsNode = fieldOf(argument, "params");
+    if (verb === "tool" && paramsNode && ts.isObjectLiteralExpression(paramsNode))
+      for (const typeNode of wrongTypes(paramsNode))
+        reportAt(typeNode, `'${typeNode.text}' ${NO_TYPE}`);
   }
 
-  function checkGivenName(verb: string, node: ts.StringLiteralLike): void {
-    const seenNames = names.get(verb) ?? new Set();
-    names.set(verb, seenNames);
-    if (seenNames.has(node.text) && verb !== "layer")
-      report(node, `There is a ${verb} '${node.text}' in this file already.`);
-    if (verb !== "key" && verb !== "layer" && !IDENTIFIER.test(node.text))
-      report(
-        node,
-        `A ${verb} cannot be called '${node.text}': use letters, digits, _ and -, at most 64.`,
+  function checkGivenName(verb: string, nameNode: ts.StringLiteralLike): void {
+    const seenNames = namesByVerb.get(verb) ?? new Set();
+    namesByVerb.set(verb, seenNames);
+    if (seenNames.has(nameNode.text) && verb !== "layer")
+      reportAt(nameNode, `There is a ${verb} '${nameNode.text}' in this file already.`);
+    if (verb !== "key" && verb !== "layer" && !IDENTIFIER.test(nameNode.text))
+      reportAt(
+        nameNode,
+        `A ${verb} cannot be called '${nameNode.text}': use letters, digits, _ and -, at most 64.`,
       );
-    seenNames.add(node.text);
+    seenNames.add(nameNode.text);
   }
 }
 
-function isUnawaited(node: ts.Expression, checker: ts.TypeChecker): boolean {
-  if (!ts.isCallExpression(node) || !isPromise(checker.getTypeAtLocation(node))) return false;
-  const last = ts.isPropertyAccessExpression(node.expression) ? node.expression.name.text : "";
-  return last !== "catch" && (last !== "then" || node.arguments.length < 2);
+function isUnawaited(expression: ts.Expression, checker: ts.TypeChecker): boolean {
+  if (!ts.isCallExpression(expression) || !isPromise(checker.getTypeAtLocation(expression)))
+    return false;
+  const methodName = ts.isPropertyAccessExpression(expression.expression)
+    ? expression.expression.name.text
+    : "";
+  return methodName !== "catch" && (methodName !== "then" || expression.arguments.length < 2);
 }
 
 function isPromise(type: ts.Type): boolean {
@@ -240,16 +265,22 @@ function isPromise(type: ts.Type): boolean {
 }
 
 /** The types of parameters in the short form that are none; in JSON Schema, `type` is "object". */
-function wrongTypes(params: ts.ObjectLiteralExpression): ts.StringLiteralLike[] {
-  if (fieldOf(params, "properties") || fieldOf(params, "type")?.getText().slice(1, -1) === "object")
+function wrongTypes(paramsNode: ts.ObjectLiteralExpression): ts.StringLiteralLike[] {
+  if (
+    fieldOf(paramsNode, "properties") ||
+    fieldOf(paramsNode, "type")?.getText().slice(1, -1) === "object"
+  )
     return [];
-  return params.properties
+  return paramsNode.properties
     .flatMap((property) => (ts.isPropertyAssignment(property) ? property.initializer : []))
     .filter(ts.isStringLiteralLike)
     .filter(({ text }) => !SHORTHAND.test(text));
 }
 
-function fieldOf(object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
-  const property = object.properties.find((member) => member.name?.getText() === name);
+function fieldOf(
+  objectNode: ts.ObjectLiteralExpression,
+  fieldName: string,
+): ts.Expression | undefined {
+  const property = objectNode.properties.find((member) => member.name?.getText() === fieldName);
   return property && ts.isPropertyAssignment(property) ? property.initializer : undefined;
 }

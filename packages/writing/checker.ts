@@ -12,7 +12,7 @@ import type { Order, Outcome } from "./writing-worker.ts";
 type Asking = Pick<Ctx, "permissions"> & { signal?: AbortSignal };
 type Waiting = PromiseWithResolvers<Checked>;
 export interface Checker {
-  check(file: string, by: Asking, text?: string): Promise<Checked>;
+  check(pluginFile: string, requester: Asking, pluginText?: string): Promise<Checked>;
   close(): void;
 }
 
@@ -21,17 +21,17 @@ const MAX_CHECK_MS = 60_000;
 const LOW_PRIORITY = 10; // typing at the prompt has priority
 
 /** All instances of zz in this process share one, which ends with the last of them. */
-let shared: { checker: Checker; users: number } | undefined;
+let sharedChecker: { checker: Checker; users: number } | undefined;
 
 export function openChecker(programs: Programs, clock: Clock): Checker {
-  shared ??= { checker: startChecker(programs, clock), users: 0 };
-  const current = shared;
+  sharedChecker ??= { checker: startChecker(programs, clock), users: 0 };
+  const current = sharedChecker;
   current.users++;
   return {
     check: current.checker.check,
     close() {
       if (--current.users) return;
-      if (shared === current) shared = undefined;
+      if (sharedChecker === current) sharedChecker = undefined;
       current.checker.close();
     },
   };
@@ -41,53 +41,55 @@ function startChecker(programs: Programs, clock: Clock): Checker {
   const waiting = new Map<number, Waiting>();
   let running: ChildProcess | undefined;
   let cancelEnd = () => {}; // of a process without a check
-  let count = 0;
+  let checkCount = 0;
   return { check, close };
 
-  async function check(file: string, by: Asking, text?: string): Promise<Checked> {
-    const { permissions, signal } = by;
+  async function check(file: string, requester: Asking, text?: string): Promise<Checked> {
+    const { permissions, signal } = requester;
     cancelEnd();
-    const asked = Promise.withResolvers<Checked>();
-    const id = ++count;
-    waiting.set(id, asked);
-    const late = () =>
-      fail(new Error(`Cannot check '${file}': it took longer than ${MAX_CHECK_MS / 1_000} s.`));
-    const cancelLimit = clock.timer(MAX_CHECK_MS, late);
-    const stop = () => asked.reject(signal!.reason);
-    signal?.addEventListener("abort", stop, { once: true });
+    const pendingCheck = Promise.withResolvers<Checked>();
+    const id = ++checkCount;
+    waiting.set(id, pendingCheck);
+    const onTimeout = () =>
+      failAll(new Error(`Cannot check '${file}': it took longer than ${MAX_CHECK_MS / 1_000} s.`));
+    const cancelLimit = clock.timer(MAX_CHECK_MS, onTimeout);
+    const onAbort = () => pendingCheck.reject(signal!.reason);
+    signal?.addEventListener("abort", onAbort, { once: true });
     try {
       signal?.throwIfAborted();
-      running ??= start();
+      running ??= startWorker();
       if (running.connected)
         running.send({ id, file, rules: permissions.compiler(), text } satisfies Order);
-      else fail(new Error(`Cannot check '${file}': the process for it ended. Try again.`));
-      return await asked.promise;
+      else failAll(new Error(`Cannot check '${file}': the process for it ended. Try again.`));
+      return await pendingCheck.promise;
     } finally {
-      asked.promise.catch(() => {});
+      pendingCheck.promise.catch(() => {});
       waiting.delete(id);
       cancelLimit();
-      signal?.removeEventListener("abort", stop);
+      signal?.removeEventListener("abort", onAbort);
       if (!waiting.size) cancelEnd = clock.timer(IDLE_MS, close, { background: true });
     }
   }
 
-  function start(): ChildProcess {
-    const child = forkWorker(programs);
+  function startWorker(): ChildProcess {
+    const workerProcess = forkWorker(programs);
     process.once("exit", close);
-    child.on("message", (outcome: Outcome) => settle(waiting.get(outcome.id), outcome));
-    child.on("error", (error) => {
-      if (child === running) fail(error); // not the checks of the process after it
+    workerProcess.on("message", (outcome: Outcome) =>
+      settleCheck(waiting.get(outcome.id), outcome),
+    );
+    workerProcess.on("error", (error) => {
+      if (workerProcess === running) failAll(error); // not the checks of the process after it
     });
-    child.on("exit", close);
-    return child;
+    workerProcess.on("exit", close);
+    return workerProcess;
   }
 
   /** Ends the process. Checks that wait for it are told. */
   function close(): void {
-    fail(new Error("Cannot check: the process for it ended. Try again."));
+    failAll(new Error("Cannot check: the process for it ended. Try again."));
   }
 
-  function fail(error: Error): void {
+  function failAll(error: Error): void {
     for (const { reject } of waiting.values()) reject(error);
     cancelEnd();
     process.off("exit", close);
@@ -96,47 +98,50 @@ function startChecker(programs: Programs, clock: Clock): Checker {
   }
 }
 
-function settle(asked: Waiting | undefined, { checked, failure }: Outcome): void {
-  if (checked) asked?.resolve(checked);
-  else asked?.reject(new Error(failure));
+function settleCheck(pendingCheck: Waiting | undefined, { checked, failure }: Outcome): void {
+  if (checked) pendingCheck?.resolve(checked);
+  else pendingCheck?.reject(new Error(failure));
 }
 
 function forkWorker(programs: Programs): ChildProcess {
-  const child = programs.fork(fileBeside(import.meta.url, "writing-worker")!, {
+  const workerProcess = programs.fork(fileBeside(import.meta.url, "writing-worker")!, {
     execArgv: [],
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
-  if (child.pid) tryTo(() => os.setPriority(child.pid!, LOW_PRIORITY));
-  child.unref();
-  child.channel?.unref();
-  return child;
+  if (workerProcess.pid) tryTo(() => os.setPriority(workerProcess.pid!, LOW_PRIORITY));
+  workerProcess.unref();
+  workerProcess.channel?.unref();
+  return workerProcess;
 }
 
 /** The plugin's file for a path, or for the name of one in the home; for a folder, its index. */
-export function fileOf(typed: string, { root, about }: Pick<Ctx, "root" | "about">): string {
-  const named = [".ts", ".js", ""].map((end) => path.join(about.home, "plugins", typed + end));
-  const isName = /^[\w-]+$/.test(typed) && !fs.existsSync(path.resolve(root, typed));
-  const file =
-    (isName && named.find((candidate) => fs.existsSync(candidate))) || path.resolve(root, typed);
-  const refuse = (reason: string) => usage(`Cannot check '${typed}': ${reason}`);
-  const stat = tryTo(() => fs.statSync(file));
-  if (!stat) throw refuse("no such file. Check the path.");
-  if (stat.isDirectory()) {
-    const index = [declared(file) ?? [], "index.ts", "index.js", "index.tsx"]
+export function fileOf(typedName: string, { root, about }: Pick<Ctx, "root" | "about">): string {
+  const homeFiles = [".ts", ".js", ""].map((fileEnding) =>
+    path.join(about.home, "plugins", typedName + fileEnding),
+  );
+  const isPluginName = /^[\w-]+$/.test(typedName) && !fs.existsSync(path.resolve(root, typedName));
+  const pluginFile =
+    (isPluginName && homeFiles.find((candidate) => fs.existsSync(candidate))) ||
+    path.resolve(root, typedName);
+  const refuse = (reason: string) => usage(`Cannot check '${typedName}': ${reason}`);
+  const fileStats = tryTo(() => fs.statSync(pluginFile));
+  if (!fileStats) throw refuse("no such file. Check the path.");
+  if (fileStats.isDirectory()) {
+    const indexFiles = [declared(pluginFile) ?? [], "index.ts", "index.js", "index.tsx"]
       .flat()
-      .map((name) => path.join(file, name));
-    const indexFile = index.find((candidate) => fs.existsSync(candidate));
+      .map((indexName) => path.join(pluginFile, indexName));
+    const indexFile = indexFiles.find((candidate) => fs.existsSync(candidate));
     if (!indexFile) throw refuse("it is a folder without an index.ts. Name a file.");
     return indexFile;
   }
-  if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-  if (!/\.[cm]?[jt]sx?$/.test(file))
+  if (!fileStats.isFile()) throw refuse("it is not a regular file. Choose another.");
+  if (!/\.[cm]?[jt]sx?$/.test(pluginFile))
     throw refuse("it is not TypeScript. Name a file that ends in .ts.");
-  if (stat.size > MAX_FILE_BYTES)
-    throw refuse(`${stat.size} bytes are too many for a plugin. Split it.`);
-  if (!tryTo(() => fs.accessSync(file, fs.constants.R_OK) === undefined))
+  if (fileStats.size > MAX_FILE_BYTES)
+    throw refuse(`${fileStats.size} bytes are too many for a plugin. Split it.`);
+  if (!tryTo(() => fs.accessSync(pluginFile, fs.constants.R_OK) === undefined))
     throw refuse("permission denied. Check its mode.");
-  return file;
+  return pluginFile;
 }
 
 /** The file that a folder's package.json names, as zz's loader finds it. */
@@ -144,21 +149,25 @@ function declared(folder: string): string | undefined {
   const { zz, keywords, exports, main } = Object(
     tryTo(() => JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8"))),
   );
-  const pick = (target: any): unknown =>
-    Object(target) === target ? pick(target["."] ?? target.import ?? target.default) : target;
-  const entryFile = zz ?? (keywords?.includes?.("zz-plugin") ? (pick(exports) ?? main) : undefined);
+  const pickEntry = (exportTarget: any): unknown =>
+    Object(exportTarget) === exportTarget
+      ? pickEntry(exportTarget["."] ?? exportTarget.import ?? exportTarget.default)
+      : exportTarget;
+  const entryFile =
+    zz ?? (keywords?.includes?.("zz-plugin") ? (pickEntry(exports) ?? main) : undefined);
   return typeof entryFile === "string" ? entryFile : undefined;
 }
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** In the format of compilers: file:line:column: message. */
-export function formatProblems(problems: Problem[], root: string): string[] {
+export function formatProblems(problems: Problem[], projectRoot: string): string[] {
   return problems.map(
-    ({ file, line, column, message }) => `${nearName(file, root)}:${line}:${column}: ${message}`,
+    ({ file, line, column, message }) =>
+      `${nearName(file, projectRoot)}:${line}:${column}: ${message}`,
   );
 }
 
-export function nearName(file: string, root: string): string {
-  const near = path.relative(root, file);
-  return near.startsWith("..") || path.isAbsolute(near) ? file : near;
+export function nearName(filePath: string, projectRoot: string): string {
+  const relativePath = path.relative(projectRoot, filePath);
+  return relativePath.startsWith("..") || path.isAbsolute(relativePath) ? filePath : relativePath;
 }

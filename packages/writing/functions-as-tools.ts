@@ -26,55 +26,56 @@ const MAX_DEPTH = 6; // of nested types
 const MAX_BYTES = 1024 * 1024;
 
 export async function addFunctions(zz: Zz, codeOrFile: string): Promise<void> {
-  const source = sourceOf(codeOrFile, zz.io.cwd());
+  const codeSource = sourceOf(codeOrFile, zz.io.cwd());
   try {
-    const tools = readTools(source);
-    const exports = await load(source);
-    for (const tool of tools) register(zz, tool, exports[tool.export], source);
+    const functionTools = readTools(codeSource);
+    const exports = await loadModule(codeSource);
+    for (const functionTool of functionTools)
+      register(zz, functionTool, exports[functionTool.export], codeSource);
   } finally {
-    source.remove?.();
+    codeSource.remove?.();
   }
 }
 
 /** Either a file that exists, or code, which is written to a temporary file. */
 type Source = { file: string; shown: string; remove?(): void };
 
-function sourceOf(codeOrFile: string, cwd: string): Source {
+function sourceOf(codeOrFile: string, baseFolder: string): Source {
   const refuse = (reason: string) =>
     usage(`Cannot use the functions of '${shortText(codeOrFile)}': ${reason}`);
-  const named = path.resolve(cwd, codeOrFile);
-  const stat =
+  const namedPath = path.resolve(baseFolder, codeOrFile);
+  const fileStats =
     codeOrFile.includes("\n") || codeOrFile.length > 4_000
       ? undefined
-      : tryTo(() => fs.statSync(named));
-  if (stat?.isDirectory()) throw refuse("it is a folder. Name a file.");
-  if (stat && !stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-  if ((stat?.size ?? codeOrFile.length) > MAX_BYTES)
+      : tryTo(() => fs.statSync(namedPath));
+  if (fileStats?.isDirectory()) throw refuse("it is a folder. Name a file.");
+  if (fileStats && !fileStats.isFile()) throw refuse("it is not a regular file. Choose another.");
+  if ((fileStats?.size ?? codeOrFile.length) > MAX_BYTES)
     throw refuse("it is too long (1 MB at most). Name a smaller file.");
-  if (stat && !/\.[cm]?tsx?$/.test(codeOrFile))
+  if (fileStats && !/\.[cm]?tsx?$/.test(codeOrFile))
     throw refuse("it is not TypeScript. Name a file that ends in .ts.");
-  if (stat) return { file: named, shown: codeOrFile };
+  if (fileStats) return { file: namedPath, shown: codeOrFile };
   if (/^[^\s(){};]+$/.test(codeOrFile))
     throw refuse("no such file. Check the path, or give TypeScript.");
-  const folder = temporaryFolder("functions"); // only this user can read it
-  const remove = () => fs.rmSync(folder, { recursive: true, force: true });
-  const file = path.join(fs.realpathSync(folder), "functions.ts");
-  process.once("exit", remove);
+  const codeFolder = temporaryFolder("functions"); // only this user can read it
+  const removeFolder = () => fs.rmSync(codeFolder, { recursive: true, force: true });
+  const file = path.join(fs.realpathSync(codeFolder), "functions.ts");
+  process.once("exit", removeFolder);
   fs.writeFileSync(file, codeOrFile, { mode: 0o600 });
   return {
     file,
     shown: "--functions",
     remove() {
-      process.off("exit", remove);
-      remove();
+      process.off("exit", removeFolder);
+      removeFolder();
     },
   };
 }
 
-const shortText = (text: string): string =>
-  (text.length > 60 ? `${text.slice(0, 60)}…` : text).replaceAll("\n", " ");
+const shortText = (codeText: string): string =>
+  (codeText.length > 60 ? `${codeText.slice(0, 60)}…` : codeText).replaceAll("\n", " ");
 
-async function load({ file, shown }: Source): Promise<Json> {
+async function loadModule({ file, shown }: Source): Promise<Json> {
   try {
     return (await import(pathToFileURL(file).href)) as Json;
   } catch (error) {
@@ -84,12 +85,21 @@ async function load({ file, shown }: Source): Promise<Json> {
   }
 }
 
-function register(zz: Zz, tool: FunctionTool, run: unknown, { shown }: Source): void {
-  if (typeof run !== "function")
-    throw usage(`Cannot use '${tool.export}' of '${shown}': it is not a function.`);
-  const { name, description, params } = tool;
-  const required = params.filter((param) => param.required).map((param) => param.name);
-  const properties = Object.fromEntries(params.map((param) => [param.name, param.schema]));
+function register(
+  zz: Zz,
+  functionTool: FunctionTool,
+  runFunction: unknown,
+  { shown }: Source,
+): void {
+  if (typeof runFunction !== "function")
+    throw usage(`Cannot use '${functionTool.export}' of '${shown}': it is not a function.`);
+  const { name, description, params } = functionTool;
+  const required = params
+    .filter((parameter) => parameter.required)
+    .map((parameter) => parameter.name);
+  const properties = Object.fromEntries(
+    params.map((parameter) => [parameter.name, parameter.schema]),
+  );
   try {
     zz.tool({
       name,
@@ -97,16 +107,16 @@ function register(zz: Zz, tool: FunctionTool, run: unknown, { shown }: Source): 
       // known only at run time
       params: { type: "object", properties, required, additionalProperties: false } as any,
       async run(args: Json) {
-        const values = params.map((param) => args[param.name]);
+        const argumentValues = params.map((parameter) => args[parameter.name]);
         const restValues = params.at(-1)?.isRest
-          ? ((values.pop() as unknown[] | undefined) ?? [])
+          ? ((argumentValues.pop() as unknown[] | undefined) ?? [])
           : [];
-        const result = await run(...values, ...restValues);
+        const result = await runFunction(...argumentValues, ...restValues);
         return typeof result === "string" ? result : (JSON.stringify(result) ?? "Done.");
       },
     });
   } catch (error) {
-    throw usage(`Cannot use function '${tool.export}' of '${shown}': ${sentenceOf(error)}`);
+    throw usage(`Cannot use function '${functionTool.export}' of '${shown}': ${sentenceOf(error)}`);
   }
 }
 
@@ -123,134 +133,165 @@ function readTools({ file, shown }: Source): FunctionTool[] {
   const source = program.getSourceFile(file);
   if (!source)
     throw usage(`Cannot use the functions of '${shown}': it cannot be read. Check its mode.`);
-  const code: Code = { checker, source, shown };
-  const [error] = program.getSyntacticDiagnostics(source);
-  if (error)
+  const parsedCode: Code = { checker, source, shown };
+  const [syntaxError] = program.getSyntacticDiagnostics(source);
+  if (syntaxError)
     throw usage(
-      `Cannot use the functions of '${shown}': ${positionOf(code, error.start)}: ${messageOf(error.messageText)}`,
+      `Cannot use the functions of '${shown}': ${positionOf(parsedCode, syntaxError.start)}: ${messageOf(syntaxError.messageText)}`,
     );
-  const module = checker.getSymbolAtLocation(source);
-  const tools = (module ? checker.getExportsOfModule(module) : []).flatMap((symbol) => {
-    const real = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
-    const node = real.valueDeclaration;
-    const signatures = node
-      ? checker.getTypeOfSymbolAtLocation(real, node).getCallSignatures()
-      : [];
-    return node && signatures.length ? [toolOf(code, symbol, real, node, signatures)] : [];
-  });
-  if (!tools.length)
+  const moduleSymbol = checker.getSymbolAtLocation(source);
+  const functionTools = (moduleSymbol ? checker.getExportsOfModule(moduleSymbol) : []).flatMap(
+    (exportSymbol) => {
+      const realSymbol =
+        exportSymbol.flags & ts.SymbolFlags.Alias
+          ? checker.getAliasedSymbol(exportSymbol)
+          : exportSymbol;
+      const declaration = realSymbol.valueDeclaration;
+      const signatures = declaration
+        ? checker.getTypeOfSymbolAtLocation(realSymbol, declaration).getCallSignatures()
+        : [];
+      return declaration && signatures.length
+        ? [buildTool(parsedCode, exportSymbol, realSymbol, declaration, signatures)]
+        : [];
+    },
+  );
+  if (!functionTools.length)
     throw usage(
       `Cannot use the functions of '${shown}': it exports none. Write 'export function name(…) { … }'.`,
     );
-  return tools;
+  return functionTools;
 }
 
-function positionOf({ source, shown }: Code, start: number): string {
-  const { line, character } = source.getLineAndCharacterOfPosition(start);
+function positionOf({ source, shown }: Code, startOffset: number): string {
+  const { line, character } = source.getLineAndCharacterOfPosition(startOffset);
   return `${shown}:${line + 1}:${character + 1}`;
 }
 
-function toolOf(
-  code: Code,
-  symbol: ts.Symbol,
-  real: ts.Symbol,
-  node: ts.Declaration,
+function buildTool(
+  parsedCode: Code,
+  exportSymbol: ts.Symbol,
+  realSymbol: ts.Symbol,
+  declaration: ts.Declaration,
   signatures: readonly ts.Signature[],
 ): FunctionTool {
   const exportName =
-    symbol.name === "default"
-      ? (ts.getNameOfDeclaration(node)?.getText() ?? "default")
-      : symbol.name;
+    exportSymbol.name === "default"
+      ? (ts.getNameOfDeclaration(declaration)?.getText() ?? "default")
+      : exportSymbol.name;
   const position =
-    node.getSourceFile() === code.source ? positionOf(code, node.getStart()) : code.shown;
+    declaration.getSourceFile() === parsedCode.source
+      ? positionOf(parsedCode, declaration.getStart())
+      : parsedCode.shown;
   const refuse = (reason: string) =>
     usage(`Cannot use function '${exportName}' (${position}): ${reason}`);
   if (exportName === "default") throw refuse("it has no name. Give it one.");
   if (signatures.length > 1) throw refuse("it has overloads. Export one that has none.");
   const [signature] = signatures;
   if (signature!.typeParameters?.length) throw refuse("it is generic. Say which types it takes.");
-  const name = snake(exportName);
-  const params = signature!.parameters.map((param) => paramOf(code, param, refuse));
-  const text = ts.displayPartsToString(real.getDocumentationComment(code.checker)).trim();
-  return { export: symbol.name, name, description: text || name.replaceAll("_", " "), params };
+  const name = toSnakeCase(exportName);
+  const params = signature!.parameters.map((parameter) => paramOf(parsedCode, parameter, refuse));
+  const docText = ts
+    .displayPartsToString(realSymbol.getDocumentationComment(parsedCode.checker))
+    .trim();
+  return {
+    export: exportSymbol.name,
+    name,
+    description: docText || name.replaceAll("_", " "),
+    params,
+  };
 }
 
-function paramOf(code: Code, symbol: ts.Symbol, refuse: (reason: string) => Error): Param {
-  const node = symbol.valueDeclaration as ts.ParameterDeclaration;
-  if (!ts.isIdentifier(node.name))
+function paramOf(
+  parsedCode: Code,
+  paramSymbol: ts.Symbol,
+  refuse: (reason: string) => Error,
+): Param {
+  const declaration = paramSymbol.valueDeclaration as ts.ParameterDeclaration;
+  if (!ts.isIdentifier(declaration.name))
     throw refuse("a parameter that is taken apart has no name. Give it one.");
-  const type = code.checker.getTypeOfSymbolAtLocation(symbol, node);
-  const isRest = Boolean(node.dotDotDotToken);
-  const text = ts.displayPartsToString(symbol.getDocumentationComment(code.checker)).trim();
-  const cannot = (reason: string) => refuse(`its parameter '${symbol.name}' ${reason}`);
+  const paramType = parsedCode.checker.getTypeOfSymbolAtLocation(paramSymbol, declaration);
+  const isRest = Boolean(declaration.dotDotDotToken);
+  const docText = ts
+    .displayPartsToString(paramSymbol.getDocumentationComment(parsedCode.checker))
+    .trim();
+  const refuseParam = (reason: string) => refuse(`its parameter '${paramSymbol.name}' ${reason}`);
   return {
-    name: symbol.name,
-    schema: { ...schemaOf(code, type, cannot), ...(text && { description: text }) },
-    required: !isRest && !node.questionToken && !node.initializer && !takesUndefined(type),
+    name: paramSymbol.name,
+    schema: {
+      ...schemaOf(parsedCode, paramType, refuseParam),
+      ...(docText && { description: docText }),
+    },
+    required:
+      !isRest &&
+      !declaration.questionToken &&
+      !declaration.initializer &&
+      !takesUndefined(paramType),
     isRest,
   };
 }
 
 function schemaOf(
-  code: Code,
+  parsedCode: Code,
   declaredType: ts.Type,
-  cannot: (reason: string) => Error,
+  refuseParam: (reason: string) => Error,
   depth = 0,
 ): Json {
-  const type = code.checker.getNonNullableType(declaredType);
+  const plainType = parsedCode.checker.getNonNullableType(declaredType);
   const refuse = () =>
-    cannot(
-      type.flags & ts.TypeFlags.Any
+    refuseParam(
+      plainType.flags & ts.TypeFlags.Any
         ? "has no type. Write one: string, number, boolean, a list or an object of these."
-        : `is of type '${code.checker.typeToString(type)}'. Use string, number, boolean, 'one' | 'of' | 'these', lists and objects of them.`,
+        : `is of type '${parsedCode.checker.typeToString(plainType)}'. Use string, number, boolean, 'one' | 'of' | 'these', lists and objects of them.`,
     );
   if (depth > MAX_DEPTH || isNullable(declaredType)) throw refuse();
-  const { flags } = type;
+  const { flags } = plainType;
   if (flags & ts.TypeFlags.String) return { type: "string" };
   if (flags & ts.TypeFlags.Number) return { type: "number" };
   if (flags & (ts.TypeFlags.Boolean | ts.TypeFlags.BooleanLiteral)) return { type: "boolean" };
-  const members = type.isUnion() ? type.types : [type];
-  if (members.every((member) => member.isStringLiteral())) return choice("string", members);
-  if (members.every((member) => member.isNumberLiteral())) return choice("number", members);
-  if (code.checker.isArrayType(type))
+  const members = plainType.isUnion() ? plainType.types : [plainType];
+  if (members.every((member) => member.isStringLiteral())) return buildChoice("string", members);
+  if (members.every((member) => member.isNumberLiteral())) return buildChoice("number", members);
+  if (parsedCode.checker.isArrayType(plainType))
     return {
       type: "array",
       items: schemaOf(
-        code,
-        code.checker.getTypeArguments(type as ts.TypeReference)[0]!,
-        cannot,
+        parsedCode,
+        parsedCode.checker.getTypeArguments(plainType as ts.TypeReference)[0]!,
+        refuseParam,
         depth + 1,
       ),
     };
   const isPlain =
-    flags & ts.TypeFlags.Object && !type.isClass() && !type.getCallSignatures().length;
+    flags & ts.TypeFlags.Object && !plainType.isClass() && !plainType.getCallSignatures().length;
   if (
     !isPlain ||
-    code.checker.isTupleType(type) ||
-    code.checker.getIndexInfosOfType(type).length ||
-    isBuiltIn(type)
+    parsedCode.checker.isTupleType(plainType) ||
+    parsedCode.checker.getIndexInfosOfType(plainType).length ||
+    isBuiltIn(plainType)
   )
     throw refuse();
-  return objectOf(code, type, cannot, depth);
+  return objectOf(parsedCode, plainType, refuseParam, depth);
 }
 
 function objectOf(
-  code: Code,
-  type: ts.Type,
-  cannot: (reason: string) => Error,
+  parsedCode: Code,
+  objectType: ts.Type,
+  refuseParam: (reason: string) => Error,
   depth: number,
 ): Json {
   const required: string[] = [];
   const properties: Json = {};
-  for (const property of code.checker.getPropertiesOfType(type)) {
-    const propertyType = code.checker.getTypeOfSymbolAtLocation(
+  for (const property of parsedCode.checker.getPropertiesOfType(objectType)) {
+    const propertyType = parsedCode.checker.getTypeOfSymbolAtLocation(
       property,
-      property.valueDeclaration ?? code.source,
+      property.valueDeclaration ?? parsedCode.source,
     );
-    const text = ts.displayPartsToString(property.getDocumentationComment(code.checker)).trim();
+    const docText = ts
+      .displayPartsToString(property.getDocumentationComment(parsedCode.checker))
+      .trim();
     properties[property.name] = {
-      ...schemaOf(code, propertyType, cannot, depth + 1),
-      ...(text && { description: text }),
+      ...schemaOf(parsedCode, propertyType, refuseParam, depth + 1),
+      ...(docText && { description: docText }),
     };
     if (!(property.flags & ts.SymbolFlags.Optional) && !takesUndefined(propertyType))
       required.push(property.name);
@@ -261,11 +302,11 @@ function objectOf(
 /** Whether the type comes from TypeScript's own library, like Date and Map. */
 function isBuiltIn(type: ts.Type): boolean {
   return (type.getSymbol()?.declarations ?? []).some(
-    (node) => node.getSourceFile().isDeclarationFile,
+    (declaration) => declaration.getSourceFile().isDeclarationFile,
   );
 }
 
-const choice = (type: string, members: ts.Type[]): Json => ({
+const buildChoice = (type: string, members: ts.Type[]): Json => ({
   type,
   enum: members.map((member) => (member as ts.LiteralType).value),
 });
@@ -276,11 +317,12 @@ const isNullable = (type: ts.Type): boolean =>
   partsOf(type).some(({ flags }) => Boolean(flags & ts.TypeFlags.Null));
 
 /** getHTTPStatus becomes get_http_status. */
-const snake = (name: string): string =>
-  name
+const toSnakeCase = (camelName: string): string =>
+  camelName
     .replace(
       /([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])/g,
-      (_, a = "", b = "", c = "", d = "") => `${a}${c}_${b}${d}`,
+      (_, lowerEnd = "", upperStart = "", upperEnd = "", wordStart = "") =>
+        `${lowerEnd}${upperEnd}_${upperStart}${wordStart}`,
     )
     .replace(/^[_$]+/, "")
     .toLowerCase();

@@ -8,12 +8,12 @@ import type { Checker } from "./checker.ts";
 import { addWriteTool } from "./write.ts";
 
 export default (zz: Zz) => {
-  let opened: Promise<Checker> | undefined;
+  let openedChecker: Promise<Checker> | undefined;
   const checker = () =>
-    (opened ??= import("./checker.ts").then(({ openChecker }) =>
+    (openedChecker ??= import("./checker.ts").then(({ openChecker }) =>
       openChecker(zz.programs, zz.io.clock),
     ));
-  zz.defer(async () => (await opened)?.close());
+  zz.defer(async () => (await openedChecker)?.close());
 
   zz.flag({
     name: "check-plugin",
@@ -21,14 +21,14 @@ export default (zz: Zz) => {
     value: "FILE",
     group: "your plugins",
     description: "check a plugin's types; one of the home's is loaded as well",
-    run: async (file, ctx) => {
+    run: async (flagValue, ctx) => {
       const [{ fileOf }, { check }] = await Promise.all([
         import("./checker.ts"),
         import("./check.ts"),
       ]);
-      const absolutePath = fileOf(String(file), ctx);
+      const absolutePath = fileOf(String(flagValue), ctx);
       return checkResult(
-        String(file),
+        String(flagValue),
         absolutePath,
         await check(absolutePath, ctx.permissions.compiler()),
         ctx,
@@ -40,7 +40,7 @@ export default (zz: Zz) => {
     value: "NAME",
     group: "your plugins",
     description: "write a plugin to start from, and its test, into the home",
-    run: async (name, ctx) => (await import("./scaffold.ts")).create(String(name), ctx),
+    run: async (pluginName, ctx) => (await import("./scaffold.ts")).create(String(pluginName), ctx),
   });
   zz.flag({
     name: "functions",
@@ -61,50 +61,60 @@ export default (zz: Zz) => {
     },
     group: "settings",
     complete,
-    run: (typed, ctx) => runCommand(typed, ctx, checker),
+    run: (typedWords, ctx) => runCommand(typedWords, ctx, checker),
   });
   addWriteTool(zz, checker);
   watchTypes(zz, checker);
 };
 
-async function runCommand(typed: string, ctx: Ctx, checker: () => Promise<Checker>): Promise<void> {
-  const [verb, ...words] = typed.trim().split(/\s+/);
-  const nameOrFile = words.join(" ");
+async function runCommand(
+  typedWords: string,
+  ctx: Ctx,
+  checker: () => Promise<Checker>,
+): Promise<void> {
+  const [verb, ...nameWords] = typedWords.trim().split(/\s+/);
+  const nameOrFile = nameWords.join(" ");
   if (verb === "new" && nameOrFile)
     return ctx.note((await (await import("./scaffold.ts")).create(nameOrFile, ctx)).text);
   if (verb !== "check" || !nameOrFile)
     throw usage(
-      `Cannot run '/plugin${typed && ` ${typed}`}': use /plugin new NAME, or /plugin check NAME|FILE.`,
+      `Cannot run '/plugin${typedWords && ` ${typedWords}`}': use /plugin new NAME, or /plugin check NAME|FILE.`,
     );
   const { fileOf } = await import("./checker.ts");
-  const plugin = ctx.about.plugins.find(({ name }) => name === nameOrFile);
-  if (plugin?.from === "zz") throw usage(`Cannot check '${nameOrFile}': it is zz's own.`);
-  const file = fileOf(plugin?.file ?? nameOrFile, ctx);
-  const checked = await (await checker()).check(file, ctx);
-  ctx.note((await checkResult(nameOrFile, file, checked, ctx)).text);
+  const namedPlugin = ctx.about.plugins.find(({ name }) => name === nameOrFile);
+  if (namedPlugin?.from === "zz") throw usage(`Cannot check '${nameOrFile}': it is zz's own.`);
+  const pluginFile = fileOf(namedPlugin?.file ?? nameOrFile, ctx);
+  const checked = await (await checker()).check(pluginFile, ctx);
+  ctx.note((await checkResult(nameOrFile, pluginFile, checked, ctx)).text);
 }
 
-function complete(typed: string, { about }: Ctx): Choice[] {
-  const verbs = [
+function complete(typedWords: string, { about }: Ctx): Choice[] {
+  const verbChoices = [
     { name: "new ", description: "write one to start from" },
     { name: "check ", description: "its types, and whether it loads" },
   ];
   const ownPlugins = about.plugins.filter(({ from }) => from !== "zz");
   return [
-    ...verbs,
-    ...(typed.startsWith("check ")
+    ...verbChoices,
+    ...(typedWords.startsWith("check ")
       ? ownPlugins.map(({ name }) => ({ name: `check ${name}` }))
       : []),
-  ].filter(({ name }) => name.startsWith(typed) && name !== typed);
+  ].filter(({ name }) => name.startsWith(typedWords) && name !== typedWords);
 }
 
 async function checkResult(
   shownName: string,
-  file: string,
+  pluginFile: string,
   checked: Checked,
   ctx: Ctx,
 ): Promise<Result> {
   const { resultOf } = await import("./print-check.ts");
   // like the loader
-  return resultOf(shownName, file, checked, ctx, Number(ctx.io.variable("ZZ_LOAD_LIMIT")) || 10);
+  return resultOf(
+    shownName,
+    pluginFile,
+    checked,
+    ctx,
+    Number(ctx.io.variable("ZZ_LOAD_LIMIT")) || 10,
+  );
 }

@@ -17,42 +17,56 @@ export async function resultOf(
 ): Promise<Result> {
   const unloaded = whyUnloaded(file, unread, ctx);
   const failure = unloaded ? undefined : await failureOf(file, ctx, seconds);
-  const isNew = failure && !problems.some((problem) => isSame(problem, failure));
-  const names = untyped.map((name) => nearName(name, ctx.root)).join(", ");
+  const isNewFailure = failure && !problems.some((problem) => isSameFailure(problem, failure));
+  const untypedNames = untyped.map((untypedFile) => nearName(untypedFile, ctx.root)).join(", ");
   const notes = [
     ...unread,
-    ...(names ? [`The types of JavaScript are not checked: ${names}.`] : []),
+    ...(untypedNames ? [`The types of JavaScript are not checked: ${untypedNames}.`] : []),
     ...(unloaded ? [`It was not loaded: ${unloaded}.`] : []),
   ];
   const data = { file, problems, ...(notes.length && { notes }) };
   if (!problems.length && !failure) {
-    const is = [untyped.includes(file) ? [] : "has no type errors", unloaded ? [] : "loads"].flat();
+    const statements = [
+      untyped.includes(file) ? [] : "has no type errors",
+      unloaded ? [] : "loads",
+    ].flat();
     return {
-      text: [`'${shownName}' ${is.join(", and ") || "has no errors of syntax"}.`, ...notes].join(
-        "\n",
-      ),
+      text: [
+        `'${shownName}' ${statements.join(", and ") || "has no errors of syntax"}.`,
+        ...notes,
+      ].join("\n"),
       data,
     };
   }
-  const lines = [...formatProblems(problems, ctx.root), ...(isNew ? [failure] : []), ...notes];
-  const end = `${plural(problems.length + Number(Boolean(isNew)), "error")} in '${shownName}'.`;
-  return { text: [...lines, end].join("\n"), data, failed: true };
+  const reportLines = [
+    ...formatProblems(problems, ctx.root),
+    ...(isNewFailure ? [failure] : []),
+    ...notes,
+  ];
+  const totalLine = `${plural(problems.length + Number(Boolean(isNewFailure)), "error")} in '${shownName}'.`;
+  return { text: [...reportLines, totalLine].join("\n"), data, failed: true };
 }
 
 /** Whether loading the file failed for the same reason as the type check. */
-const isSame = ({ file, line, message }: Problem, failure: string): boolean =>
+const isSameFailure = ({ file, line, message }: Problem, failure: string): boolean =>
   failure.includes(`(${file}:${line})`) ||
-  [message, failure].every((text) => text.includes("default export"));
+  [message, failure].every((errorText) => errorText.includes("default export"));
 
 /**
  * Why the file is not loaded: that would run it, and the person may not trust it yet unless zz
  * loads it anyway.
  */
-function whyUnloaded(file: string, unread: string[], { about }: Ctx): string | undefined {
-  if (unread.length) return "not all of it may be read";
-  if (/\.test\.\w+$/.test(file)) return "it is a test";
-  if (isInside(path.join(packageFolder(), "plugins"), file)) return "it is one of zz's own";
-  const folder = path.join(about.home, "plugins");
-  if (isInside(path.join(packageFolder(), "packages"), file)) return undefined;
-  return isInside(folder, file) ? undefined : `that would run it, and it is not in ${folder}`;
+function whyUnloaded(
+  pluginFile: string,
+  unreadNotes: string[],
+  { about }: Ctx,
+): string | undefined {
+  if (unreadNotes.length) return "not all of it may be read";
+  if (/\.test\.\w+$/.test(pluginFile)) return "it is a test";
+  if (isInside(path.join(packageFolder(), "plugins"), pluginFile)) return "it is one of zz's own";
+  const pluginFolder = path.join(about.home, "plugins");
+  if (isInside(path.join(packageFolder(), "packages"), pluginFile)) return undefined;
+  return isInside(pluginFolder, pluginFile)
+    ? undefined
+    : `that would run it, and it is not in ${pluginFolder}`;
 }

@@ -12,9 +12,9 @@ import { contractFiles, packageAt, packageFolder } from "./locate-zz.ts";
 
 export { ts };
 
-const LIB = "/zz-typescript-lib/";
+const LIB_FOLDER = "/zz-typescript-lib/";
 const PROVIDED = /^(zod|typebox|zz)(\/|$)/; // as in kernel/plugins/load-plugins.ts
-const NODE = `declare module "node:*";
+const NODE_TYPES = `declare module "node:*";
 declare var process: any;
 declare var Buffer: any;
 declare var global: any;
@@ -38,7 +38,7 @@ const DECLARATIONS = new Map<string, ts.SourceFile>();
  * Where their imports lead, as "file\nname": half of the time of a check. Counts as long as the
  * file is there and may be read.
  */
-const LEADS = new Map<string, ts.ResolvedModuleWithFailedLookupLocations>();
+const IMPORT_LEADS = new Map<string, ts.ResolvedModuleWithFailedLookupLocations>();
 
 export interface Opened {
   program: ts.Program;
@@ -49,27 +49,28 @@ export interface Opened {
   misnamed: Map<string, string>;
 }
 
-const fromDisk = (file: string): string | undefined => tryTo(() => fs.readFileSync(file, "utf8"));
+const fromDisk = (filePath: string): string | undefined =>
+  tryTo(() => fs.readFileSync(filePath, "utf8"));
 
 /**
  * `texts` has the contents of files that are not on the disk (yet). Without a gate everything is
  * read: it is the person's own code.
  */
 export function openProgram(
-  files: string[],
+  rootFiles: string[],
   texts: ReadonlyMap<string, string> = new Map(),
   gate: CompilerGate = OPEN_GATE,
 ): Opened {
   const node = packageAt("@types/node");
   const options = optionsFor(node);
-  const libs = new Map(getLibFiles().map(({ fileName, text }) => [LIB + fileName, text]));
-  if (!node) libs.set(NODE_FILE, NODE);
-  const host = createHost(files, { texts, libs, gate });
-  const resolver = resolveImports(files[0]!, { host, options, node, gate });
-  host.resolveModuleNameLiterals = (names, from) =>
-    names.map(({ text }) => resolver.resolve(text, from));
+  const libs = new Map(getLibFiles().map(({ fileName, text }) => [LIB_FOLDER + fileName, text]));
+  if (!node) libs.set(NODE_FILE, NODE_TYPES);
+  const host = createHost(rootFiles, { texts, libs, gate });
+  const resolver = resolveImports(rootFiles[0]!, { host, options, node, gate });
+  host.resolveModuleNameLiterals = (specifiers, importer) =>
+    specifiers.map(({ text }) => resolver.resolve(text, importer));
   const program = ts.createProgram({
-    rootNames: [...(node ? [] : [NODE_FILE]), ...files],
+    rootNames: [...(node ? [] : [NODE_FILE]), ...rootFiles],
     options,
     host,
   });
@@ -84,41 +85,43 @@ interface Readable {
 }
 
 /** The files as the compiler may see them. */
-function createHost(files: string[], { texts, libs, gate }: Readable): ts.CompilerHost {
-  const folders = new Set([...texts.keys()].map((file) => path.dirname(file)));
-  const providedText = (file: string) => texts.get(file) ?? libs.get(file);
-  const textAt = (file: string) =>
-    providedText(file) ?? (isThere(file) && gate.mayRead(file) ? fromDisk(file) : undefined);
-  const cachedStat = once(statOf);
-  const isThere = (file: string) => cachedStat(file)?.isFile() === true;
+function createHost(rootFiles: string[], { texts, libs, gate }: Readable): ts.CompilerHost {
+  const folders = new Set([...texts.keys()].map((virtualFile) => path.dirname(virtualFile)));
+  const providedText = (filePath: string) => texts.get(filePath) ?? libs.get(filePath);
+  const readText = (filePath: string) =>
+    providedText(filePath) ??
+    (isThere(filePath) && gate.mayRead(filePath) ? fromDisk(filePath) : undefined);
+  const cachedStat = askOnce(readStats);
+  const isThere = (filePath: string) => cachedStat(filePath)?.isFile() === true;
   const isFolder = (folder: string) => cachedStat(folder)?.isDirectory() === true;
-  const namedFiles = [...files, ...contractFiles()];
+  const namedFiles = [...rootFiles, ...contractFiles()];
   const isAbove = (folder: string) =>
-    namedFiles.some((file) => file.startsWith(`${folder.replace(/\/$/, "")}/`));
+    namedFiles.some((namedFile) => namedFile.startsWith(`${folder.replace(/\/$/, "")}/`));
   return {
-    fileExists: (file) =>
-      providedText(file) !== undefined || (isThere(file) && gate.mayLookUp(file)),
-    directoryExists: once(
+    fileExists: (filePath) =>
+      providedText(filePath) !== undefined || (isThere(filePath) && gate.mayLookUp(filePath)),
+    directoryExists: askOnce(
       (folder) =>
         folders.has(folder) || (isFolder(folder) && (isAbove(folder) || gate.mayList(folder))),
     ),
     getDirectories: (folder) =>
-      (gate.mayList(folder) ? (tryTo(() => fs.readdirSync(folder)) ?? []) : []).filter((name) =>
-        isFolder(path.join(folder, name)),
+      (gate.mayList(folder) ? (tryTo(() => fs.readdirSync(folder)) ?? []) : []).filter(
+        (childName) => isFolder(path.join(folder, childName)),
       ),
-    readFile: (file) =>
-      providedText(file) ?? (isThere(file) && gate.mayLookUp(file) ? fromDisk(file) : undefined),
-    realpath: once((file) =>
-      texts.has(file) ? file : (tryTo(() => fs.realpathSync(file)) ?? file),
+    readFile: (filePath) =>
+      providedText(filePath) ??
+      (isThere(filePath) && gate.mayLookUp(filePath) ? fromDisk(filePath) : undefined),
+    realpath: askOnce((filePath) =>
+      texts.has(filePath) ? filePath : (tryTo(() => fs.realpathSync(filePath)) ?? filePath),
     ),
-    getSourceFile(file, version) {
-      const text = textAt(file);
-      return text === undefined ? undefined : parsed(file, text, version);
+    getSourceFile(filePath, version) {
+      const sourceText = readText(filePath);
+      return sourceText === undefined ? undefined : parseFile(filePath, sourceText, version);
     },
-    getDefaultLibFileName: () => `${LIB}lib.esnext.d.ts`,
-    getDefaultLibLocation: () => LIB,
-    getCurrentDirectory: () => path.dirname(files[0]!),
-    getCanonicalFileName: (file) => file,
+    getDefaultLibFileName: () => `${LIB_FOLDER}lib.esnext.d.ts`,
+    getDefaultLibLocation: () => LIB_FOLDER,
+    getCurrentDirectory: () => path.dirname(rootFiles[0]!),
+    getCanonicalFileName: (filePath) => filePath,
     useCaseSensitiveFileNames: () => true,
     getNewLine: () => "\n",
     writeFile: () => {},
@@ -136,38 +139,49 @@ interface Resolving {
 }
 
 /** Where imports lead, and which of them are unread or misnamed. */
-function resolveImports(main: string, { host, options, node, gate }: Resolving) {
+function resolveImports(mainFile: string, { host, options, node, gate }: Resolving) {
   const zzFolder = packageFolder();
   // where npm has put them
   const libraries = `${node ? path.dirname(path.dirname(node)) : path.join(zzFolder, "node_modules")}/`;
-  const cache = ts.createModuleResolutionCache(path.dirname(main), (file) => file, options);
+  const moduleCache = ts.createModuleResolutionCache(
+    path.dirname(mainFile),
+    (filePath) => filePath,
+    options,
+  );
   const [unread, misnamed] = [new Set<string>(), new Map<string, string>()];
   return { unread, misnamed, resolve };
 
-  function resolve(name: string, from: string): Resolution {
+  function resolve(specifier: string, importer: string): Resolution {
     // in Node's types
-    if (isBuiltin(name)) return { resolvedModule: undefined, failedLookupLocations: [] } as any;
-    const isLibrary = from.startsWith(libraries) && DECLARATION.test(from);
-    const lead = isLibrary ? LEADS.get(`${from}\n${name}`) : undefined;
-    const leadFile = lead?.resolvedModule?.resolvedFileName;
-    if (leadFile && host.fileExists(leadFile)) return lead!;
-    const isProvided = PROVIDED.test(name) && !from.includes("/node_modules/");
+    if (isBuiltin(specifier))
+      return { resolvedModule: undefined, failedLookupLocations: [] } as any;
+    const isLibrary = importer.startsWith(libraries) && DECLARATION.test(importer);
+    const knownLead = isLibrary ? IMPORT_LEADS.get(`${importer}\n${specifier}`) : undefined;
+    const leadFile = knownLead?.resolvedModule?.resolvedFileName;
+    if (leadFile && host.fileExists(leadFile)) return knownLead!;
+    const isProvided = PROVIDED.test(specifier) && !importer.includes("/node_modules/");
     const resolution: Resolution = ts.resolveModuleName(
-      name,
-      isProvided ? path.join(zzFolder, "zz.ts") : from,
+      specifier,
+      isProvided ? path.join(zzFolder, "zz.ts") : importer,
       options,
       host,
-      cache,
+      moduleCache,
     );
-    if (isLibrary) LEADS.set(`${from}\n${name}`, resolution);
-    const source = SOURCES[name];
-    const file = resolution.resolvedModule?.resolvedFileName;
-    const isNear = /^\.\.?(\/|$)/.test(name) && !/\/node_modules\/|\.d\.[cm]?ts$/.test(from);
-    if (file && isNear && !host.fileExists(path.resolve(path.dirname(from), name)))
-      misnamed.set(`${from}\n${name}`, file);
-    if (!file && leadsOut(name, resolution, gate)) unread.add(`${from}\n${name}`);
-    if (!isProvided || !source || file?.endsWith(".d.ts")) return resolution;
-    const resolvedFileName = path.join(zzFolder, source); // if zz was not built
+    if (isLibrary) IMPORT_LEADS.set(`${importer}\n${specifier}`, resolution);
+    const zzSource = SOURCES[specifier];
+    const resolvedFile = resolution.resolvedModule?.resolvedFileName;
+    const isOwnImport =
+      /^\.\.?(\/|$)/.test(specifier) && !/\/node_modules\/|\.d\.[cm]?ts$/.test(importer);
+    if (
+      resolvedFile &&
+      isOwnImport &&
+      !host.fileExists(path.resolve(path.dirname(importer), specifier))
+    )
+      misnamed.set(`${importer}\n${specifier}`, resolvedFile);
+    if (!resolvedFile && leadsOut(specifier, resolution, gate))
+      unread.add(`${importer}\n${specifier}`);
+    if (!isProvided || !zzSource || resolvedFile?.endsWith(".d.ts")) return resolution;
+    const resolvedFileName = path.join(zzFolder, zzSource); // if zz was not built
     return {
       ...resolution,
       resolvedModule: {
@@ -180,51 +194,52 @@ function resolveImports(main: string, { host, options, node, gate }: Resolving) 
 }
 
 /** Whether an import may lead to what may not be looked up; the gate keeps where. */
-function leadsOut(name: string, resolution: Resolution, gate: CompilerGate): boolean {
+function leadsOut(specifier: string, resolution: Resolution, gate: CompilerGate): boolean {
   const { failedLookupLocations = [] } = resolution;
-  const hidden = failedLookupLocations.filter(
-    (tried) => !/\/package\.json$|\/node_modules\//.test(tried) && !gate.mayLookUp(tried),
+  const hiddenPaths = failedLookupLocations.filter(
+    (triedPath) =>
+      !/\/package\.json$|\/node_modules\//.test(triedPath) && !gate.mayLookUp(triedPath),
   );
-  for (const tried of hidden) gate.leadsOut(name, tried);
-  return hidden.length > 0;
+  for (const triedPath of hiddenPaths) gate.leadsOut(specifier, triedPath);
+  return hiddenPaths.length > 0;
 }
 
 /** Asks once for each text: during one check the disk counts as unchanged. */
-function once<T>(ask: (text: string) => T): (text: string) => T {
+function askOnce<T>(computeAnswer: (cacheKey: string) => T): (cacheKey: string) => T {
   const answers = new Map<string, T>();
-  return (text) => {
-    if (!answers.has(text)) answers.set(text, ask(text));
-    return answers.get(text)!;
+  return (cacheKey) => {
+    if (!answers.has(cacheKey)) answers.set(cacheKey, computeAnswer(cacheKey));
+    return answers.get(cacheKey)!;
   };
 }
 
-function parsed(
-  file: string,
-  text: string,
+function parseFile(
+  filePath: string,
+  sourceText: string,
   version: ts.ScriptTarget | ts.CreateSourceFileOptions,
 ): ts.SourceFile {
-  const isDeclaration = DECLARATION.test(file);
-  const cached = isDeclaration ? DECLARATIONS.get(file) : undefined;
-  if (cached?.text === text) return cached;
+  const isDeclaration = DECLARATION.test(filePath);
+  const cachedFile = isDeclaration ? DECLARATIONS.get(filePath) : undefined;
+  if (cachedFile?.text === sourceText) return cachedFile;
   const { ParseAll, ParseNone } = ts.JSDocParsingMode;
   const jsDocParsingMode = isDeclaration ? ParseNone : ParseAll; // a fifth of the time to parse
   const parseOptions = {
     ...(typeof version === "object" ? version : { languageVersion: version }),
     jsDocParsingMode,
   };
-  const source = ts.createSourceFile(file, text, parseOptions);
-  if (isDeclaration) DECLARATIONS.set(file, source);
-  return source;
+  const sourceFile = ts.createSourceFile(filePath, sourceText, parseOptions);
+  if (isDeclaration) DECLARATIONS.set(filePath, sourceFile);
+  return sourceFile;
 }
 
-function optionsFor(node: string | undefined): ts.CompilerOptions {
+function optionsFor(nodeTypes: string | undefined): ts.CompilerOptions {
   return {
     target: ts.ScriptTarget.ESNext,
     module: ts.ModuleKind.Preserve,
     moduleResolution: ts.ModuleResolutionKind.Bundler,
-    lib: ["lib.esnext.d.ts", node ? "lib.dom.iterable.d.ts" : "lib.dom.d.ts"],
+    lib: ["lib.esnext.d.ts", nodeTypes ? "lib.dom.iterable.d.ts" : "lib.dom.d.ts"],
     strict: true,
-    noImplicitAny: Boolean(node), // what Node calls back with is known by its types alone
+    noImplicitAny: Boolean(nodeTypes), // what Node calls back with is known by its types alone
     noFallthroughCasesInSwitch: true,
     verbatimModuleSyntax: true,
     allowImportingTsExtensions: true,
@@ -233,7 +248,7 @@ function optionsFor(node: string | undefined): ts.CompilerOptions {
     jsx: ts.JsxEmit.Preserve,
     skipLibCheck: true,
     noEmit: true,
-    types: node ? [node] : [],
+    types: nodeTypes ? [nodeTypes] : [],
   };
 }
 
@@ -249,19 +264,20 @@ const OPEN_GATE: CompilerGate = {
 
 /** The plugin's own files: not the packages it imports, not zz. */
 export function ownFiles({ program }: Opened): ts.SourceFile[] {
-  const folder = packageFolder();
+  const zzFolder = packageFolder();
   const zz = [
-    path.join(folder, "zz.ts"),
-    `${path.join(folder, "kernel")}/`,
-    `${path.join(folder, "sdk")}/`,
-    `${path.join(folder, "dist")}/`,
+    path.join(zzFolder, "zz.ts"),
+    `${path.join(zzFolder, "kernel")}/`,
+    `${path.join(zzFolder, "sdk")}/`,
+    `${path.join(zzFolder, "dist")}/`,
   ];
   return program
     .getSourceFiles()
     .filter(({ isDeclarationFile }) => !isDeclarationFile)
     .filter(
       ({ fileName }) =>
-        !fileName.includes("/node_modules/") && !zz.some((prefix) => fileName.startsWith(prefix)),
+        !fileName.includes("/node_modules/") &&
+        !zz.some((zzPrefix) => fileName.startsWith(zzPrefix)),
     );
 }
 
@@ -270,8 +286,9 @@ export function messageOf(message: string | ts.DiagnosticMessageChain): string {
   return ts
     .flattenDiagnosticMessageText(message, "\n")
     .split("\n")
-    .map((line) => line.trim())
+    .map((messageLine) => messageLine.trim())
     .join(" ");
 }
 
-const statOf = (file: string) => tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
+const readStats = (filePath: string) =>
+  tryTo(() => fs.statSync(filePath, { throwIfNoEntry: false }));

@@ -25,64 +25,64 @@ const TSCONFIG = {
 
 export async function create(name: string, ctx: Ctx): Promise<Result> {
   const { home } = ctx.about;
-  checkName(CANNOT, name, ctx);
-  const refuse = (reason: string) => usage(`${CANNOT} '${name}': ${reason}`);
+  checkName(CANNOT_MAKE, name, ctx);
+  const refuse = (reason: string) => usage(`${CANNOT_MAKE} '${name}': ${reason}`);
   const file = pluginFile(home, name);
   const test = file.replace(/\.ts$/, ".test.ts");
-  const word = name.replaceAll("-", "_");
-  for (const target of [file, test, file.replace(/\.ts$/, "")])
-    if (isThere(target))
-      throw refuse(`${target} is already there. Edit it, or choose another name.`);
+  const toolName = name.replaceAll("-", "_");
+  for (const newPath of [file, test, file.replace(/\.ts$/, "")])
+    if (isThere(newPath))
+      throw refuse(`${newPath} is already there. Edit it, or choose another name.`);
   const isTaken =
-    ctx.about.tools.some((tool) => tool.name === word) ||
+    ctx.about.tools.some((tool) => tool.name === toolName) ||
     ctx.about.commands.some((command) => command.name === name);
   if (isTaken) throw refuse("a tool or a command already has that name. Choose another name.");
   const created: string[] = [];
   let missing = "";
   try {
-    write(file, pluginText(name, word));
-    write(test, testText(name, word));
-    if (home !== packageFolder()) missing = await helpEditor(ctx, write, created);
+    writeNew(file, pluginText(name, toolName));
+    writeNew(test, testText(name, toolName));
+    if (home !== packageFolder()) missing = await helpEditor(ctx, writeNew, created);
   } catch (error) {
-    for (const line of created) fs.rmSync(line.split(" -> ")[0]!, { force: true });
+    for (const createdRow of created) fs.rmSync(createdRow.split(" -> ")[0]!, { force: true });
     throw refuse(diskReason(error));
   }
   const text = [
     `Plugin '${name}' was created:`,
-    ...created.map((row) => `  ${row}`),
+    ...created.map((createdRow) => `  ${createdRow}`),
     "Next:",
     `  edit ${path.basename(file)}: at the prompt of zz, what you save is live before your next message`,
-    `  zz --check-plugin ${quoted(file)}`,
-    `  node --test ${quoted(test)}`,
+    `  zz --check-plugin ${quotePath(file)}`,
+    `  node --test ${quotePath(test)}`,
     ...(missing ? [missing] : []),
   ].join("\n");
   return { text, data: { name, file, test, made: created } };
 
-  function write(newFile: string, text: string): void {
+  function writeNew(newFile: string, fileText: string): void {
     makeFolder(path.dirname(newFile));
     fs.closeSync(fs.openSync(newFile, "wx"));
     created.push(newFile);
-    fs.writeFileSync(newFile, text);
+    fs.writeFileSync(newFile, fileText);
   }
 }
-const CANNOT = "Cannot make plugin";
+const CANNOT_MAKE = "Cannot make plugin";
 
 /** Links the home's packages again where `--new-plugin` did, since npm removes such links. */
-export function repairLinks(home: string): void {
-  if (home !== packageFolder() && fs.existsSync(path.join(home, "tsconfig.json")))
-    linkPackages(home);
+export function repairLinks(homeFolder: string): void {
+  if (homeFolder !== packageFolder() && fs.existsSync(path.join(homeFolder, "tsconfig.json")))
+    linkPackages(homeFolder);
 }
 
 /** Returns what was linked. Dangling links are replaced: zz has moved. */
-function linkPackages(home: string): string[] {
-  return LINKED_PACKAGES.flatMap((name) => {
-    const to = name === "zz" ? packageFolder() : packageAt(name);
-    const linked = path.join(home, "node_modules", name);
-    if (!to || fs.existsSync(linked)) return [];
-    fs.rmSync(linked, { force: true });
-    makeFolder(path.dirname(linked));
-    fs.symlinkSync(to, linked, "junction"); // the kind that needs no special rights on Windows
-    return [`${linked} -> ${to}`];
+function linkPackages(homeFolder: string): string[] {
+  return LINKED_PACKAGES.flatMap((packageName) => {
+    const packagePath = packageName === "zz" ? packageFolder() : packageAt(packageName);
+    const linkPath = path.join(homeFolder, "node_modules", packageName);
+    if (!packagePath || fs.existsSync(linkPath)) return [];
+    fs.rmSync(linkPath, { force: true });
+    makeFolder(path.dirname(linkPath));
+    fs.symlinkSync(packagePath, linkPath, "junction"); // the kind that needs no special rights on Windows
+    return [`${linkPath} -> ${packagePath}`];
   });
 }
 
@@ -92,23 +92,23 @@ function linkPackages(home: string): string[] {
  */
 async function helpEditor(
   ctx: Ctx,
-  write: (newFile: string, text: string) => void,
+  writeNew: (newFile: string, fileText: string) => void,
   created: string[],
 ): Promise<string> {
   const { home } = ctx.about;
-  const config = path.join(home, "tsconfig.json");
+  const configFile = path.join(home, "tsconfig.json");
   const { types, ...others } = TSCONFIG.compilerOptions;
-  const hasNode = Boolean(packageAt("@types/node")) || (await fetchNodeTypes(ctx, write));
+  const hasNode = Boolean(packageAt("@types/node")) || (await fetchNodeTypes(ctx, writeNew));
   const options = hasNode ? TSCONFIG.compilerOptions : { ...others, lib: [...others.lib, "dom"] };
-  if (!fs.existsSync(config))
-    write(config, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
+  if (!fs.existsSync(configFile))
+    writeNew(configFile, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
   created.push(...linkPackages(home));
   if (hasNode) return "";
   return `Node's types could not be fetched. An editor misses them in the test: ${NODE_TYPES} of npm has them.`;
 }
 
-const [NODE] = process.versions.node.split(".");
-const NODE_TYPES = `@types/node@${NODE}`;
+const [NODE_MAJOR] = process.versions.node.split(".");
+const NODE_TYPES = `@types/node@${NODE_MAJOR}`;
 const FETCH_MS = 60_000;
 /**
  * Node's types, which an installed zz lacks, as a package of the home. npm fetches them elsewhere:
@@ -116,32 +116,32 @@ const FETCH_MS = 60_000;
  */
 async function fetchNodeTypes(
   { about: { home }, programs }: Ctx,
-  write: (newFile: string, text: string) => void,
+  writeNew: (newFile: string, fileText: string) => void,
 ): Promise<boolean> {
   const modules = path.join(home, "node_modules");
   if (fs.existsSync(path.join(modules, "@types", "node"))) return true;
-  const work = temporaryFolder("types");
+  const workFolder = temporaryFolder("types");
   try {
-    const args = "install --ignore-scripts --no-audit --no-fund --no-save".split(" ");
-    const isFetched = await new Promise<boolean>((done) => {
-      const npm = programs.start("npm", [...args, NODE_TYPES], {
-        cwd: work,
+    const npmArguments = "install --ignore-scripts --no-audit --no-fund --no-save".split(" ");
+    const isFetched = await new Promise<boolean>((finish) => {
+      const npmProcess = programs.start("npm", [...npmArguments, NODE_TYPES], {
+        cwd: workFolder,
         stdio: "ignore",
         timeout: FETCH_MS,
       });
-      npm.on("error", () => done(false));
-      npm.on("exit", (code) => done(code === 0));
+      npmProcess.on("error", () => finish(false));
+      npmProcess.on("exit", (exitCode) => finish(exitCode === 0));
     });
     if (!isFetched) return false;
-    for (const name of ["@types/node", "undici-types"]) {
-      const from = path.join(work, "node_modules", name);
-      if (fs.existsSync(from))
-        fs.cpSync(from, path.join(modules, name), { recursive: true, force: true });
+    for (const packageName of ["@types/node", "undici-types"]) {
+      const fetchedFolder = path.join(workFolder, "node_modules", packageName);
+      if (fs.existsSync(fetchedFolder))
+        fs.cpSync(fetchedFolder, path.join(modules, packageName), { recursive: true, force: true });
     }
     const manifest = path.join(home, "package.json");
-    const devDependencies = { "@types/node": `^${NODE}` };
+    const devDependencies = { "@types/node": `^${NODE_MAJOR}` };
     if (!fs.existsSync(manifest))
-      write(
+      writeNew(
         manifest,
         `${JSON.stringify({ private: true, type: "module", devDependencies }, null, 2)}\n`,
       );
@@ -149,19 +149,19 @@ async function fetchNodeTypes(
   } catch {
     return false; // there is no npm
   } finally {
-    removeTree(work);
+    removeTree(workFolder);
   }
 }
 
-const isThere = (file: string): boolean => Boolean(tryTo(() => fs.lstatSync(file)));
+const isThere = (filePath: string): boolean => Boolean(tryTo(() => fs.lstatSync(filePath)));
 
-const quoted = (file: string): string =>
-  /^[\w./~+-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`;
+const quotePath = (filePath: string): string =>
+  /^[\w./~+-]+$/.test(filePath) ? filePath : `'${filePath.replaceAll("'", `'\\''`)}'`;
 
 const pluginText = (
-  name: string,
-  word: string,
-): string => `// ${name}: a plugin of zz. It begins as a greeter; make it yours.
+  pluginName: string,
+  toolName: string,
+): string => `// ${pluginName}: a plugin of zz. It begins as a greeter; make it yours.
 import type { Zz } from "zz";
 
 export default (zz: Zz) => {
@@ -170,7 +170,7 @@ export default (zz: Zz) => {
 
   // A tool is for the model: it reads the description, and then what run() returns or threw.
   zz.tool({
-    name: "${word}",
+    name: "${toolName}",
     description: "Greet somebody by name.",
     params: { who: "string whom to greet", loud: "boolean? with more joy" }, // zod, typebox and JSON Schema do as well
     run: ({ who, loud }) => {
@@ -179,16 +179,16 @@ export default (zz: Zz) => {
     },
   });
 
-  // A command is for you: /${name}
+  // A command is for you: /${pluginName}
   zz.command({
-    name: "${name}",
+    name: "${pluginName}",
     description: "whom the model has greeted",
     run: (_rest, ctx) => ctx.note(state.greeted.join(", ") || "Nobody yet."),
   });
 
   // A layer is told to the model, when there is something to tell.
   zz.layer({
-    name: "${name}",
+    name: "${pluginName}",
     slot: "turn",
     text: () => (state.greeted.length ? \`Greeted so far: \${state.greeted.join(", ")}.\` : undefined),
   });
@@ -199,9 +199,9 @@ export default (zz: Zz) => {
  * Written as separate lines, since build/program.js rewrites lines that look like imports of Node's
  * modules.
  */
-const testText = (name: string, word: string): string =>
+const testText = (pluginName: string, toolName: string): string =>
   [
-    `// Run it: node --test ${name}.test.ts`,
+    `// Run it: node --test ${pluginName}.test.ts`,
     'import { equal } from "node:assert/strict";',
     'import { join } from "node:path";',
     'import { test } from "node:test";',
@@ -209,8 +209,8 @@ const testText = (name: string, word: string): string =>
 
 test("the model greets", async () => {
   const zz = await harness({
-    plugins: [join(import.meta.dirname, "${name}.ts")],
-    script: [{ call: ["${word}", { who: "Ada" }] }, "Done."], // what the model does, request by request
+    plugins: [join(import.meta.dirname, "${pluginName}.ts")],
+    script: [{ call: ["${toolName}", { who: "Ada" }] }, "Done."], // what the model does, request by request
   });
   const { text, results } = await zz.ask("Greet Ada.");
   equal(results[0]?.text, "Hello, Ada.");

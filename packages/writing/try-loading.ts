@@ -13,7 +13,7 @@ const MAX_OUTPUT_CHARS = 64 * 1024;
 /** Throws an error that says why if the plugin cannot be loaded. */
 export async function tryOut(
   name: string,
-  code: string,
+  pluginCode: string,
   file: string,
   ctx: Ctx,
   seconds: number,
@@ -29,7 +29,7 @@ export async function tryOut(
   let newFolders: string[] = [];
   try {
     newFolders = makeFolder(folder);
-    fs.writeFileSync(trialFile, code, { mode: 0o600 });
+    fs.writeFileSync(trialFile, pluginCode, { mode: 0o600 });
     fs.writeFileSync(pauseFile, PAUSE_PLUGIN, { mode: 0o600 });
   } catch (error) {
     throw new Error(`Cannot write plugin '${name}': ${diskReason(error)}`);
@@ -38,14 +38,14 @@ export async function tryOut(
     const usable = ctx.about.plugins.filter(
       (plugin) => !plugin.failure && !plugin.outdated && !plugin.disabled,
     );
-    const others = usable.filter((plugin) => plugin.from !== "zz" && plugin.file !== file);
-    const { stdout, errors, ended } = await loadIn(
-      [trialFile, pauseFile, ...others.map((plugin) => plugin.file)],
+    const otherPlugins = usable.filter((plugin) => plugin.from !== "zz" && plugin.file !== file);
+    const { stdout, errors, ended } = await loadInChild(
+      [trialFile, pauseFile, ...otherPlugins.map((plugin) => plugin.file)],
       ctx,
       seconds,
     );
-    const withRealName = (text: string) =>
-      text
+    const withRealName = (failureText: string) =>
+      failureText
         .replaceAll(trialFile, file)
         .replaceAll(path.basename(trialFile, ".ts"), name)
         .replace(/\.?$/, ".");
@@ -61,9 +61,9 @@ export async function tryOut(
     if (ended === "late")
       throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
     if (errors.includes("inside zz ended it")) throw refuse("it ended the process (process.exit).");
-    const last = lastOf(errors, ended);
+    const lastLine = findLastLine(errors, ended);
     throw refuse(
-      `the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`,
+      `the process that tried it ended (${ended})${lastLine ? `: ${withRealName(lastLine)}` : "."}`,
     );
   } finally {
     for (const temporary of [trialFile, pauseFile]) fs.rmSync(temporary, { force: true });
@@ -73,84 +73,93 @@ export async function tryOut(
 
 /** Why zz cannot load the file, in zz's own words; undefined if it can. */
 export async function failureOf(
-  file: string,
+  pluginFile: string,
   ctx: Ctx,
   seconds: number,
 ): Promise<string | undefined> {
-  const env = { ...process.env, ZZ_LOAD_LIMIT: String(seconds) };
-  const { stdout, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env);
+  const environment = { ...process.env, ZZ_LOAD_LIMIT: String(seconds) };
+  const { stdout, errors, ended } = await loadInChild(
+    [pluginFile],
+    ctx,
+    seconds + START_SECONDS,
+    environment,
+  );
   const loadedPlugin = pluginsIn(stdout)?.find(
-    (plugin) => !plugin.disabled && path.resolve(plugin.file) === file,
+    (plugin) => !plugin.disabled && path.resolve(plugin.file) === pluginFile,
   );
   if (loadedPlugin) return loadedPlugin.failure;
-  const last = lastOf(errors, ended);
-  return `Cannot load '${file}': the process that tried it ended (${ended})${last ? `: ${last}` : "."}`;
+  const lastLine = findLastLine(errors, ended);
+  return `Cannot load '${pluginFile}': the process that tried it ended (${ended})${lastLine ? `: ${lastLine}` : "."}`;
 }
 /** The last line of its errors, unless it was killed. */
-const lastOf = (errors: string, ended: string) =>
-  ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
+const findLastLine = (errorOutput: string, endReason: string) =>
+  endReason.startsWith("exit") ? (errorOutput.trim().split("\n").at(-1) ?? "") : "";
 const START_SECONDS = 10; // for zz itself, on a slow machine
 
 const pluginsIn = (stdout: string) =>
   stdout.split("\n").map(jsonOrText).findLast(Array.isArray) as About["plugins"] | undefined;
 
 /** The output of `zz --plugins` with these plugins. */
-async function loadIn(
-  files: string[],
+async function loadInChild(
+  pluginFiles: string[],
   { about, root, signal, programs, io: { clock } }: Ctx,
   seconds: number,
-  env: NodeJS.ProcessEnv = process.env,
+  environment: NodeJS.ProcessEnv = process.env,
 ) {
-  const pluginArgs = files.flatMap((file) => ["--plugin", file]);
-  const words = [
+  const pluginArgs = pluginFiles.flatMap((pluginFile) => ["--plugin", pluginFile]);
+  const zzArguments = [
     "--home",
     about.home,
     "--no-plugins",
     ...pluginArgs,
     ..."--plugins --json --quiet --no-prompt".split(" "),
   ];
-  const child = programs.start(process.execPath, [...process.execArgv, programFile(), ...words], {
-    cwd: root,
-    env: { ...env, ZZ_DEBUG: undefined },
-    stdio: ["ignore", "pipe", "pipe"],
-    // its own process group, so that what it starts ends with it
-    detached: process.platform !== "win32",
-  });
+  const zzProcess = programs.start(
+    process.execPath,
+    [...process.execArgv, programFile(), ...zzArguments],
+    {
+      cwd: root,
+      env: { ...environment, ZZ_DEBUG: undefined },
+      stdio: ["ignore", "pipe", "pipe"],
+      // its own process group, so that what it starts ends with it
+      detached: process.platform !== "win32",
+    },
+  );
   let [stdout, errors, ended] = ["", "", ""];
-  child
+  zzProcess
     .stdout!.setEncoding("utf8")
-    .on("data", (text) => (stdout = (stdout + text).slice(-MAX_OUTPUT_CHARS)));
-  child
+    .on("data", (outputPart) => (stdout = (stdout + outputPart).slice(-MAX_OUTPUT_CHARS)));
+  zzProcess
     .stderr!.setEncoding("utf8")
-    .on("data", (text) => (errors = (errors + text).slice(-MAX_OUTPUT_CHARS)));
-  const stop = () => kill(child);
+    .on("data", (outputPart) => (errors = (errors + outputPart).slice(-MAX_OUTPUT_CHARS)));
+  const stopProcess = () => killGroup(zzProcess);
   const cancelLimit = clock.timer(seconds * 1_000, () => {
     ended = "late";
-    stop();
+    stopProcess();
   });
-  signal.addEventListener("abort", stop, { once: true });
-  process.once("exit", stop);
+  signal.addEventListener("abort", stopProcess, { once: true });
+  process.once("exit", stopProcess);
   try {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    child.on("error", reject);
-    child.on("exit", (code, by) => {
-      ended ||= by ?? `exit code ${code}`;
+    zzProcess.on("error", reject);
+    zzProcess.on("exit", (exitCode, endSignal) => {
+      ended ||= endSignal ?? `exit code ${exitCode}`;
       // a process that it started may hold the pipes open
       clock.timer(500, resolve, { background: true });
     });
-    child.on("close", () => resolve());
+    zzProcess.on("close", () => resolve());
     await promise;
     signal.throwIfAborted();
     return { stdout, errors, ended };
   } finally {
     cancelLimit();
-    stop();
-    signal.removeEventListener("abort", stop);
-    process.off("exit", stop);
+    stopProcess();
+    signal.removeEventListener("abort", stopProcess);
+    process.off("exit", stopProcess);
   }
 }
 
-function kill({ pid }: ChildProcess): void {
+function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid) process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL");
   } catch {} // it has ended

@@ -29,44 +29,47 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
     params: { name: "string the plugin's, as of a file", code: "string all of it" },
     changes: true,
     async needs(args, ctx) {
-      const unread = await checkCode(args, ctx, await checker());
-      const file = pluginFile(ctx.about.home, args.name);
-      unreadOf.set(file, unread);
-      return needsOf(args.name, file);
+      const unreadNotes = await checkCode(args, ctx, await checker());
+      const targetFile = pluginFile(ctx.about.home, args.name);
+      unreadOf.set(targetFile, unreadNotes);
+      return needsOf(args.name, targetFile);
     },
     preview: async ({ name, code }, ctx) => {
-      const file = pluginFile(ctx.about.home, name);
-      shownOf.set(file, currentContent(file));
+      const targetFile = pluginFile(ctx.about.home, name);
+      shownOf.set(targetFile, currentContent(targetFile));
       return previewOf(name, code, ctx);
     },
     async run({ name, code }, ctx) {
-      const file = pluginFile(ctx.about.home, name);
-      const asShown = !shownOf.has(file) || shownOf.get(file) === currentContent(file);
-      shownOf.delete(file);
+      const targetFile = pluginFile(ctx.about.home, name);
+      const asShown =
+        !shownOf.has(targetFile) || shownOf.get(targetFile) === currentContent(targetFile);
+      shownOf.delete(targetFile);
       if (!asShown)
-        throw new Error(`Cannot write plugin '${name}': ${file} changed meanwhile. Call again.`);
+        throw new Error(
+          `Cannot write plugin '${name}': ${targetFile} changed meanwhile. Call again.`,
+        );
       const { tryOut } = await import("./try-loading.ts");
       await ctx.plugins.refresh(); // so that the previous version is known
       await tryOut(
         name,
         normalized(code),
-        file,
+        targetFile,
         ctx,
         Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10,
       ); // like the loader
-      await ctx.files.write(file, normalized(code));
-      written = file;
-      return [`Wrote ${file}.`, ...(unreadOf.get(file) ?? [])].join(" ");
+      await ctx.files.write(targetFile, normalized(code));
+      written = targetFile;
+      return [`Wrote ${targetFile}.`, ...(unreadOf.get(targetFile) ?? [])].join(" ");
     },
   });
   // Loads the file once it is written, and tells the model what is new.
   zz.wrap(
     "call",
-    async (call, next, ctx) => {
-      const result = await next(call);
-      const file = written;
+    async (toolCall, next, ctx) => {
+      const result = await next(toolCall);
+      const writtenFile = written;
       written = undefined;
-      return file && !result.failed ? load(file, result, ctx) : result;
+      return writtenFile && !result.failed ? loadPlugin(writtenFile, result, ctx) : result;
     },
     { order: "last", limit: LOAD_TIMEOUT_MS },
   );
@@ -76,19 +79,19 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
 async function checkCode({ name, code }: Args, ctx: Ctx, checker: Checker): Promise<string[]> {
   checkName("Cannot write plugin", name, ctx);
   const refuse = (reason: string) => new Error(`Cannot write plugin '${name}': ${reason}`);
-  const text = normalized(code);
-  const file = pluginFile(ctx.about.home, name);
-  refuseUnreadable(text, file, refuse);
-  const checked = await checker.check(file, ctx, text);
+  const pluginText = normalized(code);
+  const targetFile = pluginFile(ctx.about.home, name);
+  refuseUnreadable(pluginText, targetFile, refuse);
+  const checked = await checker.check(targetFile, ctx, pluginText);
   if (checked.problems.length) throw refuse(await errorsText(checked));
   return checked.unread;
 }
 
 const BECAUSE =
   "it becomes a part of zz and runs with all that you may do, now and whenever zz starts";
-const needsOf = (name: string, file: string): Needs => ({
-  run: [{ name: `plugin ${name}`, verdict: "ask", why: BECAUSE }],
-  write: [{ name: file, verdict: "allow", why: "it is asked for as what it runs" }],
+const needsOf = (pluginName: string, targetFile: string): Needs => ({
+  run: [{ name: `plugin ${pluginName}`, verdict: "ask", why: BECAUSE }],
+  write: [{ name: targetFile, verdict: "allow", why: "it is asked for as what it runs" }],
 });
 
 async function errorsText({
@@ -96,7 +99,7 @@ async function errorsText({
   unread,
 }: Awaited<ReturnType<Checker["check"]>>): Promise<string> {
   const { formatProblems } = await import("./checker.ts");
-  const lines = formatProblems(
+  const problemLines = formatProblems(
     problems
       .slice(0, MAX_ERRORS)
       .map((problem) => ({ ...problem, file: path.basename(problem.file) })),
@@ -106,7 +109,7 @@ async function errorsText({
     problems.length > MAX_ERRORS ? [`and ${plural(problems.length - MAX_ERRORS, "more")}.`] : [];
   return [
     "its types do not fit, and nothing was written. Fix it and call again:",
-    ...lines,
+    ...problemLines,
     ...moreNote,
     ...unread,
   ].join("\n");
@@ -116,52 +119,60 @@ async function errorsText({
  * Throws if the person could not read the code before allowing it, or if it would be written
  * through a link.
  */
-function refuseUnreadable(text: string, file: string, refuse: (reason: string) => Error): void {
-  if (!text.trim()) throw refuse("its code is empty. Write it.");
-  if (text.length > MAX_CODE_CHARS)
-    throw refuse(`${text.length} characters are too many (${MAX_CODE_CHARS}). Make it shorter.`);
-  if (INVISIBLE.test(text))
+function refuseUnreadable(
+  pluginText: string,
+  targetFile: string,
+  refuse: (reason: string) => Error,
+): void {
+  if (!pluginText.trim()) throw refuse("its code is empty. Write it.");
+  if (pluginText.length > MAX_CODE_CHARS)
+    throw refuse(
+      `${pluginText.length} characters are too many (${MAX_CODE_CHARS}). Make it shorter.`,
+    );
+  if (INVISIBLE.test(pluginText))
     throw refuse(
       "it holds control characters, or such as turn a line around. Write them as \\u0000.",
     );
-  const wide = text.split("\n").findIndex((line) => line.length > MAX_LINE_CHARS);
-  if (wide >= 0)
+  const longLineIndex = pluginText
+    .split("\n")
+    .findIndex((codeLine) => codeLine.length > MAX_LINE_CHARS);
+  if (longLineIndex >= 0)
     throw refuse(
-      `line ${wide + 1} has more than ${MAX_LINE_CHARS} characters, which nobody can read. Break it.`,
+      `line ${longLineIndex + 1} has more than ${MAX_LINE_CHARS} characters, which nobody can read. Break it.`,
     );
-  if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
-    throw refuse(`${file} is a link. Edit what it leads to, or choose another name.`);
+  if (fs.lstatSync(targetFile, { throwIfNoEntry: false })?.isSymbolicLink())
+    throw refuse(`${targetFile} is a link. Edit what it leads to, or choose another name.`);
 }
 
 /** Line ends that only JavaScript knows, and characters that change the direction of text. */
 const INVISIBLE = /[^\P{Cc}\t\n]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
 /** The current content of the file, if any. */
-function currentContent(file: string): string | undefined {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  return stat && (stat.isFile() ? fs.readFileSync(file, "latin1") : "no file");
+function currentContent(targetFile: string): string | undefined {
+  const fileStats = fs.lstatSync(targetFile, { throwIfNoEntry: false });
+  return fileStats && (fileStats.isFile() ? fs.readFileSync(targetFile, "latin1") : "no file");
 }
 
 /** Shows a new plugin in full, and an existing one as a diff. */
-async function previewOf(name: string, code: string, { about }: Ctx): Promise<string> {
-  const file = pluginFile(about.home, name);
-  const before = fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined;
-  const text = normalized(code);
-  if (before === undefined) return `create ${file}, all of it:\n${text.trimEnd()}`;
+async function previewOf(pluginName: string, pluginCode: string, { about }: Ctx): Promise<string> {
+  const targetFile = pluginFile(about.home, pluginName);
+  const textBefore = fs.existsSync(targetFile) ? fs.readFileSync(targetFile, "utf8") : undefined;
+  const pluginText = normalized(pluginCode);
+  if (textBefore === undefined) return `create ${targetFile}, all of it:\n${pluginText.trimEnd()}`;
   const { createTwoFilesPatch } = await import("diff");
-  const patch = createTwoFilesPatch(file, file, before, text, "", "", { timeout: 1_000 }) as
-    | string
-    | undefined;
-  if (!patch) return `replace ${file}, all of it:\n${text.trimEnd()}`;
-  return `edit ${file}, what differs:\n${patch.slice(Math.max(0, patch.indexOf("\n@@") + 1)).trimEnd()}`;
+  const diffPatch = createTwoFilesPatch(targetFile, targetFile, textBefore, pluginText, "", "", {
+    timeout: 1_000,
+  }) as string | undefined;
+  if (!diffPatch) return `replace ${targetFile}, all of it:\n${pluginText.trimEnd()}`;
+  return `edit ${targetFile}, what differs:\n${diffPatch.slice(Math.max(0, diffPatch.indexOf("\n@@") + 1)).trimEnd()}`;
 }
 
-async function load(file: string, result: Result, { plugins, about }: Ctx): Promise<Result> {
+async function loadPlugin(file: string, result: Result, { plugins, about }: Ctx): Promise<Result> {
   const name = path.basename(file, ".ts");
-  const done = await plugins
+  const reloads = await plugins
     .refresh()
     .catch((error) => [{ name, did: "failed" as const, ms: 0, why: sentenceOf(error) }]);
-  const reloaded = done.find((change) => change.name === name);
+  const reloaded = reloads.find((reload) => reload.name === name);
   if (reloaded?.did === "failed")
     return {
       ...result,
@@ -174,18 +185,18 @@ async function load(file: string, result: Result, { plugins, about }: Ctx): Prom
   const commands = about.commands
     .filter(({ owner }) => owner === name)
     .map((command) => `/${command.name}`);
-  const list = (label: string, names: string[]) =>
-    names.length ? [`${label} ${names.join(", ")}`] : [];
-  const adds = [
-    ...list(tools.length > 1 ? "the tools" : "the tool", tools),
-    ...list(commands.length > 1 ? "the commands" : "the command", commands),
+  const listNames = (label: string, addedNames: string[]) =>
+    addedNames.length ? [`${label} ${addedNames.join(", ")}`] : [];
+  const additions = [
+    ...listNames(tools.length > 1 ? "the tools" : "the tool", tools),
+    ...listNames(commands.length > 1 ? "the commands" : "the command", commands),
   ];
-  const text = `${result.text} It is in use${adds.length ? `, and adds ${adds.join(" and ")}` : ""}.`;
+  const text = `${result.text} It is in use${additions.length ? `, and adds ${additions.join(" and ")}` : ""}.`;
   return { ...result, text, data: { name, file, tools, commands } };
 }
 
-const normalized = (code: string): string =>
-  `${code
+const normalized = (pluginCode: string): string =>
+  `${pluginCode
     .replace(/^\ufeff/, "")
     .replaceAll("\r\n", "\n")
     .trimEnd()}\n`;

@@ -55,72 +55,76 @@ const MAX_OLD_STRING_CHARS = 1_000_000;
  * cannot be applied.
  */
 export function applyEdits(
-  text: string,
+  fileText: string,
   edits: readonly Edit[],
 ): { text: string; places: Place[] } {
-  const bom = text.startsWith(BOM) ? BOM : "";
-  const first = text.slice(bom.length);
+  const bom = fileText.startsWith(BOM) ? BOM : "";
+  const originalBody = fileText.slice(bom.length);
   const spots: Spot[] = [];
-  let body = first;
+  let bodyText = originalBody;
   for (const [i, rawEdit] of edits.entries()) {
     const { old_string, new_string } = rawEdit;
-    const edit = bom
+    const cleanEdit = bom
       ? { ...rawEdit, old_string: withoutBom(old_string), new_string: withoutBom(new_string) }
       : rawEdit;
     try {
-      body = applyChanges(body, changesOf(body, edit, first), spots, i + 1);
+      bodyText = applyChanges(bodyText, changesOf(bodyText, cleanEdit, originalBody), spots, i + 1);
     } catch (error) {
       if (edits.length === 1) throw error;
-      const which = `edit ${i + 1} of ${edits.length} failed, so nothing was changed`;
-      throw new Error(`${which}: ${(error as Error).message}`);
+      const failedEdit = `edit ${i + 1} of ${edits.length} failed, so nothing was changed`;
+      throw new Error(`${failedEdit}: ${(error as Error).message}`);
     }
   }
-  return { text: bom + body, places: placesOf(body, spots) };
+  return { text: bom + bodyText, places: placesOf(bodyText, spots) };
 }
 
-const withoutBom = (text: string): string => (text.startsWith(BOM) ? text.slice(1) : text);
+const withoutBom = (editText: string): string =>
+  editText.startsWith(BOM) ? editText.slice(1) : editText;
 
-function changesOf(body: string, edit: Edit, first: string): Change[] {
-  const { old_string: old, new_string: fresh, replace_all: isAll } = edit;
-  if (old === fresh)
+function changesOf(bodyText: string, edit: Edit, originalBody: string): Change[] {
+  const { old_string: oldText, new_string: newText, replace_all: isEverywhere } = edit;
+  if (oldText === newText)
     throw new Error("nothing to change, since old_string and new_string are the same.");
-  if (old === "" && body === "") return [{ from: 0, to: 0, text: fresh, how: "exact" }];
-  if (old.length > MAX_OLD_STRING_CHARS)
+  if (oldText === "" && bodyText === "") return [{ from: 0, to: 0, text: newText, how: "exact" }];
+  if (oldText.length > MAX_OLD_STRING_CHARS)
     throw new Error(
-      `old_string has ${old.length} characters; at most ${MAX_OLD_STRING_CHARS} are looked for. Name less, or write_file.`,
+      `old_string has ${oldText.length} characters; at most ${MAX_OLD_STRING_CHARS} are looked for. Name less, or write_file.`,
     );
-  if (old === "")
+  if (oldText === "")
     throw new Error(
       "old_string is empty. Name the text to replace; write_file replaces a whole file, create_file makes a new one.",
     );
-  const file = open(body);
-  for (const matches of matchesByStrictness(file, edit)) {
-    if (matches.length > 1 && !isAll) throw new Error(ambiguous(file, matches));
-    const changes = matches.map((match) => toChange(file, match, edit));
-    if (changes.length && changes.every((change) => change !== undefined)) return changes;
+  const openedFile = open(bodyText);
+  for (const matches of matchesByStrictness(openedFile, edit)) {
+    if (matches.length > 1 && !isEverywhere) throw new Error(ambiguous(openedFile, matches));
+    const changes = matches.map((foundMatch) => toChange(openedFile, foundMatch, edit));
+    if (changes.length && changes.every((madeChange) => madeChange !== undefined)) return changes;
   }
-  const there = findPresent(file, fresh);
-  if (there) return [unchanged(file, there)];
-  throw new Error(notFound(file, edit, toLf(first).includes(toLf(old))));
+  const presentSpan = findPresent(openedFile, newText);
+  if (presentSpan) return [unchanged(openedFile, presentSpan)];
+  throw new Error(notFound(openedFile, edit, toLf(originalBody).includes(toLf(oldText))));
 }
 
 /** Yields all the matches that each way to search finds, the strictest way first. */
-function* matchesByStrictness(file: File, edit: Edit): Generator<Match[]> {
-  yield matchAsIs(file, edit);
-  const lines = linesOf(edit);
-  const forms = [lines, ...withoutBlankEdges(lines)];
-  for (const form of forms) yield matchByLines(file, form, TRAILING, edit.replace_all);
+function* matchesByStrictness(openedFile: File, edit: Edit): Generator<Match[]> {
+  yield matchAsIs(openedFile, edit);
+  const editLines = linesOf(edit);
+  const lineForms = [editLines, ...withoutBlankEdges(editLines)];
+  for (const lineForm of lineForms)
+    yield matchByLines(openedFile, lineForm, TRAILING, edit.replace_all);
   if (edit.replace_all) return;
-  for (const form of forms)
-    for (const step of [SHIFTED, SPACED]) yield matchByLines(file, form, step);
-  const plain = unescaped(edit);
-  if (plain) {
-    const steps = [TRAILING, SHIFTED].map((step) => matchByLines(file, linesOf(plain), step));
-    for (const matches of [matchAsIs(file, plain), ...steps])
-      yield matches.map((match) => ({ ...match, how: "escapes" }));
+  for (const lineForm of lineForms)
+    for (const looseStep of [SHIFTED, SPACED]) yield matchByLines(openedFile, lineForm, looseStep);
+  const unescapedEdit = unescaped(edit);
+  if (unescapedEdit) {
+    const steps = [TRAILING, SHIFTED].map((looseStep) =>
+      matchByLines(openedFile, linesOf(unescapedEdit), looseStep),
+    );
+    for (const matches of [matchAsIs(openedFile, unescapedEdit), ...steps])
+      yield matches.map((looseMatch) => ({ ...looseMatch, how: "escapes" }));
   }
-  for (const form of forms) yield matchByLines(file, form, FOLDED);
-  yield matchByNumbers(file, lines);
+  for (const lineForm of lineForms) yield matchByLines(openedFile, lineForm, FOLDED);
+  yield matchByNumbers(openedFile, editLines);
 }
 
 /**
@@ -128,28 +132,28 @@ function* matchesByStrictness(file: File, edit: Edit): Generator<Match[]> {
  * keeps it.
  */
 function toChange(
-  file: File,
-  match: Match,
-  { old_string: old, new_string: fresh, replace_all: isAll }: Edit,
+  openedFile: File,
+  foundMatch: Match,
+  { old_string: oldText, new_string: newText, replace_all: isEverywhere }: Edit,
 ) {
-  const text = match.text();
+  const text = foundMatch.text();
   if (text === undefined) return undefined;
-  const literal = match.how === "exact" || match.how === "line ends";
-  const least = literal
-    ? Math.max(MIN_CHARS_TO_RECOGNISE, countNonBlank(old) + 1)
-    : countNonBlank(old);
-  const there =
-    !isAll && countNonBlank(text) >= least
-      ? (findPresent(file, text, match) ?? findPresent(file, fresh, match))
+  const literal = foundMatch.how === "exact" || foundMatch.how === "line ends";
+  const minChars = literal
+    ? Math.max(MIN_CHARS_TO_RECOGNISE, countNonBlank(oldText) + 1)
+    : countNonBlank(oldText);
+  const presentSpan =
+    !isEverywhere && countNonBlank(text) >= minChars
+      ? (findPresent(openedFile, text, foundMatch) ?? findPresent(openedFile, newText, foundMatch))
       : undefined;
-  if (there) return unchanged(file, there);
-  const method = text === rawText(file, match) ? "already" : match.how;
-  return { ...rawSpan(file, match), text, how: method } satisfies Change;
+  if (presentSpan) return unchanged(openedFile, presentSpan);
+  const matchMethod = text === rawText(openedFile, foundMatch) ? "already" : foundMatch.how;
+  return { ...rawSpan(openedFile, foundMatch), text, how: matchMethod } satisfies Change;
 }
 
-const unchanged = (file: File, span: Span): Change => ({
-  ...rawSpan(file, span),
-  text: rawText(file, span),
+const unchanged = (openedFile: File, presentSpan: Span): Change => ({
+  ...rawSpan(openedFile, presentSpan),
+  text: rawText(openedFile, presentSpan),
   how: "already",
 });
 
@@ -157,65 +161,83 @@ const unchanged = (file: File, span: Span): Change => ({
  * Finds the place of a text that covers the span, or without a span its only place, if it is long
  * enough.
  */
-function findPresent(file: File, wanted: string, over?: Span): Span | undefined {
-  const text = toLf(wanted);
-  if (!over && countNonBlank(text) < MIN_CHARS_TO_RECOGNISE) return undefined;
+function findPresent(openedFile: File, wantedText: string, coveredSpan?: Span): Span | undefined {
+  const searchedText = toLf(wantedText);
+  if (!coveredSpan && countNonBlank(searchedText) < MIN_CHARS_TO_RECOGNISE) return undefined;
   // the last line may lack its newline
-  const complete = file.text.endsWith("\n") ? file.text : `${file.text}\n`;
-  const starts: number[] = [];
-  const near = over ? complete.slice(0, over.from + text.length) : complete;
-  let index = indexIn(near, text, over ? Math.max(0, over.to - text.length) : 0);
-  for (; index >= 0; index = indexIn(near, text, index + 1)) {
-    const [before, after] = [
-      complete.slice(index - 1, index),
-      complete.slice(index + text.length, index + text.length + 1),
+  const complete = openedFile.text.endsWith("\n") ? openedFile.text : `${openedFile.text}\n`;
+  const matchStarts: number[] = [];
+  const searchArea = coveredSpan
+    ? complete.slice(0, coveredSpan.from + searchedText.length)
+    : complete;
+  let matchStart = indexIn(
+    searchArea,
+    searchedText,
+    coveredSpan ? Math.max(0, coveredSpan.to - searchedText.length) : 0,
+  );
+  for (; matchStart >= 0; matchStart = indexIn(searchArea, searchedText, matchStart + 1)) {
+    const [charBefore, charAfter] = [
+      complete.slice(matchStart - 1, matchStart),
+      complete.slice(matchStart + searchedText.length, matchStart + searchedText.length + 1),
     ];
-    if (!splitsWord(before, text.slice(0, 1)) && !splitsWord(text.slice(-1), after))
-      starts.push(index);
-    if (starts.length > 1) return undefined;
+    if (
+      !splitsWord(charBefore, searchedText.slice(0, 1)) &&
+      !splitsWord(searchedText.slice(-1), charAfter)
+    )
+      matchStarts.push(matchStart);
+    if (matchStarts.length > 1) return undefined;
   }
-  return starts.length
-    ? { from: starts[0]!, to: Math.min(starts[0]! + text.length, file.text.length) }
+  return matchStarts.length
+    ? {
+        from: matchStarts[0]!,
+        to: Math.min(matchStarts[0]! + searchedText.length, openedFile.text.length),
+      }
     : undefined;
 }
 
-const countNonBlank = (text: string): number => text.replace(/\s+/g, "").length;
-const splitsWord = (before: string, right: string): boolean =>
-  /^[\p{L}\p{N}_]{2}$/u.test(before + right);
+const countNonBlank = (countedText: string): number => countedText.replace(/\s+/g, "").length;
+const splitsWord = (leftChar: string, rightChar: string): boolean =>
+  /^[\p{L}\p{N}_]{2}$/u.test(leftChar + rightChar);
 
-function applyChanges(body: string, changes: Change[], spots: Spot[], edit: number): string {
-  const parts: string[] = [];
+function applyChanges(bodyText: string, changes: Change[], spots: Spot[], edit: number): string {
+  const bodyParts: string[] = [];
   let position = 0;
-  let growth = 0;
-  const fresh = changes.map(({ from, to, text, how }): Spot => {
-    parts.push(body.slice(position, from), text);
-    const start = from + growth;
-    const ended = to === body.length || body[to - 1] === "\n";
-    const gone = text === "" && ended && (from === 0 || body[from - 1] === "\n");
+  let growthSoFar = 0;
+  const newSpots = changes.map(({ from, to, text, how }): Spot => {
+    bodyParts.push(bodyText.slice(position, from), text);
+    const newStart = from + growthSoFar;
+    const ended = to === bodyText.length || bodyText[to - 1] === "\n";
+    const gone = text === "" && ended && (from === 0 || bodyText[from - 1] === "\n");
     position = to;
-    growth += text.length - (to - from);
-    return { edit, how, from: start, to: start + text.length, gone, ended };
+    growthSoFar += text.length - (to - from);
+    return { edit, how, from: newStart, to: newStart + text.length, gone, ended };
   });
-  for (const change of changes.toReversed()) for (const spot of spots) shiftSpot(spot, change);
-  spots.push(...fresh);
-  return parts.join("") + body.slice(position);
+  for (const laterChange of changes.toReversed())
+    for (const earlierSpot of spots) shiftSpot(earlierSpot, laterChange);
+  spots.push(...newSpots);
+  return bodyParts.join("") + bodyText.slice(position);
 }
 
 /** Moves an earlier edit's place to where a later change puts it. */
-function shiftSpot(spot: Spot, { from, to, text }: Change): void {
-  const growth = text.length - (to - from);
-  if (from >= spot.to) return;
-  spot.from = to <= spot.from ? spot.from + growth : Math.min(spot.from, from);
-  spot.to = Math.max(spot.to, to) + growth;
+function shiftSpot(earlierSpot: Spot, { from, to, text }: Change): void {
+  const textGrowth = text.length - (to - from);
+  if (from >= earlierSpot.to) return;
+  earlierSpot.from =
+    to <= earlierSpot.from ? earlierSpot.from + textGrowth : Math.min(earlierSpot.from, from);
+  earlierSpot.to = Math.max(earlierSpot.to, to) + textGrowth;
 }
 
-function placesOf(body: string, spots: Spot[]): Place[] {
-  const ends: number[] = [];
-  for (let index = body.indexOf("\n"); index >= 0; index = body.indexOf("\n", index + 1))
-    ends.push(index);
+function placesOf(bodyText: string, spots: Spot[]): Place[] {
+  const newlineOffsets: number[] = [];
+  for (
+    let newlineOffset = bodyText.indexOf("\n");
+    newlineOffset >= 0;
+    newlineOffset = bodyText.indexOf("\n", newlineOffset + 1)
+  )
+    newlineOffsets.push(newlineOffset);
   return spots.map(({ edit, from, to, how, gone, ended }) => {
-    const start = countBelow(ends, from) + 1;
-    const end = countBelow(ends, ended && to > from ? to - 1 : to) + 1;
-    return { edit, start, end: gone && from === to ? start - 1 : end, how };
+    const start = countBelow(newlineOffsets, from) + 1;
+    const lastLine = countBelow(newlineOffsets, ended && to > from ? to - 1 : to) + 1;
+    return { edit, start, end: gone && from === to ? start - 1 : lastLine, how };
   });
 }

@@ -25,69 +25,80 @@ export interface File {
 export function open(raw: string): File {
   const text = toLf(raw);
   const lines = text.split("\n");
-  let start = 0;
-  const starts = lines.map((line) => (start += line.length + 1) - line.length - 1);
+  let nextStart = 0;
+  const starts = lines.map((textLine) => (nextStart += textLine.length + 1) - textLine.length - 1);
   const returns: number[] = [];
-  for (let index = raw.indexOf("\r\n"); index >= 0; index = raw.indexOf("\r\n", index + 2))
-    returns.push(index - returns.length);
+  for (
+    let returnOffset = raw.indexOf("\r\n");
+    returnOffset >= 0;
+    returnOffset = raw.indexOf("\r\n", returnOffset + 2)
+  )
+    returns.push(returnOffset - returns.length);
   const end = returns.length * 2 > lines.length - 1 ? "\r\n" : "\n";
   if (lines.length > 1 && lines.at(-1) === "") lines.pop();
   return { raw, text, lines, starts, returns, end };
 }
 
-export const toLf = (text: string): string => text.replaceAll("\r\n", "\n");
-const toRaw = ({ returns }: File, offset: number): number => offset + countBelow(returns, offset);
-export const rawSpan = (file: File, { from, to }: Span): Span => ({
-  from: toRaw(file, from),
-  to: toRaw(file, to),
+export const toLf = (anyText: string): string => anyText.replaceAll("\r\n", "\n");
+const toRawOffset = ({ returns }: File, textOffset: number): number =>
+  textOffset + countBelow(returns, textOffset);
+export const rawSpan = (openedFile: File, { from, to }: Span): Span => ({
+  from: toRawOffset(openedFile, from),
+  to: toRawOffset(openedFile, to),
 });
-export const rawText = (file: File, span: Span): string =>
-  file.raw.slice(toRaw(file, span.from), toRaw(file, span.to));
+export const rawText = (openedFile: File, textSpan: Span): string =>
+  openedFile.raw.slice(
+    toRawOffset(openedFile, textSpan.from),
+    toRawOffset(openedFile, textSpan.to),
+  );
 
 /** How many of these sorted numbers are less than n. */
-export function countBelow(sorted: number[], n: number): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]! < n) low = middle + 1;
-    else high = middle;
+export function countBelow(sortedNumbers: number[], upperBound: number): number {
+  let [lowIndex, highIndex] = [0, sortedNumbers.length];
+  while (lowIndex < highIndex) {
+    const middleIndex = (lowIndex + highIndex) >> 1;
+    if (sortedNumbers[middleIndex]! < upperBound) lowIndex = middleIndex + 1;
+    else highIndex = middleIndex;
   }
-  return low;
+  return lowIndex;
 }
 
 /**
  * Like indexOf(), which takes quadratic time on repetitive texts: long ones are searched by Knuth,
  * Morris and Pratt.
  */
-export function indexIn(text: string, wanted: string, from = 0): number {
-  if ((text.length - from) * wanted.length < MAX_INDEX_OF_STEPS) return text.indexOf(wanted, from);
+export function indexIn(searchedText: string, wantedText: string, searchStart = 0): number {
+  if ((searchedText.length - searchStart) * wantedText.length < MAX_INDEX_OF_STEPS)
+    return searchedText.indexOf(wantedText, searchStart);
   // for each prefix, the longest shorter prefix that it ends with
-  const fails = new Int32Array(wanted.length + 1);
-  for (let i = 1, index = 0; i < wanted.length; i++) {
-    while (index > 0 && wanted[i] !== wanted[index]) index = fails[index]!;
-    if (wanted[i] === wanted[index]) index++;
-    fails[i + 1] = index;
+  const prefixFallbacks = new Int32Array(wantedText.length + 1);
+  for (let i = 1, prefixLength = 0; i < wantedText.length; i++) {
+    while (prefixLength > 0 && wantedText[i] !== wantedText[prefixLength])
+      prefixLength = prefixFallbacks[prefixLength]!;
+    if (wantedText[i] === wantedText[prefixLength]) prefixLength++;
+    prefixFallbacks[i + 1] = prefixLength;
   }
-  for (let i = from, matched = 0; i < text.length; i++) {
-    while (matched > 0 && text[i] !== wanted[matched]) matched = fails[matched]!;
-    if (text[i] === wanted[matched]) matched++;
-    if (matched === wanted.length) return i - matched + 1;
+  for (let i = searchStart, matched = 0; i < searchedText.length; i++) {
+    while (matched > 0 && searchedText[i] !== wantedText[matched])
+      matched = prefixFallbacks[matched]!;
+    if (searchedText[i] === wantedText[matched]) matched++;
+    if (matched === wantedText.length) return i - matched + 1;
   }
   return -1;
 }
 const MAX_INDEX_OF_STEPS = 100_000_000; // comparisons of characters
 
-export const isBlank = (line: string): boolean => trimEnd(line) === "";
-export const indentOf = (line: string): string => /^[ \t]*/.exec(line)![0];
+export const isBlank = (textLine: string): boolean => trimEnd(textLine) === "";
+export const indentOf = (textLine: string): string => /^[ \t]*/.exec(textLine)![0];
 
 /**
  * Removes blanks at the end. A regular expression would take quadratic time on a long run of blanks
  * inside a line.
  */
-export function trimEnd(line: string): string {
-  let end = line.length;
-  while (end > 0 && " \t\r".includes(line[end - 1]!)) end--;
-  return line.slice(0, end);
+export function trimEnd(textLine: string): string {
+  let endOffset = textLine.length;
+  while (endOffset > 0 && " \t\r".includes(textLine[endOffset - 1]!)) endOffset--;
+  return textLine.slice(0, endOffset);
 }
 
-export const split = (text: string): string[] => toLf(text).split("\n");
+export const split = (splitText: string): string[] => toLf(splitText).split("\n");

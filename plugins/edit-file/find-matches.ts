@@ -49,33 +49,37 @@ const MAX_LINES_COMPARED = 50_000_000; // for one edit; takes seconds
  * precedence.
  */
 export function matchAsIs(
-  file: File,
+  openedFile: File,
   { old_string: old, new_string: fresh, replace_all: isAll }: Edit,
 ): Match[] {
-  const wanted = toLf(old);
-  const matches = occurrences(file.text, wanted, isAll).map((from): Match => {
-    const span = { from, to: from + wanted.length };
-    const raw = rawText(file, span);
+  const wantedText = toLf(old);
+  const matches = occurrences(openedFile.text, wantedText, isAll).map((from): Match => {
+    const matchSpan = { from, to: from + wantedText.length };
+    const rawMatch = rawText(openedFile, matchSpan);
     return {
-      ...span,
-      how: raw === old ? "exact" : "line ends",
-      text: () => withLineEndsOf(raw, old, fresh, file.end),
+      ...matchSpan,
+      how: rawMatch === old ? "exact" : "line ends",
+      text: () => withLineEndsOf(rawMatch, old, fresh, openedFile.end),
     };
   });
-  const exact = matches.filter((match) => match.how === "exact");
-  return exact.length && (!isAll || old.includes("\r\n")) ? exact : matches;
+  const exactMatches = matches.filter((anyMatch) => anyMatch.how === "exact");
+  return exactMatches.length && (!isAll || old.includes("\r\n")) ? exactMatches : matches;
 }
 
 /**
  * The offsets of a text. Overlapping ones count separately, unless all are to be replaced
  * (`apart`).
  */
-function occurrences(text: string, wanted: string, areApart = false): number[] {
-  const starts: number[] = [];
-  const step = areApart ? wanted.length : 1;
-  for (let index = indexIn(text, wanted); index >= 0; index = indexIn(text, wanted, index + step))
-    if (starts.push(index) === MAX_PLACES && !areApart) break;
-  return starts;
+function occurrences(searchedText: string, wantedText: string, areApart = false): number[] {
+  const matchStarts: number[] = [];
+  const searchStep = areApart ? wantedText.length : 1;
+  for (
+    let matchStart = indexIn(searchedText, wantedText);
+    matchStart >= 0;
+    matchStart = indexIn(searchedText, wantedText, matchStart + searchStep)
+  )
+    if (matchStarts.push(matchStart) === MAX_PLACES && !areApart) break;
+  return matchStarts;
 }
 
 /**
@@ -97,145 +101,187 @@ export function linesOf({ old_string, new_string }: Edit): Lines {
  */
 export function withoutBlankEdges({ old, fresh }: Lines): Lines[] {
   if (old.every(isBlank) || fresh.every(isBlank)) return [];
-  const head = Math.min(...[old, fresh].map((lines) => lines.findIndex((line) => !isBlank(line))));
-  const tail = Math.min(
-    ...[old, fresh].map((lines) => lines.toReversed().findIndex((line) => !isBlank(line))),
+  const blankHead = Math.min(
+    ...[old, fresh].map((sideLines) => sideLines.findIndex((sideLine) => !isBlank(sideLine))),
   );
-  const cut = (lines: string[]) => lines.slice(head, lines.length - tail);
-  return head + tail ? [{ old: cut(old), fresh: cut(fresh) }] : [];
+  const blankTail = Math.min(
+    ...[old, fresh].map((sideLines) =>
+      sideLines.toReversed().findIndex((sideLine) => !isBlank(sideLine)),
+    ),
+  );
+  const cutEdges = (sideLines: string[]) =>
+    sideLines.slice(blankHead, sideLines.length - blankTail);
+  return blankHead + blankTail ? [{ old: cutEdges(old), fresh: cutEdges(fresh) }] : [];
 }
 
 /** A way to compare lines. */
 interface Step {
   how: How;
-  key(line: string): string;
+  key(textLine: string): string;
   least: RegExp; // what old_string must contain for this way to apply
   fits?(indents: IndentPairs): boolean; // whether the indentations are compatible
   indents?: true; // new lines get the file's indentation
 }
-const WORDS = /([\p{L}\p{N}][^\p{L}\p{N}]*){4}/u; // lines such as "}" and "end" are everywhere
+const FOUR_LETTERS = /([\p{L}\p{N}][^\p{L}\p{N}]*){4}/u; // lines such as "}" and "end" are everywhere
 export const TRAILING: Step = { how: "trailing space", key: trimEnd, least: /\S/ };
 export const SHIFTED: Step = {
   how: "indentation",
-  key: (line) => trimEnd(line).slice(indentOf(line).length),
-  least: WORDS,
+  key: (textLine) => trimEnd(textLine).slice(indentOf(textLine).length),
+  least: FOUR_LETTERS,
   fits: (indents) => Boolean(shift(indents) ?? (isOtherBlank(indents) && scale(indents))),
   indents: true,
 };
 export const SPACED: Step = {
   how: "whitespace",
-  key: (line) => SHIFTED.key(line).replace(/[ \t]+/g, " "),
-  least: WORDS,
+  key: (textLine) => SHIFTED.key(textLine).replace(/[ \t]+/g, " "),
+  least: FOUR_LETTERS,
   indents: true,
 };
 export const FOLDED: Step = {
   how: "punctuation",
-  key: (line) => trimEnd(folded(line)),
-  least: WORDS,
+  key: (textLine) => trimEnd(foldPunctuation(textLine)),
+  least: FOUR_LETTERS,
 };
 
 /** Runs of as many lines as old_string has, each with the same key as its line of old_string. */
-export function matchByLines(file: File, lines: Lines, step: Step, areApart = false): Match[] {
-  const { old } = lines;
-  if (!step.least.test(old.join("\n"))) return [];
-  const wanted = old.map(step.key);
-  const keys = file.lines.map(step.key);
-  const starts: number[] = [];
-  let work = 0;
-  for (const start of candidates(keys, wanted)) {
-    if (areApart && start < (starts.at(-1) ?? -old.length) + old.length) continue;
-    let alike = 0;
-    while (alike < wanted.length && wanted[alike] === keys[start + alike]) alike++;
-    work += alike + 1;
-    if (work > MAX_LINES_COMPARED)
+export function matchByLines(
+  openedFile: File,
+  editLines: Lines,
+  looseStep: Step,
+  areApart = false,
+): Match[] {
+  const { old } = editLines;
+  if (!looseStep.least.test(old.join("\n"))) return [];
+  const wantedKeys = old.map(looseStep.key);
+  const fileKeys = openedFile.lines.map(looseStep.key);
+  const matchStarts: number[] = [];
+  let comparedLines = 0;
+  for (const candidate of candidates(fileKeys, wantedKeys)) {
+    if (areApart && candidate < (matchStarts.at(-1) ?? -old.length) + old.length) continue;
+    let alikeLines = 0;
+    while (
+      alikeLines < wantedKeys.length &&
+      wantedKeys[alikeLines] === fileKeys[candidate + alikeLines]
+    )
+      alikeLines++;
+    comparedLines += alikeLines + 1;
+    if (comparedLines > MAX_LINES_COMPARED)
       throw new Error(
         "too many lines of the file are like those of old_string. Name fewer, that are there once.",
       );
-    if (alike < wanted.length) continue;
-    if (step.fits && !step.fits(indentPairs(file, old, start))) continue;
-    if (starts.push(start) === MAX_PLACES && !areApart) break;
+    if (alikeLines < wantedKeys.length) continue;
+    if (looseStep.fits && !looseStep.fits(indentPairs(openedFile, old, candidate))) continue;
+    if (matchStarts.push(candidate) === MAX_PLACES && !areApart) break;
   }
-  return starts.map((start) =>
-    wholeLines(file, start, lines, step.how, step.indents && (() => indented(file, lines, start))),
+  return matchStarts.map((matchStart) =>
+    wholeLines(
+      openedFile,
+      matchStart,
+      editLines,
+      looseStep.how,
+      looseStep.indents && (() => indented(openedFile, editLines, matchStart)),
+    ),
   );
 }
 
 /** Where old_string might start, judging by its rarest line. */
-function candidates(keys: string[], wanted: string[]): number[] {
-  const places = new Map(wanted.map((key): [string, number[]] => [key, []]));
-  for (const [i, key] of keys.entries()) places.get(key)?.push(i);
-  const [rarest, offset] = wanted.reduce<[number[], number]>(
-    (best, key, i) => (places.get(key)!.length < best[0].length ? [places.get(key)!, i] : best),
-    [places.get(wanted[0]!)!, 0],
+function candidates(fileKeys: string[], wantedKeys: string[]): number[] {
+  const rowsByKey = new Map(wantedKeys.map((wantedKey): [string, number[]] => [wantedKey, []]));
+  for (const [i, fileKey] of fileKeys.entries()) rowsByKey.get(fileKey)?.push(i);
+  const [rarest, rarestOffset] = wantedKeys.reduce<[number[], number]>(
+    (rarestSoFar, wantedKey, i) =>
+      rowsByKey.get(wantedKey)!.length < rarestSoFar[0].length
+        ? [rowsByKey.get(wantedKey)!, i]
+        : rarestSoFar,
+    [rowsByKey.get(wantedKeys[0]!)!, 0],
   );
-  return rarest.map((row) => row - offset).filter((start) => start >= 0);
+  return rarest.map((rarestRow) => rarestRow - rarestOffset).filter((startRow) => startRow >= 0);
 }
 
 function wholeLines(
-  file: File,
-  start: number,
-  lines: Lines,
-  method: How,
-  reindent: () => Reindent = () => (line) => line,
+  openedFile: File,
+  startRow: number,
+  editLines: Lines,
+  matchMethod: How,
+  reindent: () => Reindent = () => (newLine) => newLine,
 ): Match {
-  const last = start + lines.old.length - 1;
-  const from = file.starts[start]!;
-  const to = file.starts[last]! + file.lines[last]!.length;
-  if (!lines.fresh.length)
-    return { from, to: Math.min(to + 1, file.text.length), how: method, text: () => "" };
+  const lastRow = startRow + editLines.old.length - 1;
+  const from = openedFile.starts[startRow]!;
+  const to = openedFile.starts[lastRow]! + openedFile.lines[lastRow]!.length;
+  if (!editLines.fresh.length)
+    return { from, to: Math.min(to + 1, openedFile.text.length), how: matchMethod, text: () => "" };
   return {
     from,
     to,
-    how: method,
-    text: () => mergeLines(piecesOf(rawText(file, { from, to })), lines, file.end, reindent()),
+    how: matchMethod,
+    text: () =>
+      mergeLines(
+        piecesOf(rawText(openedFile, { from, to })),
+        editLines,
+        openedFile.end,
+        reindent(),
+      ),
   };
 }
 
 /** Matches lines that were copied with the line numbers of read_file, and only at those numbers. */
-export function matchByNumbers(file: File, { old, fresh }: Lines): Match[] {
+export function matchByNumbers(openedFile: File, { old, fresh }: Lines): Match[] {
   const firstLine = Number(NUMBERED.exec(old[0]!)?.[1] ?? 0) - 1;
-  const inOrder = old.every((line, i) => Number(NUMBERED.exec(line)?.[1]) === firstLine + i + 1);
-  const plain = old.map(withoutNumber);
+  const inOrder = old.every(
+    (oldLine, i) => Number(NUMBERED.exec(oldLine)?.[1]) === firstLine + i + 1,
+  );
+  const plainLines = old.map(withoutNumber);
   if (
     !inOrder ||
-    plain.some((line, i) => trimEnd(line) !== trimEnd(file.lines[firstLine + i] ?? "\0"))
+    plainLines.some(
+      (plainLine, i) => trimEnd(plainLine) !== trimEnd(openedFile.lines[firstLine + i] ?? "\0"),
+    )
   )
     return [];
-  const numbered = fresh.filter((line) => NUMBERED.test(line)).length;
-  if (numbered && numbered < fresh.filter((line) => !isBlank(line)).length) return [];
-  const lines = { old: plain, fresh: numbered ? fresh.map(withoutNumber) : fresh };
-  return [wholeLines(file, firstLine, lines, "line numbers")];
+  const numbered = fresh.filter((newLine) => NUMBERED.test(newLine)).length;
+  if (numbered && numbered < fresh.filter((newLine) => !isBlank(newLine)).length) return [];
+  const editLines = { old: plainLines, fresh: numbered ? fresh.map(withoutNumber) : fresh };
+  return [wholeLines(openedFile, firstLine, editLines, "line numbers")];
 }
 export const NUMBERED = /^ *(\d+)(?:\t|$)/;
-const withoutNumber = (line: string): string => line.replace(NUMBERED, "");
+const withoutNumber = (numberedLine: string): string => numberedLine.replace(NUMBERED, "");
 
 /**
  * The edit with escapes such as \\n resolved. Undefined if old_string has none, or if only one of
  * the strings is escaped, which may be intended.
  */
-export function unescaped(edit: Edit): Edit | undefined {
-  const [old_string, new_string] = [plain(edit.old_string), plain(edit.new_string)];
-  if (old_string === edit.old_string || !WORDS.test(old_string)) return undefined;
-  const uneven =
-    !edit.old_string.includes("\n") &&
-    edit.new_string.includes("\n") &&
-    /\\n/.test(edit.new_string);
-  return uneven ? undefined : { old_string, new_string };
+export function unescaped(escapedEdit: Edit): Edit | undefined {
+  const [old_string, new_string] = [
+    resolveEscapes(escapedEdit.old_string),
+    resolveEscapes(escapedEdit.new_string),
+  ];
+  if (old_string === escapedEdit.old_string || !FOUR_LETTERS.test(old_string)) return undefined;
+  const isUneven =
+    !escapedEdit.old_string.includes("\n") &&
+    escapedEdit.new_string.includes("\n") &&
+    /\\n/.test(escapedEdit.new_string);
+  return isUneven ? undefined : { old_string, new_string };
 
-  function plain(text: string): string {
-    return text.replace(/\\([nrt"'`\\])/g, (_, letter: string) => ESCAPES[letter] ?? letter);
+  function resolveEscapes(escapedText: string): string {
+    return escapedText.replace(
+      /\\([nrt"'`\\])/g,
+      (_, escapedLetter: string) => ESCAPES[escapedLetter] ?? escapedLetter,
+    );
   }
 }
 const ESCAPES: Record<string, string> = { n: "\n", r: "\r", t: "\t" };
 
-const FOLDS: [RegExp, string][] = [
+const PUNCTUATION_FOLDS: [RegExp, string][] = [
   [/[‘’‚‛′]/g, "'"],
   [/[“”„‟″]/g, '"'],
   [/[‐‑‒–—―−]/g, "-"],
   [/[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g, " "],
   [/…/g, "..."],
 ];
-const folded = (line: string): string =>
-  /^[\0-\x7f]*$/.test(line)
-    ? line
-    : FOLDS.reduce((text, [marks, ascii]) => text.replace(marks, ascii), line);
+const foldPunctuation = (textLine: string): string =>
+  /^[\0-\x7f]*$/.test(textLine)
+    ? textLine
+    : PUNCTUATION_FOLDS.reduce(
+        (foldedText, [foldedMarks, asciiText]) => foldedText.replace(foldedMarks, asciiText),
+        textLine,
+      );

@@ -5,33 +5,38 @@ import { type File, indentOf, isBlank, type Lines } from "./file-text.ts";
  * Gives a new line the file's indentation; `like` is the line of old_string it replaces. Undefined
  * if uncertain.
  */
-export type Reindent = (line: string, model?: number) => string | undefined;
-type Indent = (indent: string) => string | undefined;
+export type Reindent = (newLine: string, replacedIndex?: number) => string | undefined;
+type Indent = (oldIndent: string) => string | undefined;
 /** The indentation of each line that is not blank, in old_string and in the file. */
 export type IndentPairs = [old: string, own: string][];
 
-export const indentPairs = (file: File, old: string[], start: number): IndentPairs =>
-  old.flatMap((line, i) =>
-    isBlank(line) ? [] : [[indentOf(line), indentOf(file.lines[start + i]!)]],
+export const indentPairs = (openedFile: File, oldLines: string[], startRow: number): IndentPairs =>
+  oldLines.flatMap((oldLine, i) =>
+    isBlank(oldLine) ? [] : [[indentOf(oldLine), indentOf(openedFile.lines[startRow + i]!)]],
   );
 
 /**
  * Indents new lines as the file does: like the line they replace, like equally indented lines, or
  * all by one rule.
  */
-export function indented(file: File, { old }: Lines, start: number): Reindent {
-  const indents = indentPairs(file, old, start);
-  const byIndent = Map.groupBy(indents, ([indent]) => indent);
-  const rule = shift(indents) ?? scale(indents);
-  return (line, model) => {
-    if (isBlank(line)) return line;
-    const indent = indentOf(line);
-    const owns = new Set(byIndent.get(indent)?.map(([, fileIndent]) => fileIndent));
-    const alike = model !== undefined && !isBlank(old[model]!) && indentOf(old[model]!) === indent;
-    const modelIndent = alike ? indentOf(file.lines[start + model]!) : undefined;
-    const indentInFile = owns.size === 1 ? [...owns][0] : modelIndent;
-    const fresh = indentInFile ?? (owns.size ? undefined : rule?.(indent));
-    return fresh === undefined ? undefined : fresh + line.slice(indent.length);
+export function indented(openedFile: File, { old }: Lines, startRow: number): Reindent {
+  const indents = indentPairs(openedFile, old, startRow);
+  const byIndent = Map.groupBy(indents, ([oldIndent]) => oldIndent);
+  const indentRule = shift(indents) ?? scale(indents);
+  return (newLine, replacedIndex) => {
+    if (isBlank(newLine)) return newLine;
+    const lineIndent = indentOf(newLine);
+    const fileIndents = new Set(byIndent.get(lineIndent)?.map(([, fileIndent]) => fileIndent));
+    const hasSameIndent =
+      replacedIndex !== undefined &&
+      !isBlank(old[replacedIndex]!) &&
+      indentOf(old[replacedIndex]!) === lineIndent;
+    const modelIndent = hasSameIndent
+      ? indentOf(openedFile.lines[startRow + replacedIndex]!)
+      : undefined;
+    const indentInFile = fileIndents.size === 1 ? [...fileIndents][0] : modelIndent;
+    const newIndent = indentInFile ?? (fileIndents.size ? undefined : indentRule?.(lineIndent));
+    return newIndent === undefined ? undefined : newIndent + newLine.slice(lineIndent.length);
   };
 }
 
@@ -40,16 +45,26 @@ export function indented(file: File, { old }: Lines, start: number): Reindent {
  * not fit.
  */
 export function shift(indents: IndentPairs): Indent | undefined {
-  const [old, fileIndent] = indents[0]!;
-  const added = fileIndent.endsWith(old)
-    ? fileIndent.slice(0, fileIndent.length - old.length)
+  const [firstIndent, fileIndent] = indents[0]!;
+  const addedBlanks = fileIndent.endsWith(firstIndent)
+    ? fileIndent.slice(0, fileIndent.length - firstIndent.length)
     : undefined;
-  const less = old.endsWith(fileIndent) ? old.slice(0, old.length - fileIndent.length) : undefined;
-  if (added !== undefined && indents.every(([old, ownIndent]) => ownIndent === added + old))
+  const removedBlanks = firstIndent.endsWith(fileIndent)
+    ? firstIndent.slice(0, firstIndent.length - fileIndent.length)
+    : undefined;
+  if (
+    addedBlanks !== undefined &&
+    indents.every(([oldIndent, ownIndent]) => ownIndent === addedBlanks + oldIndent)
+  )
     // never mixes tabs and spaces
-    return (indent) => (new Set(added + indent).size > 1 ? undefined : added + indent);
-  if (less !== undefined && indents.every(([old, ownIndent]) => old === less + ownIndent))
-    return (indent) => (indent.startsWith(less) ? indent.slice(less.length) : undefined);
+    return (lineIndent) =>
+      new Set(addedBlanks + lineIndent).size > 1 ? undefined : addedBlanks + lineIndent;
+  if (
+    removedBlanks !== undefined &&
+    indents.every(([oldIndent, ownIndent]) => oldIndent === removedBlanks + ownIndent)
+  )
+    return (lineIndent) =>
+      lineIndent.startsWith(removedBlanks) ? lineIndent.slice(removedBlanks.length) : undefined;
   return undefined;
 }
 
@@ -58,32 +73,43 @@ export function shift(indents: IndentPairs): Indent | undefined {
  * Undefined if none fits.
  */
 export function scale(indents: IndentPairs): Indent | undefined {
-  const [from, to] = [
-    blankCharOf(indents.map(([old]) => old)),
+  const [oldBlank, fileBlank] = [
+    blankCharOf(indents.map(([oldIndent]) => oldIndent)),
     blankCharOf(indents.map(([, fileIndent]) => fileIndent)),
   ];
-  if (!from || !to) return undefined;
-  const points = indents
-    .map(([old, fileIndent]) => [old.length, fileIndent.length] as const)
-    .sort(([a], [b]) => a - b);
-  const [[x1, y1], [x2, y2]] = [points[0]!, points.at(-1)!];
-  if (x1 === x2 && from === to) return undefined;
-  const [rate, base] =
-    x1 === x2 ? [y1 / x1, 0] : [(y2 - y1) / (x2 - x1), y1 - (x1 * (y2 - y1)) / (x2 - x1)];
-  if (!RATES.includes(rate) || points.some(([x, y]) => base + rate * x !== y)) return undefined;
-  return (indent) => {
-    const count = base + rate * indent.length;
-    const fits =
-      [...indent].every((blank) => blank === from) && Number.isInteger(count) && count >= 0;
-    return fits ? to.repeat(count) : undefined;
+  if (!oldBlank || !fileBlank) return undefined;
+  const indentWidths = indents
+    .map(([oldIndent, fileIndent]) => [oldIndent.length, fileIndent.length] as const)
+    .sort(([firstWidth], [secondWidth]) => firstWidth - secondWidth);
+  const [[minOld, minOwn], [maxOld, maxOwn]] = [indentWidths[0]!, indentWidths.at(-1)!];
+  if (minOld === maxOld && oldBlank === fileBlank) return undefined;
+  const [widthRate, baseWidth] =
+    minOld === maxOld
+      ? [minOwn / minOld, 0]
+      : [
+          (maxOwn - minOwn) / (maxOld - minOld),
+          minOwn - (minOld * (maxOwn - minOwn)) / (maxOld - minOld),
+        ];
+  if (
+    !WIDTH_RATES.includes(widthRate) ||
+    indentWidths.some(([oldWidth, ownWidth]) => baseWidth + widthRate * oldWidth !== ownWidth)
+  )
+    return undefined;
+  return (lineIndent) => {
+    const newWidth = baseWidth + widthRate * lineIndent.length;
+    const isConvertible =
+      [...lineIndent].every((blankChar) => blankChar === oldBlank) &&
+      Number.isInteger(newWidth) &&
+      newWidth >= 0;
+    return isConvertible ? fileBlank.repeat(newWidth) : undefined;
   };
 }
-const RATES = [2, 4, 8, 1 / 2, 1 / 4, 1 / 8];
+const WIDTH_RATES = [2, 4, 8, 1 / 2, 1 / 4, 1 / 8];
 
 /** The one character that all of the indentations consist of. */
 function blankCharOf(indents: string[]): string | undefined {
-  const chars = new Set(indents.join(""));
-  return chars.size === 1 ? [...chars][0] : undefined;
+  const blankChars = new Set(indents.join(""));
+  return blankChars.size === 1 ? [...blankChars][0] : undefined;
 }
 
 export const isOtherBlank = (indents: IndentPairs): boolean =>

@@ -11,30 +11,37 @@ const MAX_PLACES_LISTED = 8;
 
 type Args = { path: string; edits: Edit[] };
 /** Validates by hand, since models give one edit or many: all of them become one list of edits. */
-const PARAMS = {
+const TOOL_PARAMS = {
   "~standard": {
-    validate: (input: unknown) => argumentsOf(input as Record<string, unknown>),
-    jsonSchema: { input: () => SCHEMA },
+    validate: (toolInput: unknown) => argumentsOf(toolInput as Record<string, unknown>),
+    jsonSchema: { input: () => TOOL_SCHEMA },
   } as StandardSchema["~standard"] & { types?: { input: unknown; output: Args } },
 };
-const EDIT = {
+const EDIT_PROPERTIES = {
   old_string: { type: "string", description: "the text as it is in the file" },
   new_string: { type: "string", description: "what it becomes; empty: it goes" },
   replace_all: { type: "boolean", description: "every place, not one" },
 };
 /** Each parameter is described once, since every word of a description costs tokens. */
-const TERSE = Object.fromEntries(
-  Object.entries(EDIT).map(([name, { type }]) => [name, { type, description: "as above" }]),
+const TERSE_PROPERTIES = Object.fromEntries(
+  Object.entries(EDIT_PROPERTIES).map(([propertyName, { type }]) => [
+    propertyName,
+    { type, description: "as above" },
+  ]),
 );
-const SCHEMA = {
+const TOOL_SCHEMA = {
   type: "object",
   properties: {
     path: { type: "string", description: "relative to the project" },
-    ...EDIT,
+    ...EDIT_PROPERTIES,
     edits: {
       type: "array",
       description: "several replacements, instead of the three above",
-      items: { type: "object", properties: TERSE, required: ["old_string", "new_string"] },
+      items: {
+        type: "object",
+        properties: TERSE_PROPERTIES,
+        required: ["old_string", "new_string"],
+      },
     },
   },
   required: ["path"],
@@ -45,64 +52,68 @@ export default (zz: Zz) =>
     name: "edit_file",
     description:
       "Replace text in a file that was read: old_string, copied exactly and with enough lines to stand in one place alone, becomes new_string. Or several edits: all are made or none.",
-    params: PARAMS,
+    params: TOOL_PARAMS,
     changes: true,
     needs: ({ path }) => ({ read: [path] }),
-    join: ({ path, edits }, next) =>
-      normalize(path) === normalize(next.path)
-        ? { path, edits: [...edits, ...next.edits] }
+    join: ({ path, edits }, nextArguments) =>
+      normalize(path) === normalize(nextArguments.path)
+        ? { path, edits: [...edits, ...nextArguments.edits] }
         : undefined,
     async run({ path, edits }, { files, chat }) {
       const { text, bytes, seen } = await files.read(path);
-      const cannot = (reason: string) => new Error(`Cannot edit '${path}': ${reason}`);
+      const editRefusal = (reason: string) => new Error(`Cannot edit '${path}': ${reason}`);
       if (!isUtf8(bytes) || bytes.subarray(0, 8_192).includes(0))
-        throw cannot("it is not UTF-8 text. Leave it, or convert it first.");
+        throw editRefusal("it is not UTF-8 text. Leave it, or convert it first.");
       if (seen === undefined && chat.messages.length)
-        throw cannot("it was not read in this conversation. Read it first.");
+        throw editRefusal("it was not read in this conversation. Read it first.");
       const { applyEdits, HOW } = await import("./cascade.ts");
-      let done: ReturnType<typeof applyEdits>;
+      let editedFile: ReturnType<typeof applyEdits>;
       try {
-        done = applyEdits(text, edits);
+        editedFile = applyEdits(text, edits);
       } catch (error) {
-        throw cannot((error as Error).message);
+        throw editRefusal((error as Error).message);
       }
-      if (done.text !== text) await files.write(path, Buffer.from(done.text));
-      return { text: resultText(path, done, HOW), data: { path, places: done.places } };
+      if (editedFile.text !== text) await files.write(path, Buffer.from(editedFile.text));
+      return { text: resultText(path, editedFile, HOW), data: { path, places: editedFile.places } };
     },
   });
 
 type Issue = { message: string; path: (string | number)[] };
 
-function argumentsOf(input: Record<string, unknown>): { value: Args } | { issues: Issue[] } {
+function argumentsOf(toolInput: Record<string, unknown>): { value: Args } | { issues: Issue[] } {
   const issues: Issue[] = [];
-  const wrong = (path: Issue["path"], message: string) => void issues.push({ path, message });
-  const { path } = input ?? {};
-  if (typeof path !== "string") wrong(["path"], "must be a string");
-  const listed = listOf(input?.edits);
-  if (!listed) wrong(["edits"], "must be a list of { old_string, new_string }");
-  const edits = (listed ?? []).flatMap((edit, i) => editOf(edit, ["edits", i], wrong));
-  const fields = input ?? {};
+  const addIssue = (path: Issue["path"], message: string) => void issues.push({ path, message });
+  const { path } = toolInput ?? {};
+  if (typeof path !== "string") addIssue(["path"], "must be a string");
+  const listedEdits = listFrom(toolInput?.edits);
+  if (!listedEdits) addIssue(["edits"], "must be a list of { old_string, new_string }");
+  const edits = (listedEdits ?? []).flatMap((listedEdit, i) =>
+    editFrom(listedEdit, ["edits", i], addIssue),
+  );
+  const inputFields = toolInput ?? {};
   // some models fill in every parameter there is
-  const isFiller = edits.length > 0 && !fields.old_string;
+  const isFiller = edits.length > 0 && !inputFields.old_string;
   if (
     !isFiller &&
-    (fields.old_string !== undefined || fields.new_string !== undefined || !listed?.length)
+    (inputFields.old_string !== undefined ||
+      inputFields.new_string !== undefined ||
+      !listedEdits?.length)
   )
-    edits.unshift(...editOf(fields, [], wrong));
+    edits.unshift(...editFrom(inputFields, [], addIssue));
   return issues.length ? { issues } : { value: { path: path as string, edits } };
 }
 
-function editOf(
-  input: unknown,
+function editFrom(
+  editInput: unknown,
   location: Issue["path"],
-  wrong: (path: Issue["path"], message: string) => void,
+  addIssue: (issuePath: Issue["path"], message: string) => void,
 ): Edit[] {
-  if (typeof input !== "object" || input === null)
-    return wrong(location, "must be { old_string, new_string }") ?? [];
-  const { old_string, new_string, replace_all } = input as Record<string, unknown>;
-  if (typeof old_string !== "string") wrong([...location, "old_string"], "must be a string");
+  if (typeof editInput !== "object" || editInput === null)
+    return addIssue(location, "must be { old_string, new_string }") ?? [];
+  const { old_string, new_string, replace_all } = editInput as Record<string, unknown>;
+  if (typeof old_string !== "string") addIssue([...location, "old_string"], "must be a string");
   if (typeof new_string !== "string")
-    wrong([...location, "new_string"], "must be a string, empty to delete");
+    addIssue([...location, "new_string"], "must be a string, empty to delete");
   if (typeof old_string !== "string" || typeof new_string !== "string") return [];
   return [{ old_string, new_string, replace_all: replace_all === true || replace_all === "true" }];
 }
@@ -111,38 +122,40 @@ function editOf(
  * The edits of a list, of a single edit, or of either as JSON text; undefined if it is none of
  * these.
  */
-function listOf(input: unknown): unknown[] | undefined {
-  if (input === undefined || input === null || input === "") return [];
-  if (Array.isArray(input)) return input;
-  if (typeof input === "object") return [input];
+function listFrom(listInput: unknown): unknown[] | undefined {
+  if (listInput === undefined || listInput === null || listInput === "") return [];
+  if (Array.isArray(listInput)) return listInput;
+  if (typeof listInput === "object") return [listInput];
   try {
-    const parsed = JSON.parse(String(input));
-    return typeof parsed === "object" && parsed !== null ? listOf(parsed) : undefined;
+    const parsedInput = JSON.parse(String(listInput));
+    return typeof parsedInput === "object" && parsedInput !== null
+      ? listFrom(parsedInput)
+      : undefined;
   } catch {
     return undefined;
   }
 }
 
 function resultText(
-  path: string,
+  filePath: string,
   { text, places }: { text: string; places: Place[] },
-  words: Record<How, string>,
+  methodWords: Record<How, string>,
 ): string {
-  const applied = places.filter((place) => place.how !== "already");
+  const applied = places.filter((editPlace) => editPlace.how !== "already");
   if (!applied.length)
-    return `Nothing to change: '${path}' has the new text already, at ${listPlaces(places)}.`;
+    return `Nothing to change: '${filePath}' has the new text already, at ${listPlaces(places)}.`;
   const editCount = new Set(places.map(({ edit }) => edit)).size;
-  const lines = text.split(/\r?\n/);
-  const loose = applied.filter(
+  const fileLines = text.split(/\r?\n/);
+  const loosePlaces = applied.filter(
     ({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start,
   );
   return [
-    `Edited ${visible(path)}${editCount > 1 ? `, ${editCount} edits` : ""}: ${listPlaces(places, true)}.`,
-    ...loose.flatMap(({ edit, start, end, how }) => [
-      `old_string${editCount > 1 ? ` of edit ${edit}` : ""} was matched ${words[how]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
-      ...lines
+    `Edited ${visible(filePath)}${editCount > 1 ? `, ${editCount} edits` : ""}: ${listPlaces(places, true)}.`,
+    ...loosePlaces.flatMap(({ edit, start, end, how }) => [
+      `old_string${editCount > 1 ? ` of edit ${edit}` : ""} was matched ${methodWords[how]}; ${lineRange(start, end)} now read${start === end ? "s" : ""}:`,
+      ...fileLines
         .slice(start - 1, Math.min(end, start - 1 + MAX_LINES_SHOWN))
-        .map((line, i) => `${start + i}\t${line}`),
+        .map((shownLine, i) => `${start + i}\t${shownLine}`),
       ...(end - start >= MAX_LINES_SHOWN
         ? [`[${plural(end - start + 1 - MAX_LINES_SHOWN, "more line")}]`]
         : []),
@@ -150,19 +163,19 @@ function resultText(
   ].join("\n");
 }
 
-function listPlaces(places: Place[], withHow = false): string {
-  const shown = places
+function listPlaces(editPlaces: Place[], withHow = false): string {
+  const shownPlaces = editPlaces
     .slice(0, MAX_PLACES_LISTED)
     .map(
       ({ start, end, how }) =>
-        span(start, end) + (withHow ? ` (${how === "already" ? "already so" : how})` : ""),
+        lineRange(start, end) + (withHow ? ` (${how === "already" ? "already so" : how})` : ""),
     );
-  if (places.length > MAX_PLACES_LISTED)
-    shown.push(plural(places.length - MAX_PLACES_LISTED, "more place"));
-  return shown.join(", ");
+  if (editPlaces.length > MAX_PLACES_LISTED)
+    shownPlaces.push(plural(editPlaces.length - MAX_PLACES_LISTED, "more place"));
+  return shownPlaces.join(", ");
 }
 
-function span(start: number, end: number): string {
-  if (end < start) return `lines taken out before line ${start}`;
-  return start === end ? `line ${start}` : `lines ${start}–${end}`;
+function lineRange(firstLine: number, lastLine: number): string {
+  if (lastLine < firstLine) return `lines taken out before line ${firstLine}`;
+  return firstLine === lastLine ? `line ${firstLine}` : `lines ${firstLine}–${lastLine}`;
 }

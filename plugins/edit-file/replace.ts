@@ -7,27 +7,32 @@ import type { Reindent } from "./indent.ts";
 /** A line and its line end. */
 type Piece = { text: string; end: string };
 
-export function piecesOf(text: string): Piece[] {
-  const parts = text.split(/(\r?\n)/);
-  return Array.from({ length: (parts.length + 1) / 2 }, (_, i) => ({
-    text: parts[2 * i]!,
-    end: parts[2 * i + 1] ?? "",
+export function piecesOf(replacedText: string): Piece[] {
+  const textAndEnds = replacedText.split(/(\r?\n)/);
+  return Array.from({ length: (textAndEnds.length + 1) / 2 }, (_, i) => ({
+    text: textAndEnds[2 * i]!,
+    end: textAndEnds[2 * i + 1] ?? "",
   }));
 }
 
 /** The new text with the line ends of the text it replaces, line by line if those are mixed. */
-export function withLineEndsOf(ownText: string, old: string, fresh: string, end: string): string {
+export function withLineEndsOf(
+  ownText: string,
+  oldText: string,
+  newText: string,
+  usualEnd: string,
+): string {
   // only the line ends are to be changed
-  if (ownText === old && toLf(old) === toLf(fresh)) return fresh;
-  const ends = new Set(ownText.match(/\r?\n/g));
-  if (ends.size > 1)
+  if (ownText === oldText && toLf(oldText) === toLf(newText)) return newText;
+  const lineEnds = new Set(ownText.match(/\r?\n/g));
+  if (lineEnds.size > 1)
     return mergeLines(
       piecesOf(ownText),
-      { old: split(old), fresh: split(fresh) },
-      end,
-      (line) => line,
+      { old: split(oldText), fresh: split(newText) },
+      usualEnd,
+      (newLine) => newLine,
     )!;
-  return toLf(fresh).replaceAll("\n", () => [...ends][0] ?? end);
+  return toLf(newText).replaceAll("\n", () => [...lineEnds][0] ?? usualEnd);
 }
 
 /**
@@ -37,35 +42,42 @@ export function withLineEndsOf(ownText: string, old: string, fresh: string, end:
 export function mergeLines(
   ownLines: Piece[],
   { old, fresh }: Lines,
-  end: string,
+  fileEnd: string,
   reindent: Reindent,
 ): string | undefined {
-  const ends = ownLines.map((piece) => piece.end).filter(Boolean);
-  const isWindows = ends.filter((lineEnd) => lineEnd === "\r\n").length * 2 > ends.length;
+  const lineEnds = ownLines.map((piece) => piece.end).filter(Boolean);
+  const isWindows = lineEnds.filter((lineEnd) => lineEnd === "\r\n").length * 2 > lineEnds.length;
   const mostUsed = isWindows ? "\r\n" : "\n";
-  const usual = ends.length ? mostUsed : end;
-  const merged: Piece[] = [];
-  let index = 0; // in old
-  let gone = 0; // lines of old removed just before, which the next added ones replace
-  const parts = diffArrays(old, fresh, { maxEditLength: 2_000 }) ?? [
+  const usualEnd = lineEnds.length ? mostUsed : fileEnd;
+  const mergedPieces: Piece[] = [];
+  let oldIndex = 0; // in old
+  let removedCount = 0; // lines of old removed just before, which the next added ones replace
+  const diffParts = diffArrays(old, fresh, { maxEditLength: 2_000 }) ?? [
     { value: old, removed: true },
     { value: fresh, added: true },
   ];
-  for (const { value, added, removed } of parts) {
+  for (const { value, added, removed } of diffParts) {
     if (added)
-      for (const [i, line] of value.entries()) {
-        const text = reindent(line, gone === value.length ? index - gone + i : undefined);
+      for (const [i, addedLine] of value.entries()) {
+        const text = reindent(
+          addedLine,
+          removedCount === value.length ? oldIndex - removedCount + i : undefined,
+        );
         if (text === undefined) return undefined;
-        merged.push({
+        mergedPieces.push({
           text,
-          end: ownLines[gone ? Math.min(index - gone + i, index - 1) : index - 1]?.end || usual,
+          end:
+            ownLines[
+              removedCount ? Math.min(oldIndex - removedCount + i, oldIndex - 1) : oldIndex - 1
+            ]?.end || usualEnd,
         });
       }
-    else if (!removed) for (let i = index; i < index + value.length; i++) merged.push(ownLines[i]!);
-    if (!added) index += value.length;
-    gone = removed ? value.length : 0;
+    else if (!removed)
+      for (let i = oldIndex; i < oldIndex + value.length; i++) mergedPieces.push(ownLines[i]!);
+    if (!added) oldIndex += value.length;
+    removedCount = removed ? value.length : 0;
   }
-  return merged
-    .map(({ text, end }, i) => (i < merged.length - 1 ? text + (end || usual) : text))
+  return mergedPieces
+    .map(({ text, end }, i) => (i < mergedPieces.length - 1 ? text + (end || usualEnd) : text))
     .join("");
 }

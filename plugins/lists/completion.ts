@@ -10,7 +10,7 @@ const MODELS: Values = { command: `zz --models ${FIRST_WORDS}` };
 const SESSIONS: Values = { command: `zz --sessions ${FIRST_WORDS}` };
 const PLUGINS: Values = { command: `zz --plugins ${FIRST_WORDS}` };
 const TOOLS: Values = { command: `zz --tools ${FIRST_WORDS}` };
-const VALUES: Record<string, Values> = {
+const FLAG_VALUES: Record<string, Values> = {
   model: MODELS,
   models: MODELS,
   session: SESSIONS,
@@ -26,26 +26,32 @@ const VALUES: Record<string, Values> = {
   trust: { words: "no" },
 };
 
-export function completion(shell: string, { flags, commands }: About): string {
+export function completion(shellName: string, { flags, commands }: About): string {
   const templates = commands.filter(({ template }) => template).map(({ name }) => name);
   const valuesOf = ({ name }: Flag): Values | undefined =>
-    name === "template" ? { words: templates.join(" ") } : VALUES[name];
-  const shells: Record<string, (flags: Flag[], valuesOf: ValuesOf) => string> = { bash, zsh, fish };
-  if (!Object.hasOwn(shells, shell))
-    throw usage(`Cannot complete for '${shell}': only for bash, zsh and fish. Name one of them.`);
-  return shells[shell]!(flags, valuesOf);
+    name === "template" ? { words: templates.join(" ") } : FLAG_VALUES[name];
+  const shellWriters: Record<string, (flags: Flag[], valuesOf: ValuesOf) => string> = {
+    bash,
+    zsh,
+    fish,
+  };
+  if (!Object.hasOwn(shellWriters, shellName))
+    throw usage(
+      `Cannot complete for '${shellName}': only for bash, zsh and fish. Name one of them.`,
+    );
+  return shellWriters[shellName]!(flags, valuesOf);
 }
 type ValuesOf = (flag: Flag) => Values | undefined;
 
-const listed = (values: Values): string =>
-  "words" in values ? values.words : `$(${values.command})`;
+const listValues = (flagValues: Values): string =>
+  "words" in flagValues ? flagValues.words : `$(${flagValues.command})`;
 const takesValue = ({ value, optional }: Flag): boolean => Boolean(value && !optional);
 
 function bash(flags: Flag[], valuesOf: ValuesOf): string {
-  const cases = flags.flatMap((flag) => {
-    const values = valuesOf(flag);
-    const names = flag.short ? `-${flag.short}|--${flag.name}` : `--${flag.name}`;
-    return values ? [`    ${names}) words="${listed(values)}" ;;`] : [];
+  const flagCases = flags.flatMap((flag) => {
+    const flagValues = valuesOf(flag);
+    const flagNames = flag.short ? `-${flag.short}|--${flag.name}` : `--${flag.name}`;
+    return flagValues ? [`    ${flagNames}) words="${listValues(flagValues)}" ;;`] : [];
   });
   return [
     "_zz() {",
@@ -54,7 +60,7 @@ function bash(flags: Flag[], valuesOf: ValuesOf): string {
     '  [ "$cur" = = ] && cur=',
     '  [ "$flag" = = ] && flag=${COMP_WORDS[COMP_CWORD-2]}',
     "  case $flag in",
-    ...cases,
+    ...flagCases,
     "  esac",
     `  case $cur in -*) words="${flags.map(({ name }) => `--${name}`).join(" ")}" ;; esac`,
     '  COMPREPLY=($(compgen -W "$words" -- "$cur"))',
@@ -66,33 +72,36 @@ function bash(flags: Flag[], valuesOf: ValuesOf): string {
 }
 
 function zsh(flags: Flag[], valuesOf: ValuesOf): string {
-  const quotable = (text: string) => text.replace(/'/g, "’").replace(/[[\]:]/g, " ");
+  const quotable = (rawText: string) => rawText.replace(/'/g, "’").replace(/[[\]:]/g, " ");
   const functions = flags.flatMap((flag) => {
-    const values = valuesOf(flag);
-    return values ? [`_zz_${nameFor(flag)}() { compadd -- ${zshWords(values)} }`] : [];
+    const flagValues = valuesOf(flag);
+    return flagValues ? [`_zz_${nameFor(flag)}() { compadd -- ${zshWords(flagValues)} }`] : [];
   });
-  const rows = flags.map((flag) => {
-    const action = valuesOf(flag) ? `_zz_${nameFor(flag)}` : "_files";
-    const sign = takesValue(flag) ? "" : "=-";
-    const value = takesValue(flag) || valuesOf(flag) ? `:value:${action}` : "";
-    return `  '*--${flag.name}${value && sign}[${quotable(flag.description)}]${value}' \\`;
+  const argumentRows = flags.map((flag) => {
+    const valueAction = valuesOf(flag) ? `_zz_${nameFor(flag)}` : "_files";
+    const valueSign = takesValue(flag) ? "" : "=-";
+    const valuePart = takesValue(flag) || valuesOf(flag) ? `:value:${valueAction}` : "";
+    return `  '*--${flag.name}${valuePart && valueSign}[${quotable(flag.description)}]${valuePart}' \\`;
   });
-  return ["#compdef zz", ...functions, "_arguments \\", ...rows, "  '*:file:_files'"].join("\n");
+  return ["#compdef zz", ...functions, "_arguments \\", ...argumentRows, "  '*:file:_files'"].join(
+    "\n",
+  );
 }
 const nameFor = ({ name }: Flag): string => name.replaceAll("-", "_");
-const zshWords = (values: Values): string =>
-  "words" in values ? values.words : `\${(f)"$(${values.command})"}`;
+const zshWords = (flagValues: Values): string =>
+  "words" in flagValues ? flagValues.words : `\${(f)"$(${flagValues.command})"}`;
 
 function fish(flags: Flag[], valuesOf: ValuesOf): string {
-  const quotable = (text: string) => text.replace(/'/g, "’");
+  const quotable = (rawText: string) => rawText.replace(/'/g, "’");
   return flags
     .map((flag) => {
-      const values = valuesOf(flag);
-      const list = values && ("words" in values ? values.words : `(${values.command})`);
-      const choices = list ? ` -xa "${list}"` : "";
-      const short = flag.short ? ` -s ${flag.short}` : "";
-      const required = takesValue(flag) && !list ? " -r" : "";
-      return `complete -c zz -l ${flag.name}${short}${required}${choices} -d '${quotable(flag.description)}'`;
+      const flagValues = valuesOf(flag);
+      const valueList =
+        flagValues && ("words" in flagValues ? flagValues.words : `(${flagValues.command})`);
+      const choices = valueList ? ` -xa "${valueList}"` : "";
+      const shortOption = flag.short ? ` -s ${flag.short}` : "";
+      const required = takesValue(flag) && !valueList ? " -r" : "";
+      return `complete -c zz -l ${flag.name}${shortOption}${required}${choices} -d '${quotable(flag.description)}'`;
     })
     .join("\n");
 }

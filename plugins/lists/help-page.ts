@@ -4,7 +4,7 @@ import { wrap } from "zz/text";
 import { availableColumns, columns, type Row, wrapped } from "./aligned-rows.ts";
 
 /** In the order of /help. Other groups follow; commands without a group come last. */
-const GROUPS = [
+const COMMAND_GROUPS = [
   "conversation",
   "sessions and model",
   "files and undo",
@@ -14,7 +14,7 @@ const GROUPS = [
 ];
 export const [OTHER, TYPING] = ["other", "typing"];
 /** Signs that mean something in a line, with the plugin that handles each. */
-const SIGNS: [plugin: string, sign: string, does: string][] = [
+const LINE_SIGNS: [plugin: string, sign: string, does: string][] = [
   [
     "bang",
     "!COMMAND",
@@ -47,16 +47,17 @@ const PROMPT_KEYS: Row[] = [
 export function helpOn(topic: string, { about, io, service }: Ctx): string {
   const columns = availableColumns(io);
   const wholePage = page(about, columns);
-  const fits = wholePage.split("\n").length < (io.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
-  if (topic === "all" || (!topic && fits)) return wholePage;
+  const fitsScreen =
+    wholePage.split("\n").length < (io.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
+  if (topic === "all" || (!topic && fitsScreen)) return wholePage;
   if (!topic) return overview(about, columns);
   const allSections = sections(about);
   const isCommand = about.commands.some(({ name }) => name === topic);
-  const group = isCommand
+  const groupName = isCommand
     ? undefined
-    : [...allSections.keys()].find((name) => [name, ...name.split(" ")].includes(topic));
-  if (group) return section(group, allSections.get(group)!, columns);
-  if (isCommand || keyRow(topic, about)) return commandHelp(topic, about, columns);
+    : [...allSections.keys()].find((heading) => [heading, ...heading.split(" ")].includes(topic));
+  if (groupName) return section(groupName, allSections.get(groupName)!, columns);
+  if (isCommand || findKeyRow(topic, about)) return commandHelp(topic, about, columns);
   return (
     service("otherNames")?.meaning(topic) ||
     searched(topic, allSections, columns) ||
@@ -64,40 +65,48 @@ export function helpOn(topic: string, { about, io, service }: Ctx): string {
   );
 }
 /** What is about these words, by group; "" if nothing is. */
-function searched(topic: string, allSections: Map<string, Row[]>, room: number): string {
-  const words = topic.toLowerCase().split(/\s+/);
-  const holds = (row: Row) => words.every((word) => row.join(" ").toLowerCase().includes(word));
-  const found = [...allSections].map(([group, rows]) => [group, rows.filter(holds)] as const);
-  return found
-    .flatMap(([group, rows]) => (rows.length ? section(group, rows, room) : []))
+function searched(topic: string, allSections: Map<string, Row[]>, maxColumns: number): string {
+  const topicWords = topic.toLowerCase().split(/\s+/);
+  const holdsWords = (helpRow: Row) =>
+    topicWords.every((topicWord) => helpRow.join(" ").toLowerCase().includes(topicWord));
+  const matchingGroups = [...allSections].map(
+    ([groupName, groupRows]) => [groupName, groupRows.filter(holdsWords)] as const,
+  );
+  return matchingGroups
+    .flatMap(([groupName, matchingRows]) =>
+      matchingRows.length ? section(groupName, matchingRows, maxColumns) : [],
+    )
     .join("\n");
 }
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
 /** The commands by group, then what else can be typed. */
 export function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
-  const groups = Map.groupBy(commands, ({ group = OTHER }) => group);
-  const rank = (group: string) =>
-    (GROUPS.indexOf(group) + 1 || GROUPS.length + 1) + (group === OTHER ? 1 : 0);
-  const names = [...groups.keys()].sort((a, b) => rank(a) - rank(b));
-  const works = (plugin: string) =>
-    plugins.some(({ name, failure }) => name === plugin && !failure);
-  const signs = SIGNS.filter(([plugin]) => works(plugin));
-  const promptKeys = works("repl")
-    ? PROMPT_KEYS.filter(([key]) => !keys.some(({ name }) => name === key))
+  const commandGroups = Map.groupBy(commands, ({ group = OTHER }) => group);
+  const rankGroup = (groupName: string) =>
+    (COMMAND_GROUPS.indexOf(groupName) + 1 || COMMAND_GROUPS.length + 1) +
+    (groupName === OTHER ? 1 : 0);
+  const groupNames = [...commandGroups.keys()].sort(
+    (first, second) => rankGroup(first) - rankGroup(second),
+  );
+  const isWorking = (pluginName: string) =>
+    plugins.some(({ name, failure }) => name === pluginName && !failure);
+  const workingSigns = LINE_SIGNS.filter(([pluginName]) => isWorking(pluginName));
+  const promptKeys = isWorking("repl")
+    ? PROMPT_KEYS.filter(([keyName]) => !keys.some(({ name }) => name === keyName))
     : [];
   return new Map<string, Row[]>([
-    ...names.map((group): [string, Row[]] => [
-      group,
-      groups.get(group)!.map(({ name, usage, description, owner }) => {
-        const whose = group === OTHER ? ` (${owner})` : "";
-        return [`/${name}${usage ? ` ${usage}` : ""}`, description + whose];
+    ...groupNames.map((groupName): [string, Row[]] => [
+      groupName,
+      commandGroups.get(groupName)!.map(({ name, usage, description, owner }) => {
+        const ownerNote = groupName === OTHER ? ` (${owner})` : "";
+        return [`/${name}${usage ? ` ${usage}` : ""}`, description + ownerNote];
       }),
     ]),
     [
       TYPING,
       [
         ["//TEXT", "send text that begins with a slash"],
-        ...signs.map(([, sign, does]): Row => [sign, does]),
+        ...workingSigns.map(([, signText, explanation]): Row => [signText, explanation]),
         ...keys
           .filter(({ name }) => name !== "typing")
           .map(({ name, description }): Row => [name, description]),
@@ -106,71 +115,79 @@ export function sections({ commands, keys, plugins = [] }: Known): Map<string, R
     ],
   ]);
 }
-const section = (group: string, rows: Row[], room: number): string =>
-  [`${group}:`, ...columns(rows.map(withLabel), room)].join("\n");
+const section = (groupName: string, groupRows: Row[], maxColumns: number): string =>
+  [`${groupName}:`, ...columns(groupRows.map(withLabel), maxColumns)].join("\n");
 
-const KEY = /^(?:(?:ctrl|meta|shift)\+.+|return|escape|tab|up|down|left|right|home|end|f\d+)$/;
+const KEY_NAME = /^(?:(?:ctrl|meta|shift)\+.+|return|escape|tab|up|down|left|right|home|end|f\d+)$/;
 /** A key as it is named on a keyboard: Ctrl+Z, Alt+Enter. */
-function withLabel([name, does]: Row): Row {
-  if (!KEY.test(name)) return [name, does];
-  const label = name
+function withLabel([rowName, explanation]: Row): Row {
+  if (!KEY_NAME.test(rowName)) return [rowName, explanation];
+  const keyLabel = rowName
     .replace("meta+", "alt+")
     .replace("return", "enter")
-    .replace(/(^|\+)(\w)/g, (_, before, letter) => before + letter.toUpperCase());
-  return [label, does];
+    .replace(/(^|\+)(\w)/g, (_, separator, firstLetter) => separator + firstLetter.toUpperCase());
+  return [keyLabel, explanation];
 }
-export const page = (about: Known, room: number): string =>
-  [...sections(about)].map(([group, rows]) => section(group, rows, room)).join("\n");
+export const page = (about: Known, maxColumns: number): string =>
+  [...sections(about)].map(([group, rows]) => section(group, rows, maxColumns)).join("\n");
 /** The page with names only, without what they do. */
-export function overview(about: Known, room: number): string {
+export function overview(about: Known, maxColumns: number): string {
   const allSections = [...sections(about)];
-  const indent = room < 60 ? 2 : Math.max(...allSections.map(([group]) => group.length)) + 2;
-  const lines = allSections.flatMap(([group, rows]) => {
-    const names = rows.map((row) => withLabel(row)[0].split(" ")[0]!).join("  ");
-    const under = wrap(names, room - indent).map((line) => " ".repeat(indent) + line);
-    return room < 60
-      ? [`${group}:`, ...under]
-      : [group.padEnd(indent) + under[0]!.slice(indent), ...under.slice(1)];
+  const indentWidth =
+    maxColumns < 60 ? 2 : Math.max(...allSections.map(([groupName]) => groupName.length)) + 2;
+  const pageLines = allSections.flatMap(([groupName, groupRows]) => {
+    const rowNames = groupRows.map((helpRow) => withLabel(helpRow)[0].split(" ")[0]!).join("  ");
+    const nameLines = wrap(rowNames, maxColumns - indentWidth).map(
+      (nameLine) => " ".repeat(indentWidth) + nameLine,
+    );
+    return maxColumns < 60
+      ? [`${groupName}:`, ...nameLines]
+      : [groupName.padEnd(indentWidth) + nameLines[0]!.slice(indentWidth), ...nameLines.slice(1)];
   });
-  const hint = "/help COMMAND, KEY or GROUP explains it, /help all lists it all; Tab completes.";
-  return [...lines, ...wrapped(hint, room)].join("\n");
+  const helpHint =
+    "/help COMMAND, KEY or GROUP explains it, /help all lists it all; Tab completes.";
+  return [...pageLines, ...wrapped(helpHint, maxColumns)].join("\n");
 }
 /** What is typed, by its whole name, its sign alone, or a name that keyboards show. */
-function keyRow(topic: string, knownKeys: Known): Row | undefined {
-  const rows = [
+function findKeyRow(topic: string, knownKeys: Known): Row | undefined {
+  const typingRows = [
     ...sections(knownKeys).get(TYPING)!,
     ...knownKeys.keys.map(({ name, description }): Row => [name, description]),
   ];
-  const name = topic
+  const keyName = topic
     .toLowerCase()
     .replace(/^(?:(?:ctrl|control)[-+ ]|\^)(?=.)/, "ctrl+")
     .replace(/\balt[-+ ]/, "meta+")
     .replace(/\benter$/, "return")
     .replace(/^esc$/, "escape");
-  const isIt = ([row]: Row) =>
-    [row, row.replace(/^\//, "")].some(
-      (spelling) => spelling.toLowerCase() === name || spelling.replace(/[A-Z]+$/, "") === topic,
+  const isTopicRow = ([rowName]: Row) =>
+    [rowName, rowName.replace(/^\//, "")].some(
+      (spelling) => spelling.toLowerCase() === keyName || spelling.replace(/[A-Z]+$/, "") === topic,
     );
-  return topic ? rows.find(isIt) : undefined;
+  return topic ? typingRows.find(isTopicRow) : undefined;
 }
-function commandHelp(topic: string, { commands, plugins, keys }: About, room: number): string {
+function commandHelp(
+  topic: string,
+  { commands, plugins, keys }: About,
+  maxColumns: number,
+): string {
   const command = commands.find(({ name }) => name === topic);
-  const key = keyRow(topic, { commands, plugins, keys });
-  if (!command && key) return columns([withLabel(key)], room).join("\n");
+  const matchingKey = findKeyRow(topic, { commands, plugins, keys });
+  if (!command && matchingKey) return columns([withLabel(matchingKey)], maxColumns).join("\n");
   if (!command) {
-    const near = commands
+    const similarNames = commands
       .filter(({ name }) => name.includes(topic) || topic.includes(name))
       .map(({ name }) => `/${name}`);
     throw new Error(
-      `There is no command or key '${topic}'. ${near.length ? `There is: ${near.join(", ")}.` : "/help lists them."}`,
+      `There is no command or key '${topic}'. ${similarNames.length ? `There is: ${similarNames.join(", ")}.` : "/help lists them."}`,
     );
   }
   const { name, usage = "", examples = {}, description, group = OTHER, owner } = command;
-  const file = plugins.find((plugin) => plugin.name === owner && plugin.from !== "zz")?.file;
+  const pluginFile = plugins.find((plugin) => plugin.name === owner && plugin.from !== "zz")?.file;
   return [
     `/${name} ${usage}`.trimEnd(),
-    ...wrapped(description, room - 2).map((line) => `  ${line}`),
-    ...columns(Object.entries(examples), room),
-    `  group: ${group}; plugin: ${owner}${file ? ` (${file})` : ""}`,
+    ...wrapped(description, maxColumns - 2).map((textLine) => `  ${textLine}`),
+    ...columns(Object.entries(examples), maxColumns),
+    `  group: ${group}; plugin: ${owner}${pluginFile ? ` (${pluginFile})` : ""}`,
   ].join("\n");
 }

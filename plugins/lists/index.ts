@@ -15,7 +15,7 @@ import {
   switchPlugin,
 } from "./list-plugins.ts";
 
-const LISTS: Record<string, { group: string; description: string; list(ctx: Ctx): Result }> = {
+const LIST_FLAGS: Record<string, { group: string; description: string; list(ctx: Ctx): Result }> = {
   tools: {
     group: "the model's tools",
     description: "list the tools",
@@ -43,7 +43,7 @@ export default (zz: Zz) => {
       text: help(about.flags, Math.min(terminalColumns(io), MAX_COLUMNS)),
     }),
   });
-  for (const [name, { list, ...row }] of Object.entries(LISTS))
+  for (const [name, { list, ...row }] of Object.entries(LIST_FLAGS))
     zz.flag({ name, ...row, run: (_, ctx) => list(ctx) });
   zz.command({
     name: "tools",
@@ -51,13 +51,19 @@ export default (zz: Zz) => {
     description: "list the tools, or describe one",
     examples: { "/tools": "list them", "/tools grep": "show what grep does and takes" },
     group: "settings",
-    complete: (typed, { about }) => about.tools.filter(({ name }) => name.includes(typed)),
-    run: async (typed, { about, io, note, service }) => {
-      const room = availableColumns(io);
-      if (!typed) return note(narrow(toolRows(about), room));
-      const isOwn = about.tools.some(({ name }) => name === typed);
-      const meant = isOwn ? typed : await service("toolNames")?.own(typed);
-      note(tool(about.tools.some(({ name }) => name === meant) ? meant! : typed, about, room));
+    complete: (typedText, { about }) => about.tools.filter(({ name }) => name.includes(typedText)),
+    run: async (typedText, { about, io, note, service }) => {
+      const maxColumns = availableColumns(io);
+      if (!typedText) return note(narrow(toolRows(about), maxColumns));
+      const isOwnName = about.tools.some(({ name }) => name === typedText);
+      const meantName = isOwnName ? typedText : await service("toolNames")?.own(typedText);
+      note(
+        describeTool(
+          about.tools.some(({ name }) => name === meantName) ? meantName! : typedText,
+          about,
+          maxColumns,
+        ),
+      );
     },
   });
   registerPlugins(zz);
@@ -76,14 +82,16 @@ function registerPlugins(zz: Zz): void {
       "/plugins on openai": "load it again",
     },
     group: "settings",
-    complete: (typed, { about }) => choices(typed, about),
-    async run(typed, ctx) {
-      const [, verb, name] = /^(enable|disable|on|off)(?:\s+(\S+))?$/.exec(typed) ?? [];
-      if (verb && !name) ctx.note(`Name a plugin: /plugins ${verb} NAME. /plugins lists them.`);
-      else if (name) await switchPlugin(name, isOn(verb!), ctx);
+    complete: (typedText, { about }) => choices(typedText, about),
+    async run(typedText, ctx) {
+      const [, switchVerb, pluginName] =
+        /^(enable|disable|on|off)(?:\s+(\S+))?$/.exec(typedText) ?? [];
+      if (switchVerb && !pluginName)
+        ctx.note(`Name a plugin: /plugins ${switchVerb} NAME. /plugins lists them.`);
+      else if (pluginName) await switchPlugin(pluginName, isOn(switchVerb!), ctx);
       else {
         const columns = availableColumns(ctx.io);
-        ctx.note(typed ? plugin(typed, ctx.about, columns) : plugins(ctx.about, columns));
+        ctx.note(typedText ? plugin(typedText, ctx.about, columns) : plugins(ctx.about, columns));
       }
     },
   });
@@ -93,9 +101,9 @@ function registerPlugins(zz: Zz): void {
       "load plugins whose files changed, which zz also does before each turn, and those that failed",
     group: "settings",
     async run(_, { plugins, note }) {
-      const done = await plugins.refresh(true);
-      if (!done.length) note("No plugin has changed.");
-      noteReloads(done, note);
+      const reloads = await plugins.refresh(true);
+      if (!reloads.length) note("No plugin has changed.");
+      noteReloads(reloads, note);
     },
   });
 }
@@ -113,20 +121,20 @@ function registerHelp(zz: Zz): void {
       "/help all": "list everything",
     },
     group: "conversation",
-    complete: (typed, { about }) => [
-      ...about.commands.filter(({ name }) => name.startsWith(typed.replace(/^\//, ""))),
+    complete: (typedText, { about }) => [
+      ...about.commands.filter(({ name }) => name.startsWith(typedText.replace(/^\//, ""))),
       ...[...sections(about).keys(), "all"]
-        .filter((name) => name.startsWith(typed))
+        .filter((groupName) => groupName.startsWith(typedText))
         .map((name) => ({ name })),
     ],
-    run: (typed, ctx) => ctx.note(helpOn(typed.replace(/^\//, ""), ctx)),
+    run: (typedText, ctx) => ctx.note(helpOn(typedText.replace(/^\//, ""), ctx)),
   });
   zz.flag({
     name: "completion",
     group: "about zz",
     value: "SHELL",
     description: "print completions of flags, models, sessions and more, for bash, zsh or fish",
-    run: (shell, { about }) => ({ text: completion(String(shell), about) }),
+    run: (shellName, { about }) => ({ text: completion(String(shellName), about) }),
   });
 }
 
@@ -134,32 +142,34 @@ const toolRows = ({ tools }: About): string =>
   table(tools.map(({ name, description }) => [name, description]));
 
 /** A tool's description and parameters. */
-function tool(topic: string, { tools }: About, room: number): string {
-  const match = tools.find(({ name }) => name === topic);
-  if (!match) {
-    const near = tools.filter(({ name }) => name.includes(topic)).map(({ name }) => name);
+function describeTool(toolName: string, { tools }: About, maxColumns: number): string {
+  const matchingTool = tools.find(({ name }) => name === toolName);
+  if (!matchingTool) {
+    const similarNames = tools
+      .filter(({ name }) => name.includes(toolName))
+      .map(({ name }) => name);
     throw new Error(
-      `There is no tool '${topic}'. ${near.length ? `There is: ${near.join(", ")}.` : "/tools lists them."}`,
+      `There is no tool '${toolName}'. ${similarNames.length ? `There is: ${similarNames.join(", ")}.` : "/tools lists them."}`,
     );
   }
-  const { name, description, schema, owner } = match;
+  const { name, description, schema, owner } = matchingTool;
   const { properties = {}, required = [] } = schema as {
     properties?: Record<string, any>;
     required?: string[];
   };
-  const rows = Object.entries(properties).map(
-    ([param, { type, enum: values, description: about = "" }]): Row => {
-      const types = Array.isArray(type) ? type.join(" or ") : (type ?? "");
-      const typeName = values ? values.join(" | ") : types;
-      const optional = required.includes(param) ? "" : ", optional";
-      return [param, `${typeName}${optional}${about ? `: ${about}` : ""}`];
+  const parameterRows = Object.entries(properties).map(
+    ([parameterName, { type, enum: allowedValues, description: explanation = "" }]): Row => {
+      const joinedTypes = Array.isArray(type) ? type.join(" or ") : (type ?? "");
+      const typeName = allowedValues ? allowedValues.join(" | ") : joinedTypes;
+      const optional = required.includes(parameterName) ? "" : ", optional";
+      return [parameterName, `${typeName}${optional}${explanation ? `: ${explanation}` : ""}`];
     },
   );
-  const lines = wrapped(description, room - 2).map((line) => `  ${line}`);
+  const textLines = wrapped(description, maxColumns - 2).map((textLine) => `  ${textLine}`);
   return [
     `${name} (${owner})`,
-    ...lines,
-    ...(rows.length ? ["takes:"] : []),
-    ...columns(rows, room),
+    ...textLines,
+    ...(parameterRows.length ? ["takes:"] : []),
+    ...columns(parameterRows, maxColumns),
   ].join("\n");
 }

@@ -2,46 +2,52 @@
 import type { Ctx, Zz } from "zz";
 import { COMMANDS, WORDS } from "./other-names.ts";
 
-const LINE = /^\/([A-Za-z][\w-]*)(?:[^\S\n]+(.*))?$/;
+const COMMAND_LINE = /^\/([A-Za-z][\w-]*)(?:[^\S\n]+(.*))?$/;
 
 export default (zz: Zz) => {
-  const told = new Set<string>();
-  zz.service("otherNames", { meaning: (name) => meaningOf(name) });
-  zz.wrap("line", async (line, next, ctx) => {
-    const [, name = "", words = ""] = LINE.exec(line.trim()) ?? [];
-    const meant = name && !isCommand(name, ctx) ? own(COMMANDS, name.toLowerCase()) : undefined;
-    if (!meant) return next(line);
-    if (!meant.startsWith("/")) {
-      ctx.note(meaningOf(name)!);
+  const toldNames = new Set<string>();
+  zz.service("otherNames", { meaning: (foreignName) => meaningOf(foreignName) });
+  zz.wrap("line", async (typedLine, nextLine, ctx) => {
+    const [, typedName = "", typedWords = ""] = COMMAND_LINE.exec(typedLine.trim()) ?? [];
+    const ownCommand =
+      typedName && !isCommand(typedName, ctx)
+        ? ownEntry(COMMANDS, typedName.toLowerCase())
+        : undefined;
+    if (!ownCommand) return nextLine(typedLine);
+    if (!ownCommand.startsWith("/")) {
+      ctx.note(meaningOf(typedName)!);
       return "";
     }
-    if (!told.has(name)) ctx.note(meaningOf(name)!);
-    told.add(name);
-    return next(`${meant} ${words}`.trim());
+    if (!toldNames.has(typedName)) ctx.note(meaningOf(typedName)!);
+    toldNames.add(typedName);
+    return nextLine(`${ownCommand} ${typedWords}`.trim());
   });
-  zz.wrap("words", async (line, next, ctx) => {
-    const [word = "", ...others] = line.words;
-    const instead = others.length || isAsked(line.values) ? undefined : own(WORDS, word);
-    if (!instead) return next(line);
-    const same = instead.at(-1) === `/${word}` || instead.at(-1) === `--${word}`;
-    const means = same ? "" : ` (${instead.join(" ")})`;
-    ctx.note(`'${word}' alone is a command${means}. To ask the model: zz --once ${word}`);
+  zz.wrap("words", async (typedLine, nextLine, ctx) => {
+    const [firstWord = "", ...otherWords] = typedLine.words;
+    const instead =
+      otherWords.length || isAsked(typedLine.values) ? undefined : ownEntry(WORDS, firstWord);
+    if (!instead) return nextLine(typedLine);
+    const isSameName = instead.at(-1) === `/${firstWord}` || instead.at(-1) === `--${firstWord}`;
+    const meaningWords = isSameName ? "" : ` (${instead.join(" ")})`;
+    ctx.note(
+      `'${firstWord}' alone is a command${meaningWords}. To ask the model: zz --once ${firstWord}`,
+    );
     return [...instead];
   });
 };
 
-const own = <T>(table: Record<string, T>, name: string): T | undefined =>
-  Object.hasOwn(table, name) ? table[name] : undefined;
+const ownEntry = <T>(nameTable: Record<string, T>, entryName: string): T | undefined =>
+  Object.hasOwn(nameTable, entryName) ? nameTable[entryName] : undefined;
 
-const isCommand = (name: string, { about }: Ctx): boolean =>
-  about.commands.some((command) => command.name === name);
+const isCommand = (typedName: string, { about }: Ctx): boolean =>
+  about.commands.some((command) => command.name === typedName);
 
 /** With these, words are a question whatever they are. */
-const isAsked = (values: ReadonlyMap<string, unknown>): boolean =>
-  ["once", "json", "json-lines", "dry-run", "call"].some((flag) => values.has(flag));
+const isAsked = (flagValues: ReadonlyMap<string, unknown>): boolean =>
+  ["once", "json", "json-lines", "dry-run", "call"].some((flagName) => flagValues.has(flagName));
 
 /** What a name of another agent comes to, in a sentence. */
-function meaningOf(name: string): string | undefined {
-  const meant = own(COMMANDS, name.toLowerCase());
-  return meant?.startsWith("/") ? `/${name} is ${meant} here.` : meant;
+function meaningOf(foreignName: string): string | undefined {
+  const ownCommand = ownEntry(COMMANDS, foreignName.toLowerCase());
+  return ownCommand?.startsWith("/") ? `/${foreignName} is ${ownCommand} here.` : ownCommand;
 }

@@ -6,37 +6,41 @@ import { type Keyboard, showNote } from "./input-line.ts";
 
 export async function askEverywhere(
   keyboard: Keyboard,
-  places: ReadonlySet<AnswerPlace>,
+  answerPlaces: ReadonlySet<AnswerPlace>,
   question: string,
-  keys?: string,
+  offeredKeys?: string,
 ): Promise<string> {
-  const atPrompt = askAtPrompt(keyboard, question, keys);
-  if (!places.size) return atPrompt;
-  const over = new AbortController();
-  const here = atPrompt.then((given) => ({ answer: given, from: undefined }));
-  const elsewhere = [...places].map((place) => answerFrom(place, question, keys, over.signal));
-  const first = await Promise.race([here, ...elsewhere]);
-  over.abort(first.answer);
-  if (first.from === undefined) return first.answer;
-  await withdraw(keyboard, here);
-  showNote(keyboard, `Answered on ${first.from}: ${first.answer || "no answer"}`);
-  return first.answer;
+  const atPrompt = askAtPrompt(keyboard, question, offeredKeys);
+  if (!answerPlaces.size) return atPrompt;
+  const withdrawal = new AbortController();
+  const promptAnswer = atPrompt.then((typedAnswer) => ({ answer: typedAnswer, from: undefined }));
+  const elsewhere = [...answerPlaces].map((answerPlace) =>
+    answerFrom(answerPlace, question, offeredKeys, withdrawal.signal),
+  );
+  const firstAnswer = await Promise.race([promptAnswer, ...elsewhere]);
+  withdrawal.abort(firstAnswer.answer);
+  if (firstAnswer.from === undefined) return firstAnswer.answer;
+  await withdraw(keyboard, promptAnswer);
+  showNote(keyboard, `Answered on ${firstAnswer.from}: ${firstAnswer.answer || "no answer"}`);
+  return firstAnswer.answer;
 }
 
 /** Never, if the place has no answer. */
 function answerFrom(
-  place: AnswerPlace,
+  answerPlace: AnswerPlace,
   question: string,
-  keys: string | undefined,
+  offeredKeys: string | undefined,
   signal: AbortSignal,
 ): Promise<{ answer: string; from: string }> {
   return new Promise((resolve) => {
-    place
-      .ask(question, keys, signal)
-      .then((given) => {
+    answerPlace
+      .ask(question, offeredKeys, signal)
+      .then((placeAnswer) => {
         const isAnswer =
-          given && (keys === undefined || (given.answer && keys.includes(given.answer)));
-        if (isAnswer) resolve(given);
+          placeAnswer &&
+          (offeredKeys === undefined ||
+            (placeAnswer.answer && offeredKeys.includes(placeAnswer.answer)));
+        if (isAnswer) resolve(placeAnswer);
       })
       .catch(() => {}); // it is out of reach, and the prompt is here
   });

@@ -17,65 +17,80 @@ import { keyMeant, matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
 export async function askAtPrompt(
   keyboard: Keyboard,
   question: string,
-  keys?: string,
+  offeredKeys?: string,
 ): Promise<string> {
-  const stop = keyboard.host.ctx()?.signal;
+  const stopSignal = keyboard.host.ctx()?.signal;
   const isOver = () =>
-    keyboard.isClosed || stop?.aborted === true || keyboard.question.isWithdrawn === true;
+    keyboard.isClosed || stopSignal?.aborted === true || keyboard.question.isWithdrawn === true;
   if (isOver()) return "";
-  keyboard.question.takesWords = (keys ?? "").length > 1;
-  if (keys === undefined) return askForLine(keyboard, question, isOver);
+  keyboard.question.takesWords = (offeredKeys ?? "").length > 1;
+  if (offeredKeys === undefined) return askForLine(keyboard, question, isOver);
   return keyboard.isDumb
-    ? askForKeyByLine(keyboard, question, keys, isOver)
-    : askForKey(keyboard, question, keys, isOver);
+    ? askForKeyByLine(keyboard, question, offeredKeys, isOver)
+    : askForKey(keyboard, question, offeredKeys, isOver);
 }
 
 async function askForKey(
   keyboard: Keyboard,
   question: string,
-  keys: string,
+  offeredKeys: string,
   isOver: () => boolean,
 ): Promise<string> {
   await waitUntilNobodyTypes(keyboard);
   if (isOver()) return "";
-  if (!keyboard.isMuted) write(keyboard, "\n");
+  if (!keyboard.isMuted) writeText(keyboard, "\n");
   keepWords(keyboard);
   const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
-  const words = async (first: string) =>
-    meant(keyboard, await readWords({ ...screenOf(keyboard), press }, first), keys);
+  const words = async (firstTyped: string) =>
+    interpretLine(
+      keyboard,
+      await readWords({ ...screenOf(keyboard), press }, firstTyped),
+      offeredKeys,
+    );
   const soon = (pressed: string) => keySoon(keyboard, pressed);
-  const typed = await putQuestion(question, keys, { ...screenOf(keyboard), press, soon, words });
-  const key = keyMeant(typed, keys);
+  const typedText = await putQuestion(question, offeredKeys, {
+    ...screenOf(keyboard),
+    press,
+    soon,
+    words,
+  });
+  const answerKey = keyMeant(typedText, offeredKeys);
   // with Enter: there is no reason
-  if (key === "n" && typed.length > 1) keyboard.question.said = "";
-  write(keyboard, keyboard.question.said ? "\n" : `${key}\n`);
-  keyboard.question.isNo = key === "n";
+  if (answerKey === "n" && typedText.length > 1) keyboard.question.said = "";
+  writeText(keyboard, keyboard.question.said ? "\n" : `${answerKey}\n`);
+  keyboard.question.isNo = answerKey === "n";
   redraw(keyboard);
-  return key;
+  return answerKey;
 }
 
 /** On a dumb terminal the system edits the line, so the last row of a page becomes the prompt. */
 async function askForKeyByLine(
   keyboard: Keyboard,
   question: string,
-  keys: string,
+  offeredKeys: string,
   isOver: () => boolean,
 ): Promise<string> {
-  const rows: string[] = [];
-  let last = "";
+  const pageRows: string[] = [];
+  let lastPrompt = "";
   // the cursor cannot be moved
-  const keep = (text: string) => void (text.startsWith("\r") || rows.push(text));
+  const keepText = (shownText: string) =>
+    void (shownText.startsWith("\r") || pageRows.push(shownText));
   const press = async () => {
     // after another key, the last row again
-    last = rows.splice(0).join("") || last.split("\n").at(-1)!;
-    const line = await readAnswer(keyboard, last);
-    return isOver() ? "" : line || "\n";
+    lastPrompt = pageRows.splice(0).join("") || lastPrompt.split("\n").at(-1)!;
+    const typedLine = await readAnswer(keyboard, lastPrompt);
+    return isOver() ? "" : typedLine || "\n";
   };
   keepWords(keyboard);
-  const words = async (line: string) => meant(keyboard, line, keys);
+  const words = async (typedLine: string) => interpretLine(keyboard, typedLine, offeredKeys);
   return keyMeant(
-    await putQuestion(question, keys, { ...screenOf(keyboard), write: keep, press, words }),
-    keys,
+    await putQuestion(question, offeredKeys, {
+      ...screenOf(keyboard),
+      write: keepText,
+      press,
+      words,
+    }),
+    offeredKeys,
   );
 }
 
@@ -83,36 +98,36 @@ async function askForKeyByLine(
  * The key that a typed line means: y for "yes", "" for an empty line, else n, with the line as the
  * reason.
  */
-function meant({ question }: Keyboard, text: string, keys: string): string {
-  if (/^y(es)?$/i.test(text.trim())) return matchKey("y", keys);
-  if (text.trim() && !/^no?$/i.test(text.trim())) question.said = text.trim();
-  return text.trim() && "n";
+function interpretLine({ question }: Keyboard, typedLine: string, offeredKeys: string): string {
+  if (/^y(es)?$/i.test(typedLine.trim())) return matchKey("y", offeredKeys);
+  if (typedLine.trim() && !/^no?$/i.test(typedLine.trim())) question.said = typedLine.trim();
+  return typedLine.trim() && "n";
 }
 
 /** Reads and shows a line until Enter; returns "" after Escape, or if all of it was deleted. */
 async function readWords(
   { write, press }: Pick<Screen, "write" | "press">,
-  first: string,
+  firstTyped: string,
 ): Promise<string> {
-  let text = "";
+  let typedWords = "";
   const shorten = () => {
-    const letter = [...text].at(-1) ?? "";
-    text = text.slice(0, text.length - letter.length);
-    write("\b \b".repeat(width(letter)));
+    const lastLetter = [...typedWords].at(-1) ?? "";
+    typedWords = typedWords.slice(0, typedWords.length - lastLetter.length);
+    write("\b \b".repeat(width(lastLetter)));
   };
-  for (let typed = first; ; typed = await press(false)) {
-    const pasted = typed.startsWith(PASTED)
-      ? typed.slice(PASTED.length).replaceAll("\n", " ")
+  for (let typedText = firstTyped; ; typedText = await press(false)) {
+    const pastedText = typedText.startsWith(PASTED)
+      ? typedText.slice(PASTED.length).replaceAll("\n", " ")
       : undefined;
-    if (pasted === undefined && typed.startsWith("\x1b") && typed !== "\x1b") continue; // an arrow
-    for (const letter of pasted ?? (typed || "\x1b")) {
-      if (letter === "\r" || letter === "\n") return text;
-      if (letter === "\x7f" || letter === "\b") shorten();
-      else if (/[\x03\x04\x1b]/.test(letter)) while (text) shorten();
-      else if (!/\p{C}/u.test(letter)) write(letter);
-      if (!/[\p{C}]/u.test(letter)) text += letter;
+    if (pastedText === undefined && typedText.startsWith("\x1b") && typedText !== "\x1b") continue; // an arrow
+    for (const typedLetter of pastedText ?? (typedText || "\x1b")) {
+      if (typedLetter === "\r" || typedLetter === "\n") return typedWords;
+      if (typedLetter === "\x7f" || typedLetter === "\b") shorten();
+      else if (/[\x03\x04\x1b]/.test(typedLetter)) while (typedWords) shorten();
+      else if (!/\p{C}/u.test(typedLetter)) write(typedLetter);
+      if (!/[\p{C}]/u.test(typedLetter)) typedWords += typedLetter;
     }
-    if (!text) return "";
+    if (!typedWords) return "";
   }
 }
 
@@ -132,19 +147,19 @@ async function askForLine(
   isOver: () => boolean,
 ): Promise<string> {
   const screen = screenOf(keyboard);
-  const rows = rowsOf(clean(question), screen.size().columns).map(({ text }) => text);
-  const head = rows.slice(0, -1).join("\n");
-  const last = screen.unframed ? unframed(rows.at(-1)!) : rows.at(-1)!;
-  if (!head) return readAnswer(keyboard, last);
+  const questionRows = rowsOf(clean(question), screen.size().columns).map(({ text }) => text);
+  const headText = questionRows.slice(0, -1).join("\n");
+  const lastRow = screen.unframed ? unframed(questionRows.at(-1)!) : questionRows.at(-1)!;
+  if (!headText) return readAnswer(keyboard, lastRow);
   const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
-  if ((await putQuestion(head, undefined, { ...screen, press })) === "on")
-    return readAnswer(keyboard, `\n${last}`);
-  write(keyboard, "\n");
+  if ((await putQuestion(headText, undefined, { ...screen, press })) === "on")
+    return readAnswer(keyboard, `\n${lastRow}`);
+  writeText(keyboard, "\n");
   redraw(keyboard);
   return "";
 }
 
-const write = ({ zz }: Keyboard, text: string): void => void zz.io.stderr.write(text);
+const writeText = ({ zz }: Keyboard, shownText: string): void => void zz.io.stderr.write(shownText);
 
 /** Where questions are shown. */
 function screenOf(keyboard: Keyboard): Pick<Screen, "size" | "write" | "plain" | "unframed"> {
@@ -152,7 +167,7 @@ function screenOf(keyboard: Keyboard): Pick<Screen, "size" | "write" | "plain" |
   const size = () => ({ columns: stderr.columns ?? 80, rows: stderr.rows ?? 24 });
   return {
     size,
-    write: (text: string) => write(keyboard, text),
+    write: (shownText: string) => writeText(keyboard, shownText),
     plain: isPlain(keyboard.zz),
     unframed: wantsWords(keyboard.zz.io, keyboard.host.ctx()),
   };
@@ -171,25 +186,25 @@ async function nextKey(
     question.isPaged = false;
   }
   if (isOver()) return "";
-  const typed = question.isResized
+  const typedText = question.isResized
     ? RESIZED
     : await new Promise<string>((resolve) => (question.onKey = resolve));
   question.onKey = undefined;
   question.isResized = false;
-  return typed;
+  return typedText;
 }
 
 /** What is typed after a key, if it comes within a moment. */
 async function keySoon({ question, zz }: Keyboard, pressed: string): Promise<string> {
-  const key = await new Promise<string>((resolve) => {
-    const cancel = zz.io.clock.timer(timeAfter(pressed), () => resolve(""));
-    question.onKey = (typed) => {
-      cancel();
-      resolve(typed);
+  const typedSoon = await new Promise<string>((resolve) => {
+    const cancelTimer = zz.io.clock.timer(timeAfter(pressed), () => resolve(""));
+    question.onKey = (typedText) => {
+      cancelTimer();
+      resolve(typedText);
     };
   });
   question.onKey = undefined;
-  return key;
+  return typedSoon;
 }
 
 async function waitUntilNobodyTypes({ question, zz }: Keyboard): Promise<void> {
@@ -209,7 +224,7 @@ export function isTooEarly({ question, isMuted }: Keyboard): boolean {
 /**
  * The line typed after the last row of a question. Lines typed before it are messages, not answers.
  */
-async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
+async function readAnswer(keyboard: Keyboard, questionText: string): Promise<string> {
   const { editor, question, isMuted } = keyboard;
   const { line, cursor } = editor;
   const { said, isNo } = question;
@@ -217,9 +232,9 @@ async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   if (said !== undefined) return expandPastes(keyboard.pastes, said);
   setLine(keyboard, "");
   muteEditor(keyboard, false);
-  const rows = text.split("\n");
-  if (rows.length > 1) write(keyboard, `${rows.slice(0, -1).join("\n")}\n`);
-  showPrompt(keyboard, rows.at(-1)!);
+  const questionRows = questionText.split("\n");
+  if (questionRows.length > 1) writeText(keyboard, `${questionRows.slice(0, -1).join("\n")}\n`);
+  showPrompt(keyboard, questionRows.at(-1)!);
   const giveAnswer = await new Promise<string>((resolve) => (question.onLine = resolve));
   setLine(keyboard, line, cursor);
   muteEditor(keyboard, isMuted);
@@ -228,9 +243,9 @@ async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
 }
 
 /** Gives the line to the question that waits for one; false if there is none. */
-export function answer({ question }: Keyboard, line: string): boolean {
+export function answer({ question }: Keyboard, typedLine: string): boolean {
   const { onLine } = question;
   question.onLine = undefined;
-  onLine?.(line);
+  onLine?.(typedLine);
   return onLine !== undefined;
 }

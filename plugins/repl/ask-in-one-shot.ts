@@ -8,42 +8,42 @@ import { SETTLED_MS } from "./redraw-on-resize.ts";
 export async function askInOneShot(
   zz: Zz,
   question: string,
-  keys: string | undefined,
+  offeredKeys: string | undefined,
   unframed: boolean,
 ): Promise<string> {
   const { io } = zz;
   const { stderr } = io;
   const stdin = io.stdin as NodeJS.ReadStream;
-  let onTyped: (typed: string) => void = () => {};
-  const onInput = (bytes: Buffer) => onTyped(bytes.toString("utf8"));
+  let onTyped: (typedText: string) => void = () => {};
+  const onInput = (inputBytes: Buffer) => onTyped(inputBytes.toString("utf8"));
   stdin
     .setRawMode(true) // also without keys: a long question is shown page by page
     .on("data", onInput)
     .resume();
-  let cancel = () => {};
+  let cancelRedraw = () => {};
   const onResize = () => {
-    cancel();
-    cancel = io.clock.timer(SETTLED_MS, () => onTyped(RESIZED));
+    cancelRedraw();
+    cancelRedraw = io.clock.timer(SETTLED_MS, () => onTyped(RESIZED));
   };
   stderr.on("resize", onResize);
   try {
-    const write = (text: string) => void stderr.write(text);
+    const write = (shownText: string) => void stderr.write(shownText);
     const size = () => ({ columns: stderr.columns ?? 80, rows: stderr.rows ?? 24 });
-    const settle = () => waitForQuiet(io, (onNoise) => (onTyped = onNoise));
+    const waitUntilQuiet = () => waitForQuiet(io, (onNoise) => (onTyped = onNoise));
     const press = async (settled: boolean) => {
-      if (settled) await settle();
+      if (settled) await waitUntilQuiet();
       return new Promise<string>((resolve) => (onTyped = resolve));
     };
-    const soon = (key: string) =>
+    const soon = (pressedKey: string) =>
       new Promise<string>((resolve) => {
-        const stop = io.clock.timer(timeAfter(key), () => resolve(""));
-        onTyped = (typed) => {
-          stop();
-          resolve(typed);
+        const cancelTimer = io.clock.timer(timeAfter(pressedKey), () => resolve(""));
+        onTyped = (typedText) => {
+          cancelTimer();
+          resolve(typedText);
         };
       });
-    if (keys !== undefined) await settle();
-    const typed = await putQuestion(question, keys, {
+    if (offeredKeys !== undefined) await waitUntilQuiet();
+    const typedAnswer = await putQuestion(question, offeredKeys, {
       size,
       write,
       press,
@@ -51,16 +51,16 @@ export async function askInOneShot(
       plain: isPlain(zz),
       unframed,
     });
-    if (typed === "\x03") process.kill(process.pid, "SIGINT");
-    if (keys === undefined) {
+    if (typedAnswer === "\x03") process.kill(process.pid, "SIGINT");
+    if (offeredKeys === undefined) {
       stdin.setRawMode(false);
-      return typed === "on" ? (await press(false)).trim() : "";
+      return typedAnswer === "on" ? (await press(false)).trim() : "";
     }
-    const key = keyMeant(typed, keys);
-    write(`${key}\n`);
-    return key;
+    const answerKey = keyMeant(typedAnswer, offeredKeys);
+    write(`${answerKey}\n`);
+    return answerKey;
   } finally {
-    cancel();
+    cancelRedraw();
     stderr.off("resize", onResize);
     stdin.off("data", onInput).pause().setRawMode(false);
   }

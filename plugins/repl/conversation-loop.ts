@@ -30,9 +30,9 @@ import { say } from "./prompt-rows.ts";
 
 export interface Talk {
   run(): Promise<number>;
-  leave(code: number): void;
+  leave(exitCode: number): void;
   isLight(): boolean | undefined;
-  useVi(on: boolean | undefined): void; // from the next prompt on; undefined: as the settings say
+  useVi(wantsVi: boolean | undefined): void; // from the next prompt on; undefined: as the settings say
 }
 
 /**
@@ -43,24 +43,25 @@ export function openTalk(zz: Zz, host: DialogHost, places: ReadonlySet<AnswerPla
   let code = 0;
   let hasLeft = false;
   let retracts = false; // whether to take the message back once its turn has ended
-  const leave = (exit: number) => {
-    code = exit;
+  const leaveTalk = (leaveCode: number) => {
+    code = leaveCode;
     hasLeft = true;
     closeKeyboard(keyboard);
   };
-  const keyboard = openKeyboard(zz, host, leave);
+  const keyboard = openKeyboard(zz, host, leaveTalk);
   zz.on("failed", () => void (keyboard.isCutShort = true));
-  const end = (exit: number) => (exit === 130 ? stopInstead(keyboard) : leave(exit));
+  const endTalk = (leaveCode: number) =>
+    leaveCode === 130 ? stopInstead(keyboard) : leaveTalk(leaveCode);
   const isLight = () => keyboard.isLight;
-  const useVi = (on: boolean | undefined) => void (keyboard.wantsVi = on);
-  return { run, isLight, useVi, leave: (exit) => void ([code, hasLeft] = [exit, true]) };
+  const useVi = (wantsVi: boolean | undefined) => void (keyboard.wantsVi = wantsVi);
+  return { run, isLight, useVi, leave: (leaveCode) => void ([code, hasLeft] = [leaveCode, true]) };
 
   async function run(): Promise<number> {
-    host.onEnd(end);
+    host.onEnd(endTalk);
     host.meet({
       ...personAt(keyboard, places),
-      tryAgain: async (failed, ctx) => {
-        const key = await whatNow(zz, host, failed, ctx);
+      tryAgain: async (requestFault, ctx) => {
+        const key = await whatNow(zz, host, requestFault, ctx);
         retracts = key === "a";
         return key === "r" || key === "m";
       },
@@ -68,29 +69,29 @@ export function openTalk(zz: Zz, host: DialogHost, places: ReadonlySet<AnswerPla
     const startsAtPrompt = !host.text;
     // a dumb terminal could not take it away again
     if (startsAtPrompt && !keyboard.isDumb) await promptForMessage(keyboard);
-    const opened = openConversation(keyboard, startsAtPrompt);
-    opened.catch(() => closeKeyboard(keyboard)); // there is no model: zz says why
+    const opening = openConversation(keyboard, startsAtPrompt);
+    opening.catch(() => closeKeyboard(keyboard)); // there is no model: zz says why
     if (!startsAtPrompt) {
-      await opened.catch(() => {});
-      for (const command of commandsToBegin(host)) await obey(command);
+      await opening.catch(() => {});
+      for (const command of commandsToBegin(host)) await obeyMessage(command);
     }
     let message: string | undefined = startsAtPrompt ? await nextMessage(keyboard) : host.text;
     for (; message !== undefined; message = await nextMessage(keyboard)) {
-      if (message.trim()) await obey(message.trim());
+      if (message.trim()) await obeyMessage(message.trim());
       if (hasLeft || keyboard.isClosed) break;
       await promptForMessage(keyboard);
     }
     closeKeyboard(keyboard);
     if (code === 0 || code === 130) zz.io.stdout.write("\n");
-    await opened;
+    await opening;
     if (code === 0 || code === 130) sayHowToComeBack(zz, host);
     return code;
   }
 
-  async function obey(message: string): Promise<void> {
+  async function obeyMessage(message: string): Promise<void> {
     muteEditor(keyboard, true);
     keyboard.isCutShort = false;
-    await host.obey(message, (text) => expandPastes(keyboard.pastes, text));
+    await host.obey(message, (messageText) => expandPastes(keyboard.pastes, messageText));
     if (keyboard.isCutShort) holdQueue(keyboard);
     if (retracts) takeBack(zz, host);
     retracts = false;
@@ -105,43 +106,48 @@ async function openConversation(keyboard: Keyboard, startsAtPrompt: boolean): Pr
   const { host } = keyboard;
   const { chat } = await host.open();
   if (!startsAtPrompt) return;
-  const [command, ...others] = commandsToBegin(host);
+  const [command, ...laterCommands] = commandsToBegin(host);
   if (!host.quiet)
-    showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, command)].join("\n"));
+    showNote(
+      keyboard,
+      [greeting(host.ctx()!, chat), ...recallOrOffer(keyboard, command)].join("\n"),
+    );
   if (command) sendMessage(keyboard, command);
   else if (!keyboard.isMuted) await promptForMessage(keyboard);
-  keyboard.queue.push(...others);
+  keyboard.queue.push(...laterCommands);
 }
 
 /** How the person is asked while the conversation is at the prompt. */
-function personAt(keyboard: Keyboard, places: ReadonlySet<AnswerPlace>): Person {
+function personAt(keyboard: Keyboard, answerPlaces: ReadonlySet<AnswerPlace>): Person {
   const { zz, host } = keyboard;
   return {
-    ask: (question, keys) => askEverywhere(keyboard, places, question, keys),
+    ask: (question, offeredKeys) => askEverywhere(keyboard, answerPlaces, question, offeredKeys),
     secret: (question) =>
       lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
     ...(canChoose(zz.io) && {
       pick: (question, choices) =>
         wantsWords(zz.io, host.ctx())
-          ? pickByNumber((list) => askAtPrompt(keyboard, list), question, choices)
+          ? pickByNumber((listText) => askAtPrompt(keyboard, listText), question, choices)
           : lendTerminal(keyboard, () =>
               pickFromList(zz.io, question, choices, host.ctx()?.signal),
             ),
     }),
     terminal: (act) => lendTerminal(keyboard, act),
-    edit: async (text, name) =>
+    edit: async (initialText, fileName) =>
       lendTerminal(keyboard, async () =>
-        (await import("./external-editor.ts")).openEditor(zz, text, name),
+        (await import("./external-editor.ts")).openEditor(zz, initialText, fileName),
       ),
-    note: (text) => showNote(keyboard, text),
-    goOn: async (reason) => (await host.ask(`Stopped: ${reason}. Go on? [y/N] `, "yn")) === "y",
+    note: (noteText) => showNote(keyboard, noteText),
+    goOn: async (stopReason) =>
+      (await host.ask(`Stopped: ${stopReason}. Go on? [y/N] `, "yn")) === "y",
   };
 }
 
 /** Those that zz begins with, such as /setup. */
 function commandsToBegin(host: DialogHost): string[] {
   const commands: string[] = [];
-  for (let name = host.begins(); name; name = host.begins()) commands.push(`/${name}`);
+  for (let commandName = host.begins(); commandName; commandName = host.begins())
+    commands.push(`/${commandName}`);
   return commands;
 }
 
@@ -149,28 +155,29 @@ function commandsToBegin(host: DialogHost): string[] {
  * After a failed request: "r" or "m" to ask again, the same or another model; "a" to take the
  * message back; "" to leave it.
  */
-async function whatNow(zz: Zz, host: DialogHost, failed: Fault, ctx: Ctx): Promise<string> {
-  const picks = ctx.about.commands.some(({ name }) => name === "model");
-  const keys = `[r]etry, [S]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? `;
-  for (let message = `${clean(failed.message)}\n`; ; message = "") {
-    const key = await host.ask(message + keys, "rsam");
-    failed.told = true;
-    if (!/[ram]/.test(key))
+async function whatNow(zz: Zz, host: DialogHost, requestFault: Fault, ctx: Ctx): Promise<string> {
+  const canPickModel = ctx.about.commands.some(({ name }) => name === "model");
+  const keysQuestion = `[r]etry, [S]kip, [a]bort and take the message back${canPickModel ? ", another [m]odel" : ""}? `;
+  for (let message = `${clean(requestFault.message)}\n`; ; message = "") {
+    const chosenKey = await host.ask(message + keysQuestion, "rsam");
+    requestFault.told = true;
+    if (!/[ram]/.test(chosenKey))
       say(zz, "Your message stays in the conversation; /retry sends it again.");
-    if (key !== "m") return key;
-    const before = ctx.chat.model;
-    await ctx.command("model").catch((error) => say(zz, sentenceOf(error)));
-    if (ctx.chat.model !== before) return key; // otherwise nothing was picked: ask again
+    if (chosenKey !== "m") return chosenKey;
+    const modelBefore = ctx.chat.model;
+    await ctx.command("model").catch((commandError) => say(zz, sentenceOf(commandError)));
+    if (ctx.chat.model !== modelBefore) return chosenKey; // otherwise nothing was picked: ask again
   }
 }
 
 function takeBack(zz: Zz, host: DialogHost): void {
-  const last = host
+  const lastMessage = host
     .ctx()
     ?.chat.messages.findLast(({ role, ...message }) => role === "user" && !("aside" in message));
   host.retract();
-  const words = last && clip(oneLine(wordsOf(last.text).slice(0, MAX_QUOTED_CHARS)), 40);
-  say(zz, words ? `Took back “${words}”.` : "Took back your message.");
+  const quotedWords =
+    lastMessage && clip(oneLine(wordsOf(lastMessage.text).slice(0, MAX_QUOTED_CHARS)), 40);
+  say(zz, quotedWords ? `Took back “${quotedWords}”.` : "Took back your message.");
 }
 
 /** Ctrl+C ends what is under way, not the conversation. */
@@ -183,10 +190,10 @@ function sayHowToComeBack(zz: Zz, host: DialogHost): void {
   const { id, messages } = host.ctx()?.chat ?? {};
   if (id && messages?.length && !host.quiet) {
     const columns = terminalColumns(zz.io);
-    const last = columns < NARROW_COLUMNS ? "zz -c" : "zz -c (the last one here)";
-    const line = `To come back: ${last}, or zz --session ${id}`;
+    const continueCommand = columns < NARROW_COLUMNS ? "zz -c" : "zz -c (the last one here)";
+    const adviceLine = `To come back: ${continueCommand}, or zz --session ${id}`;
     // a command in two rows cannot be copied
-    say(zz, line.length < columns ? line : line.replace(", or zz", ", or\nzz"));
+    say(zz, adviceLine.length < columns ? adviceLine : adviceLine.replace(", or zz", ", or\nzz"));
   }
 }
 
@@ -196,14 +203,14 @@ const NARROW_COLUMNS = 45;
  * The last exchange; in a new conversation, an offer to continue the last one, unless a message was
  * already typed.
  */
-function before(keyboard: Keyboard, command: string | undefined): string[] {
+function recallOrOffer(keyboard: Keyboard, command: string | undefined): string[] {
   const { zz, host, isDumb, isMuted, queue } = keyboard;
-  const isFree =
+  const canOffer =
     !command && !isDumb && !isMuted && !queue.length && (zz.config as { offer: boolean }).offer;
-  const last = isFree ? lastConversation(host.ctx()!) : undefined;
-  if (!last) return lastExchange(zz, host.ctx()!);
-  keyboard.offer = () => sendMessage(keyboard, last.line);
-  return [last.row];
+  const lastOffer = canOffer ? lastConversation(host.ctx()!) : undefined;
+  if (!lastOffer) return lastExchange(zz, host.ctx()!);
+  keyboard.offer = () => sendMessage(keyboard, lastOffer.line);
+  return [lastOffer.row];
 }
 
 const MAX_QUOTED_CHARS = 4_000; // of a message, since measuring all of a long one takes time
@@ -213,18 +220,18 @@ const MAX_QUOTED_CHARS = 4_000; // of a message, since measuring all of a long o
  * nothing if it is new.
  */
 function lastExchange({ io }: Zz, { chat, files }: Ctx): string[] {
-  const from = chat.messages.findLastIndex(isAsked);
-  const [asked, ...since] = chat.messages.slice(Math.max(from, 0));
-  if (asked?.role !== "user") return [];
-  const start = (text: string) =>
-    clip(oneLine(wordsOf(text).slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 5) * 2);
-  const answered = since.findLast(({ role, text }) => role === "assistant" && text);
-  const last = since.findLast(({ role }) => role !== "user");
-  const isOver = last?.role === "assistant" && !last.calls?.length;
+  const askedIndex = chat.messages.findLastIndex(isAsked);
+  const [askedMessage, ...laterMessages] = chat.messages.slice(Math.max(askedIndex, 0));
+  if (askedMessage?.role !== "user") return [];
+  const shortenText = (messageText: string) =>
+    clip(oneLine(wordsOf(messageText).slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 5) * 2);
+  const answered = laterMessages.findLast(({ role, text }) => role === "assistant" && text);
+  const finalMessage = laterMessages.findLast(({ role }) => role !== "user");
+  const isTurnOver = finalMessage?.role === "assistant" && !finalMessage.calls?.length;
   return [
-    `You: ${start(asked.text)}`,
-    ...(answered ? [`zz: ${start(answered.text)}`] : []),
-    ...(isOver
+    `You: ${shortenText(askedMessage.text)}`,
+    ...(answered ? [`zz: ${shortenText(answered.text)}`] : []),
+    ...(isTurnOver
       ? []
       : [
           `${answered ? "Its turn did not end: /continue goes on" : NO_ANSWER}${andUndo(chat, files)}.`,

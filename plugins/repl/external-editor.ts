@@ -6,26 +6,31 @@ import { temporaryFolder, tryTo } from "zz/text";
 import { say } from "./prompt-rows.ts";
 
 /** The text as it was saved; undefined when the editor failed or nothing was saved. */
-export async function openEditor(zz: Zz, text: string, name: string): Promise<string | undefined> {
-  const folder = temporaryFolder("edit");
-  const file = path.join(folder, name);
+export async function openEditor(
+  zz: Zz,
+  initialText: string,
+  fileName: string,
+): Promise<string | undefined> {
+  const editFolder = temporaryFolder("edit");
+  const editedFile = path.join(editFolder, fileName);
   try {
-    fs.writeFileSync(file, text);
-    const before = fs.statSync(file);
-    const editor =
+    fs.writeFileSync(editedFile, initialText);
+    const statsBefore = fs.statSync(editedFile);
+    const editorCommand =
       zz.io.variable("VISUAL") || zz.io.variable("EDITOR") || (WINDOWS ? "notepad" : "vi");
-    const status = start(zz, editor, file);
-    if (status !== 0)
+    const exitCode = startEditor(zz, editorCommand, editedFile);
+    if (exitCode !== 0)
       say(
         zz,
-        `'${editor}' ended without saving (exit code ${status}). VISUAL or EDITOR names another.`,
+        `'${editorCommand}' ended without saving (exit code ${exitCode}). VISUAL or EDITOR names another.`,
       );
-    const savedFile = tryTo(() => fs.statSync(file)); // an editor may have removed or replaced it
-    const saved =
-      savedFile?.isFile() && (savedFile.mtimeMs !== before.mtimeMs || savedFile.ino !== before.ino);
-    return status === 0 && saved ? fs.readFileSync(file, "utf8") : undefined;
+    const savedFile = tryTo(() => fs.statSync(editedFile)); // an editor may have removed or replaced it
+    const isSaved =
+      savedFile?.isFile() &&
+      (savedFile.mtimeMs !== statsBefore.mtimeMs || savedFile.ino !== statsBefore.ino);
+    return exitCode === 0 && isSaved ? fs.readFileSync(editedFile, "utf8") : undefined;
   } finally {
-    fs.rmSync(folder, { recursive: true, force: true });
+    fs.rmSync(editFolder, { recursive: true, force: true });
   }
 }
 
@@ -35,15 +40,20 @@ const WINDOWS = process.platform === "win32";
  * EDITOR may be a whole command line, so a shell starts it; zz never takes that shell from the
  * project.
  */
-function start({ programs, io }: Zz, editor: string, file: string): number | null {
+function startEditor(
+  { programs, io }: Zz,
+  editorCommand: string,
+  editedFile: string,
+): number | null {
   const stdio = [io.stdin, io.stderr, io.stderr].map(
     (stream) => (stream as { fd?: number }).fd ?? ("inherit" as const),
   );
   if (!WINDOWS)
-    return programs.run("sh", ["-c", `${editor} '${file.replaceAll("'", `'\\''`)}'`], { stdio })
-      .status;
-  const line = ["/d", "/s", "/c", `"${editor} "${file}""`];
-  return programs.run(io.variable("ComSpec") ?? "cmd.exe", line, {
+    return programs.run("sh", ["-c", `${editorCommand} '${editedFile.replaceAll("'", `'\\''`)}'`], {
+      stdio,
+    }).status;
+  const shellArguments = ["/d", "/s", "/c", `"${editorCommand} "${editedFile}""`];
+  return programs.run(io.variable("ComSpec") ?? "cmd.exe", shellArguments, {
     stdio,
     windowsVerbatimArguments: true,
   }).status;

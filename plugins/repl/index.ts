@@ -26,35 +26,36 @@ export const settings = {
 };
 
 export default (zz: Zz<typeof defaults>) => {
-  let talk: Talk | undefined; // while it runs
+  let runningTalk: Talk | undefined; // while it runs
   let unframed = false;
-  const places = new Set<AnswerPlace>();
+  const answerPlaces = new Set<AnswerPlace>();
   zz.service("questions", {
-    also(place) {
-      places.add(place);
-      return () => void places.delete(place);
+    also(answerPlace) {
+      answerPlaces.add(answerPlace);
+      return () => void answerPlaces.delete(answerPlace);
     },
   });
   zz.on("asked", (_, ctx) => {
     unframed = wantsWords(zz.io, ctx);
   });
-  zz.service("background", { isLight: () => talk?.isLight() });
+  zz.service("background", { isLight: () => runningTalk?.isLight() });
   zz.dialog({
     name: "prompt",
     person: () => ({
-      ask: async (question, keys) =>
-        (await import("./ask-in-one-shot.ts")).askInOneShot(zz, question, keys, unframed),
+      ask: async (question, offeredKeys) =>
+        (await import("./ask-in-one-shot.ts")).askInOneShot(zz, question, offeredKeys, unframed),
       secret: async (question) => (await import("./pick-from-list.ts")).askUnseen(zz.io, question),
       ...(zz.io.variable("TERM") !== "dumb" && {
         pick: async (question, choices) =>
           (await import("./pick-from-list.ts")).pickFromList(zz.io, question, choices),
       }),
-      edit: async (text, name) => (await import("./external-editor.ts")).openEditor(zz, text, name),
+      edit: async (initialText, fileName) =>
+        (await import("./external-editor.ts")).openEditor(zz, initialText, fileName),
     }),
-    async talk(host) {
+    async talk(dialogHost) {
       const { openTalk } = await import("./conversation-loop.ts");
-      talk = openTalk(zz, host, places);
-      return talk.run();
+      runningTalk = openTalk(zz, dialogHost, answerPlaces);
+      return runningTalk.run();
     },
   });
   zz.command({
@@ -64,16 +65,16 @@ export default (zz: Zz<typeof defaults>) => {
     examples: { "/vim off": "the keys of Emacs and bash again" },
     group: "settings",
     run(argument, ctx) {
-      const isOn = argument !== "off";
-      talk?.useVi(isOn === (zz.config.keys === "vi") ? undefined : isOn);
-      ctx.note(isOn ? VI_IS_ON : "The keys are those of Emacs and bash, in this conversation.");
+      const wantsVi = argument !== "off";
+      runningTalk?.useVi(wantsVi === (zz.config.keys === "vi") ? undefined : wantsVi);
+      ctx.note(wantsVi ? VI_IS_ON : "The keys are those of Emacs and bash, in this conversation.");
     },
   });
   for (const [name, description] of [
     ["quit", "leave (also Ctrl+D)"],
     ["exit", "leave"],
   ] as const)
-    zz.command({ name, description, group: "conversation", run: () => talk?.leave(0) });
+    zz.command({ name, description, group: "conversation", run: () => runningTalk?.leave(0) });
 };
 
 const VI_IS_ON =

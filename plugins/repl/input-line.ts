@@ -28,9 +28,9 @@ export interface Keyboard {
   // messages that wait for Enter, since the turn before them failed or was stopped
   readonly held: string[];
   onChange: () => void; // a message arrived, or the keyboard was closed
-  onInput: (bytes: Buffer) => void;
+  onInput: (inputBytes: Buffer) => void;
   onResized: () => void; // the line was drawn again in a window of another size
-  onLeave: (code: number) => void;
+  onLeave: (exitCode: number) => void;
   prompt: string; // shown before the line
   isPromptDue: boolean; // the prompt is being made
   isMuted: boolean; // a turn is under way: input is not shown
@@ -53,7 +53,7 @@ export type Editor = readline.Interface & {
   prevRows: number; // in which row of the line readline believes the cursor to be
   isCompletionEnabled: boolean; // false until the last of the keys that arrived at once
   _refreshLine(): void;
-  _ttyWrite(text: string | undefined, key: KeyEvent): void;
+  _ttyWrite(typedText: string | undefined, pressedKey: KeyEvent): void;
 };
 export type KeyEvent = {
   ctrl: boolean;
@@ -65,8 +65,8 @@ export type KeyEvent = {
 
 /** The pending question, if there is one. */
 interface OpenQuestion {
-  onKey?: ((typed: string) => void) | undefined;
-  onLine?: ((line: string) => void) | undefined;
+  onKey?: ((typedText: string) => void) | undefined;
+  onLine?: ((typedLine: string) => void) | undefined;
   // set until nothing is being typed, when the question is shown
   onNoise?: (() => void) | undefined;
   takesWords?: boolean; // words are an answer, too
@@ -84,16 +84,18 @@ interface OpenQuestion {
 export const isScreenTaken = ({ isMuted, question, terminalUsers }: Keyboard): boolean =>
   isMuted || question.onKey !== undefined || terminalUsers > 0;
 
-export function showPrompt({ editor }: Keyboard, prompt: string): void {
-  editor.setPrompt(prompt);
+export function showPrompt({ editor }: Keyboard, promptText: string): void {
+  editor.setPrompt(promptText);
   editor.prompt(true);
 }
 
 /** What is shown before the next line of the message; in vi's normal mode, its sign is another. */
 export function currentPrompt({ draft, prompt, isInNormalMode, zz, host }: Keyboard): string {
-  const shown = isStarted(draft) ? CONTINUATION_PROMPT : prompt;
-  if (!isInNormalMode) return shown;
-  return wantsWords(zz.io, host.ctx()) ? `normal mode ${shown}` : shown.replace(/\S\s*$/u, "‹ ");
+  const shownPrompt = isStarted(draft) ? CONTINUATION_PROMPT : prompt;
+  if (!isInNormalMode) return shownPrompt;
+  return wantsWords(zz.io, host.ctx())
+    ? `normal mode ${shownPrompt}`
+    : shownPrompt.replace(/\S\s*$/u, "‹ ");
 }
 
 /** Draws the line again after something else was in its place. */
@@ -103,11 +105,11 @@ export function redraw(keyboard: Keyboard): void {
   keyboard.editor.prompt(true);
 }
 
-export function muteEditor(keyboard: Keyboard, on: boolean): void {
-  if (on) keyboard.isPromptDue = false;
-  if (keyboard.isMuted && !on) forgetDrawn(keyboard);
-  keyboard.host.typed(on ? keyboard.editor.line : "");
-  keyboard.isMuted = on;
+export function muteEditor(keyboard: Keyboard, isMuting: boolean): void {
+  if (isMuting) keyboard.isPromptDue = false;
+  if (keyboard.isMuted && !isMuting) forgetDrawn(keyboard);
+  keyboard.host.typed(isMuting ? keyboard.editor.line : "");
+  keyboard.isMuted = isMuting;
 }
 
 /** Makes readline forget where it drew last, since that has moved. */
@@ -134,10 +136,10 @@ export function startNewLine(keyboard: Keyboard): void {
  * A paste is part of one message, and runs no commands; at a question it is words. A long one is
  * shown by its size.
  */
-export function insertPaste(keyboard: Keyboard, text: string): void {
+export function insertPaste(keyboard: Keyboard, pastedText: string): void {
   const { editor, pastes, question } = keyboard;
   const { line, cursor } = editor;
-  const inserted = textInLine(pastes, text);
+  const inserted = textInLine(pastes, pastedText);
   if (question.onKey && question.takesWords) return void question.onKey(PASTED + inserted);
   setLine(
     keyboard,
@@ -148,22 +150,23 @@ export function insertPaste(keyboard: Keyboard, text: string): void {
 }
 
 /** Shows a note, above the line if one is being typed. */
-export function showNote(keyboard: Keyboard, text: string): void {
+export function showNote(keyboard: Keyboard, noteText: string): void {
   const { zz, editor, host, question, isMuted, isClosed, isDumb } = keyboard;
-  if (wantsWords(zz.io, host.ctx())) text = text.split("\n").map(unframed).join("\n");
-  if (isMuted || question.onLine || question.onKey || isClosed || isDumb) return void say(zz, text);
+  if (wantsWords(zz.io, host.ctx())) noteText = noteText.split("\n").map(unframed).join("\n");
+  if (isMuted || question.onLine || question.onKey || isClosed || isDumb)
+    return void say(zz, noteText);
   const { stdout } = zz.io;
   const { rows } = editor.getCursorPos();
   readline.cursorTo(stdout, 0);
   readline.moveCursor(stdout, 0, -rows);
   stdout.write(ERASE_BELOW);
-  say(zz, text);
+  say(zz, noteText);
   redraw(keyboard);
 }
 
 /** Shows a note as part of the turn, once there is a conversation. */
-export function tell({ host, zz }: Keyboard, text: string): void {
+export function tell({ host, zz }: Keyboard, noteText: string): void {
   const ctx = host.ctx();
-  if (ctx) ctx.note(text);
-  else say(zz, text);
+  if (ctx) ctx.note(noteText);
+  else say(zz, noteText);
 }

@@ -51,22 +51,26 @@ const LEAVE_MS = 1000; // Ctrl+C twice within this time leaves
 const MAX_QUEUED_COLUMNS = 60; // characters of a queued message that are shown
 // ms: pastes.ts has waited for what belongs to Escape
 const ESCAPE_ALONE = { escapeCodeTimeout: 1 };
-const ESCAPE = { escapeCodeTimeout: 50 }; // ms: the same for what reads the terminal itself
+const ESCAPE_WHEN_LENT = { escapeCodeTimeout: 50 }; // ms: the same for what reads the terminal itself
 
-export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) => void): Keyboard {
+export function openKeyboard(
+  zz: Zz,
+  host: DialogHost,
+  onLeave: (exitCode: number) => void,
+): Keyboard {
   const stdout = zz.io.stdout as NodeJS.WriteStream;
   const isDumb = zz.io.variable("TERM") === "dumb";
-  const input = Object.assign(new PassThrough(), {
+  const editorInput = Object.assign(new PassThrough(), {
     isTTY: true,
-    setRawMode: (on: boolean) => setRaw({ zz, isDumb }, on),
+    setRawMode: (isRaw: boolean) => setTerminalRaw({ zz, isDumb }, isRaw),
   });
-  const write = (text: string, ...extraArgs: []) =>
+  const writeScreen = (outputText: string, ...extraArgs: []) =>
     isScreenTaken(keyboard) ||
-    stdout.write(text === READLINES_ERASE ? ERASE_BELOW : text, ...extraArgs);
-  const screen: NodeJS.WriteStream = Object.create(stdout, { write: { value: write } });
+    stdout.write(outputText === READLINES_ERASE ? ERASE_BELOW : outputText, ...extraArgs);
+  const screen: NodeJS.WriteStream = Object.create(stdout, { write: { value: writeScreen } });
   const history = openHistory(host);
-  const others = stdout.listeners("resize");
-  const editor = openEditor(input, screen, isDumb, history);
+  const resizeListeners = stdout.listeners("resize");
+  const editor = openEditor(editorInput, screen, isDumb, history);
   const keyboard: Keyboard = {
     zz,
     host,
@@ -91,15 +95,15 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
     isClosed: false,
     isCutShort: false,
   };
-  followSize(keyboard, others);
-  takeInput(keyboard, input);
-  editor.on("line", (line) => takeLine(keyboard, line));
+  followSize(keyboard, resizeListeners);
+  takeInput(keyboard, editorInput);
+  editor.on("line", (typedLine) => takeLine(keyboard, typedLine));
   editor.on("close", () => handleClose(keyboard));
   editor.on("SIGINT", () => interrupt(keyboard));
   editor.on("SIGTSTP", () => suspend(keyboard));
-  const woken = () => wake(keyboard);
-  process.on("SIGCONT", woken);
-  editor.once("close", () => process.off("SIGCONT", woken));
+  const onContinue = () => resumeTerminal(keyboard);
+  process.on("SIGCONT", onContinue);
+  editor.once("close", () => process.off("SIGCONT", onContinue));
   return keyboard;
 }
 
@@ -122,64 +126,66 @@ function openEditor(
 }
 
 /** Sends all further input here. */
-function takeInput(keyboard: Keyboard, input: PassThrough): void {
+function takeInput(keyboard: Keyboard, editorInput: PassThrough): void {
   const { zz, editor, question, isDumb } = keyboard;
   const { stdin, stdout } = zz.io;
-  const keys = isDumb ? undefined : openKeys(keyboard);
-  const onKeys = (bytes: Buffer) => {
+  const pluginKeys = isDumb ? undefined : openKeys(keyboard);
+  const onKeys = (keyBytes: Buffer) => {
     if (isTooEarly(keyboard)) return;
-    if (question.onKey) question.onKey(bytes.toString("utf8"));
-    else input.write(bytes);
+    if (question.onKey) question.onKey(keyBytes.toString("utf8"));
+    else editorInput.write(keyBytes);
   };
-  const onPaste = (pasted: string) => {
+  const onPaste = (pastedText: string) => {
     if (isTooEarly(keyboard)) return;
-    const text = normalizePaste(pasted);
-    if (keys && !question.onKey) receivePaste(keys, text);
-    else insertPaste(keyboard, text);
+    const plainText = normalizePaste(pastedText);
+    if (pluginKeys && !question.onKey) receivePaste(pluginKeys, plainText);
+    else insertPaste(keyboard, plainText);
   };
-  const onReport = (report: string) => {
-    const isLight = lightIn(report);
+  const onReport = (reportText: string) => {
+    const isLight = lightIn(reportText);
     if (isLight !== undefined) keyboard.isLight = isLight;
   };
   const reader = openPasteReader({ clock: zz.io.clock, onKeys, onPaste, onReport });
-  keyboard.onInput = (bytes) => readInput(reader, bytes);
-  const end = () => editor.close();
-  setRaw(keyboard, true);
+  keyboard.onInput = (inputBytes) => readInput(reader, inputBytes);
+  const closeEditor = () => editor.close();
+  setTerminalRaw(keyboard, true);
   if (!isDumb) stdout.write(MARK_PASTES + ASK_BACKGROUND);
   const restore = () => void (isDumb || stdout.write(HIDE_PASTES + SHOW_CURSOR));
   process.once("exit", restore);
-  stdin.on("data", keyboard.onInput).on("end", end).on("close", end);
+  stdin.on("data", keyboard.onInput).on("end", closeEditor).on("close", closeEditor);
   editor.once("close", () => {
     process.off("exit", restore);
     restore();
-    stdin.off("data", keyboard.onInput).off("end", end).off("close", end).pause();
+    stdin.off("data", keyboard.onInput).off("end", closeEditor).off("close", closeEditor).pause();
   });
   stdin.on("error", () => {}); // the window was closed: setRawMode() fails, too
 }
 
 /** Whether a terminal's answer names a light background; undefined if it is another answer. */
-function lightIn(report: string): boolean | undefined {
-  const colour = /^\x1b\]11;rgba?:([\da-f]{1,4})\/([\da-f]{1,4})\/([\da-f]{1,4})/i.exec(report);
-  if (!colour) return undefined;
-  const [red, green, blue] = colour
+function lightIn(reportText: string): boolean | undefined {
+  const colourMatch = /^\x1b\]11;rgba?:([\da-f]{1,4})\/([\da-f]{1,4})\/([\da-f]{1,4})/i.exec(
+    reportText,
+  );
+  if (!colourMatch) return undefined;
+  const [red, green, blue] = colourMatch
     .slice(1)
-    .map((part) => parseInt(part, 16) / (16 ** part.length - 1));
+    .map((hexDigits) => parseInt(hexDigits, 16) / (16 ** hexDigits.length - 1));
   return 0.299 * red! + 0.587 * green! + 0.114 * blue! > 0.5; // as bright as eyes find it
 }
 
-const setRaw = ({ zz, isDumb }: Pick<Keyboard, "zz" | "isDumb">, on: boolean): void =>
-  void (isDumb || (zz.io.stdin as NodeJS.ReadStream).setRawMode(on));
+const setTerminalRaw = ({ zz, isDumb }: Pick<Keyboard, "zz" | "isDumb">, isRaw: boolean): void =>
+  void (isDumb || (zz.io.stdin as NodeJS.ReadStream).setRawMode(isRaw));
 
-function takeLine(keyboard: Keyboard, line: string): void {
+function takeLine(keyboard: Keyboard, typedLine: string): void {
   const { zz, draft, history, pastes, queue } = keyboard;
   restoreHistory(keyboard);
-  if (answer(keyboard, line)) return;
+  if (answer(keyboard, typedLine)) return;
   keyboard.offer = undefined;
-  const message = addLine(draft, line);
+  const message = addLine(draft, typedLine);
   if (message === undefined)
     return void (keyboard.isMuted || showPrompt(keyboard, currentPrompt(keyboard)));
-  const text = expandPastes(pastes, message);
-  addEntry(history, text.length > MAX_ENTRY_CHARS ? message : text, zz);
+  const expandedText = expandPastes(pastes, message);
+  addEntry(history, expandedText.length > MAX_ENTRY_CHARS ? message : expandedText, zz);
   restoreHistory(keyboard);
   keyboard.lastInterrupt = Number.NEGATIVE_INFINITY;
   if (keyboard.isMuted && message.trim())
@@ -196,10 +202,10 @@ export function holdQueue(keyboard: Keyboard): void {
   const { queue, held, editor, zz } = keyboard;
   if (!queue.length || keyboard.isClosed) return;
   held.push(...queue.splice(0));
-  const others =
+  const othersHint =
     held.length > 1 ? `; Enter also sends the ${plural(held.length - 1, "other")} after it` : "";
   setLine(keyboard, [held.shift(), editor.line].filter(Boolean).join("\n"));
-  say(zz, `What you typed ahead was not sent${others}. Ctrl+C drops it.`);
+  say(zz, `What you typed ahead was not sent${othersHint}. Ctrl+C drops it.`);
 }
 
 /** Undoes what readline added: our history has whole messages, and no answers to questions. */
@@ -227,10 +233,10 @@ export async function nextMessage(keyboard: Keyboard): Promise<string | undefine
 }
 
 /** Sends a message as if it had been typed. */
-export function sendMessage(keyboard: Keyboard, text: string): void {
+export function sendMessage(keyboard: Keyboard, messageText: string): void {
   keyboard.offer = undefined;
-  keyboard.queue.push(text);
-  keyboard.zz.io.stdout.write(`${text}\n`);
+  keyboard.queue.push(messageText);
+  keyboard.zz.io.stdout.write(`${messageText}\n`);
   keyboard.onChange();
 }
 
@@ -240,12 +246,12 @@ export function sendMessage(keyboard: Keyboard, text: string): void {
 export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   const { host, queue } = keyboard;
   keyboard.isPromptDue = true;
-  const prompt = queue.length ? DEFAULT_PROMPT : await host.prompt(DEFAULT_PROMPT);
+  const promptText = queue.length ? DEFAULT_PROMPT : await host.prompt(DEFAULT_PROMPT);
   if (keyboard.isClosed || !keyboard.isPromptDue) return; // a turn has begun meanwhile
-  keyboard.prompt = prompt;
+  keyboard.prompt = promptText;
   keyboard.chooseKeys?.();
   keepWords(keyboard);
-  if (queue.length) return void keyboard.zz.io.stdout.write(`${prompt}${clean(queue[0]!)}\n`);
+  if (queue.length) return void keyboard.zz.io.stdout.write(`${promptText}${clean(queue[0]!)}\n`);
   muteEditor(keyboard, false);
   showPrompt(keyboard, currentPrompt(keyboard));
 }
@@ -281,7 +287,7 @@ export function interrupt(keyboard: Keyboard): void {
 function suspend(keyboard: Keyboard): void {
   const { stdout } = keyboard.zz.io;
   stdout.write(HIDE_PASTES);
-  setRaw(keyboard, false);
+  setTerminalRaw(keyboard, false);
   process.kill(process.pid, "SIGTSTP");
 }
 
@@ -289,13 +295,13 @@ function suspend(keyboard: Keyboard): void {
  * After zz was stopped, by Ctrl+Z or by another program: the shell has changed the terminal's mode
  * meanwhile.
  */
-function wake(keyboard: Keyboard): void {
+function resumeTerminal(keyboard: Keyboard): void {
   const { zz, isDumb, terminalUsers } = keyboard;
   const { stdin, stdout } = zz.io;
   // a program has it that sets it up itself
   if (terminalUsers > 0 && !(stdin as NodeJS.ReadStream).isRaw) return;
-  setRaw(keyboard, false); // otherwise Node, which knows nothing of it, would leave all as it is
-  setRaw(keyboard, true);
+  setTerminalRaw(keyboard, false); // otherwise Node, which knows nothing of it, would leave all as it is
+  setTerminalRaw(keyboard, true);
   if (terminalUsers > 0 || isDumb) return;
   stdout.write(MARK_PASTES);
   redraw(keyboard);
@@ -308,9 +314,9 @@ function wake(keyboard: Keyboard): void {
 function leaveAtEscape(
   this: NodeJS.EventEmitter,
   _: unknown,
-  key?: { name?: string; meta?: boolean },
+  pressedKey?: { name?: string; meta?: boolean },
 ): void {
-  if (key?.name === "escape")
+  if (pressedKey?.name === "escape")
     setImmediate(() => this.emit("keypress", "\x03", { name: "c", ctrl: true }));
 }
 
@@ -322,11 +328,11 @@ export async function lendTerminal<T>(keyboard: Keyboard, act: () => Promise<T>)
   if (keyboard.terminalUsers++ === 0) {
     letReports = keepReportsFrom(stdin as NodeJS.ReadStream, zz.io.clock);
     stdin.off("data", onInput).pause();
-    setRaw(keyboard, false);
+    setTerminalRaw(keyboard, false);
     if (!isDumb) stdout.write(HIDE_PASTES);
     if (!keyboard.isMuted) stdout.write("\n");
   }
-  readline.emitKeypressEvents(stdin, ESCAPE as object as readline.Interface);
+  readline.emitKeypressEvents(stdin, ESCAPE_WHEN_LENT as object as readline.Interface);
   stdin.on("keypress", leaveAtEscape);
   try {
     return await act();
@@ -335,7 +341,7 @@ export async function lendTerminal<T>(keyboard: Keyboard, act: () => Promise<T>)
     letReports();
     if (--keyboard.terminalUsers === 0 && !keyboard.isClosed) {
       stdin.on("data", onInput).resume();
-      setRaw(keyboard, true);
+      setTerminalRaw(keyboard, true);
       if (!isDumb) stdout.write(MARK_PASTES);
       redraw(keyboard);
     }

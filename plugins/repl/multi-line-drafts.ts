@@ -1,6 +1,6 @@
 // Messages of several lines: a line that ends with a backslash continues on the next, and so does
 // everything between """ and """.
-const QUOTES = '"""';
+const TRIPLE_QUOTES = '"""';
 
 export interface Draft {
   lines: string[];
@@ -16,18 +16,20 @@ export function discard(draft: Draft): void {
 }
 
 /** The whole message once the line completes it; undefined if more lines follow. */
-export function addLine(draft: Draft, line: string): string | undefined {
-  if (!isStarted(draft) && line.trimStart().startsWith(QUOTES)) {
+export function addLine(draft: Draft, typedLine: string): string | undefined {
+  if (!isStarted(draft) && typedLine.trimStart().startsWith(TRIPLE_QUOTES)) {
     draft.isQuoted = true;
-    line = line.trimStart().slice(QUOTES.length);
-    if (!line) return undefined;
+    typedLine = typedLine.trimStart().slice(TRIPLE_QUOTES.length);
+    if (!typedLine) return undefined;
   }
-  const goesOn = draft.isQuoted ? !line.trimEnd().endsWith(QUOTES) : ENDS_WITH_BACKSLASH.test(line);
-  const quotesLength = goesOn ? 0 : QUOTES.length;
-  const backslashLength = goesOn ? 1 : 0;
+  const isContinued = draft.isQuoted
+    ? !typedLine.trimEnd().endsWith(TRIPLE_QUOTES)
+    : ENDS_WITH_BACKSLASH.test(typedLine);
+  const quotesLength = isContinued ? 0 : TRIPLE_QUOTES.length;
+  const backslashLength = isContinued ? 1 : 0;
   const markLength = draft.isQuoted ? quotesLength : backslashLength;
-  draft.lines.push(markLength ? line.trimEnd().slice(0, -markLength) : line);
-  if (goesOn) return undefined;
+  draft.lines.push(markLength ? typedLine.trimEnd().slice(0, -markLength) : typedLine);
+  if (isContinued) return undefined;
   const message = draft.lines.join("\n");
   discard(draft);
   return message;

@@ -15,16 +15,16 @@ export function lastConversation({
 }: Ctx): { row: string; line: string } | undefined {
   if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND))
     return undefined;
-  const saved = tryTo(() => sessions.list()) ?? []; // a store may be out of reach
-  const last = saved.find(
+  const savedSessions = tryTo(() => sessions.list()) ?? []; // a store may be out of reach
+  const lastSession = savedSessions.find(
     (session) => session.root === root && session.id !== chat.id && session.title && !session.held,
   );
-  if (!last) return undefined;
-  const [head, tail] = ["Tab continues “", `” (${timeAgo(last.used)})`];
-  const room = terminalColumns(io) - 1 - width(head + tail);
+  if (!lastSession) return undefined;
+  const [offerStart, offerEnd] = ["Tab continues “", `” (${timeAgo(lastSession.used)})`];
+  const titleWidth = terminalColumns(io) - 1 - width(offerStart + offerEnd);
   return {
-    row: `${head}${clip(oneLine(last.title), Math.max(room, 8))}${tail}`,
-    line: `/${COMMAND} load ${last.id}`,
+    row: `${offerStart}${clip(oneLine(lastSession.title), Math.max(titleWidth, 8))}${offerEnd}`,
+    line: `/${COMMAND} load ${lastSession.id}`,
   };
 }
 

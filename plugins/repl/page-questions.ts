@@ -5,35 +5,37 @@ import { matchKey } from "./prompt-rows.ts";
 
 /** Where a question is shown. */
 export interface Screen {
-  write(text: string): void;
+  write(shownText: string): void;
   // the next key, RESIZED, or PASTED and a text; settled: ignores keys held down or typed ahead
   press(settled: boolean): Promise<string>;
   size(): { columns: number; rows: number };
-  soon?(key: string): Promise<string>; // what is typed within a moment after a key; "": nothing
+  soon?(pressedKey: string): Promise<string>; // what is typed within a moment after a key; "": nothing
   // reads the rest of a line, returns the key that it means; "": it was deleted
-  words?(first: string): Promise<string>;
+  words?(firstTyped: string): Promise<string>;
   plain?: boolean; // any answer counts at once
   unframed?: boolean; // no frame, no rules, and no cursor that moves: for screen readers
 }
 
 /** Without the frame what is quoted is indented, so that it cannot look like zz's own words. */
-export const unframed = (row: string): string =>
-  row.replace(/^(?:([┏┠┗])|┃) /u, (_, own) => (own ? "" : "  ")).replace(/^─+ /u, "");
+export const unframed = (framedRow: string): string =>
+  framedRow
+    .replace(/^(?:([┏┠┗])|┃) /u, (_, ownBorder) => (ownBorder ? "" : "  "))
+    .replace(/^─+ /u, "");
 
 /** Whether the person wants a yes to count although parts of the question were not shown. */
 export const isPlain = ({ config }: Zz): boolean =>
   (config as { readFirst?: boolean }).readFirst === false;
 
 const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
-const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
-const TO_END = /^(G|\x1b\[F|\x1bOF|\x1b\[4~)$/;
+const BACKWARD = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
+const JUMP_TO_END = /^(G|\x1b\[F|\x1bOF|\x1b\[4~)$/;
 
 /** What is no key: the window got another size, and the beginning of a pasted text. */
 export const [RESIZED, PASTED] = ["\x1b[resized", "\x1b[200~"];
 // the question was closed, Ctrl+D, Escape, Ctrl+C, also in one piece with other keys
-const LEAVE = /^(|\x04|\x1b)$|\x03/;
-const WORDS = /^[^\p{C}\s]/u; // the person types words instead of pressing a key
-const ENTER = /^[\r\n]+$/;
+const LEAVING_KEYS = /^(|\x04|\x1b)$|\x03/;
+const WORD_START = /^[^\p{C}\s]/u; // the person types words instead of pressing a key
+const ENTER_KEY = /^[\r\n]+$/;
 /**
  * Shows the question, then returns an offered key or Enter; words count as a no that says why, and
  * none of their letters counts as a key. A question that is longer
@@ -42,78 +44,89 @@ const ENTER = /^[\r\n]+$/;
  * "on" without waiting.
  */
 export async function putQuestion(
-  text: string,
+  questionText: string,
   keys: string | undefined,
   screen: Screen,
 ): Promise<string> {
-  const view = newView(text, keys);
-  for (let hint = ""; ; ) {
-    view.fit(screen.size());
-    const bar = hint ? barOf([hint], view.columns) : "";
-    hint = "";
-    const below = view.showPage(screen, () => bar || statusBar(view));
-    if (keys === undefined && !view.unseen()) return "on";
-    const move = await nextMove();
-    if (move === "hint") hint = `── space first: ${plural(view.unseen(), "line")} unseen`;
-    else if (move === "on" || move === "back" || move === "end") view.go(move);
-    else if (move !== "redraw") return move;
-    const isSame = view.fits(screen.size());
+  const questionView = newView(questionText, keys);
+  for (let hintText = ""; ; ) {
+    questionView.fit(screen.size());
+    const hintBar = hintText ? chooseBar([hintText], questionView.columns) : "";
+    hintText = "";
+    const rowsBelow = questionView.showPage(screen, () => hintBar || statusBar(questionView));
+    if (keys === undefined && !questionView.unseen()) return "on";
+    const chosenMove = await nextMove();
+    if (chosenMove === "hint")
+      hintText = `── space first: ${plural(questionView.unseen(), "line")} unseen`;
+    else if (chosenMove === "on" || chosenMove === "back" || chosenMove === "end")
+      questionView.go(chosenMove);
+    else if (chosenMove !== "redraw") return chosenMove;
+    const isSameSize = questionView.fits(screen.size());
     screen.write(
-      below === undefined || !isSame || screen.unframed
+      rowsBelow === undefined || !isSameSize || screen.unframed
         ? "\n"
-        : `\r${below ? `\x1b[${below}A` : ""}\x1b[J`,
+        : `\r${rowsBelow ? `\x1b[${rowsBelow}A` : ""}\x1b[J`,
     );
   }
 
   async function nextMove(): Promise<string> {
-    const isKey = (typed: string) => keys !== undefined && matchKey(typed, keys) !== "";
+    const isOfferedKey = (typedText: string) =>
+      keys !== undefined && matchKey(typedText, keys) !== "";
     for (;;) {
-      const typed = await screen.press(view.isPaged);
-      if (typed === RESIZED && view.isPaged && !view.fits(screen.size())) return "redraw";
-      if (LEAVE.test(typed)) return typed;
-      const isReady = screen.plain || !view.unseen();
+      const typedText = await screen.press(questionView.isPaged);
+      if (typedText === RESIZED && questionView.isPaged && !questionView.fits(screen.size()))
+        return "redraw";
+      if (LEAVING_KEYS.test(typedText)) return typedText;
+      const isReady = screen.plain || !questionView.unseen();
       // Even y and n may begin a word: of a reason, or of a message that was under way when the
       // question came.
-      const typedSoon = (isKey(typed) && typed !== "?" && (await screen.soon?.(typed))) || "";
-      if (typedSoon && LEAVE.test(typedSoon)) return typedSoon;
-      const message = /^\P{C}/u.test(typedSoon) ? typed + typedSoon : typed;
+      const typedSoon =
+        (isOfferedKey(typedText) && typedText !== "?" && (await screen.soon?.(typedText))) || "";
+      if (typedSoon && LEAVING_KEYS.test(typedSoon)) return typedSoon;
+      const message = /^\P{C}/u.test(typedSoon) ? typedText + typedSoon : typedText;
       if (matchKey(message, (keys ?? "n").replace(/[^n]/g, "")))
-        return ENTER.test(typedSoon) ? message + typedSoon : message;
-      if (typed === "?" && isKey(typed)) return typed; // explaining them grants nothing
-      if (isReady && (isKey(message) || (ENTER.test(message) && !view.isNext()))) return message;
-      if (isKey(message)) return "hint";
-      if (view.isPaged && view.top && BACK.test(typed)) return "back";
-      if (view.isNext() && FORWARD.test(typed)) return "on";
-      if (view.isNext() && TO_END.test(typed)) return "end";
+        return ENTER_KEY.test(typedSoon) ? message + typedSoon : message;
+      if (typedText === "?" && isOfferedKey(typedText)) return typedText; // explaining them grants nothing
+      if (isReady && (isOfferedKey(message) || (ENTER_KEY.test(message) && !questionView.isNext())))
+        return message;
+      if (isOfferedKey(message)) return "hint";
+      if (questionView.isPaged && questionView.top && BACKWARD.test(typedText)) return "back";
+      if (questionView.isNext() && FORWARD.test(typedText)) return "on";
+      if (questionView.isNext() && JUMP_TO_END.test(typedText)) return "end";
       const isChoice = keys !== undefined && keys.length > 1;
-      const key =
-        isChoice && (WORDS.test(message) || message.startsWith(PASTED))
+      const meantKey =
+        isChoice && (WORD_START.test(message) || message.startsWith(PASTED))
           ? await screen.words?.(message)
           : undefined;
-      if (key) return isReady || key === "n" ? key : "hint";
+      if (meantKey) return isReady || meantKey === "n" ? meantKey : "hint";
     }
   }
 }
 
 /** The rows of a question, and which of them were on the screen. */
-function newRows(text: string) {
-  const shown = new Set<Row>();
-  const rows = {
+function newRows(questionText: string) {
+  const seenRows = new Set<Row>();
+  const questionRows = {
     all: [] as Row[],
-    show: (row: Row) => void shown.add(row),
-    unseen: () => rows.all.length - shown.size,
-    firstUnseen: () => rows.all.findIndex((row) => !shown.has(row)),
+    show: (shownRow: Row) => void seenRows.add(shownRow),
+    unseen: () => questionRows.all.length - seenRows.size,
+    firstUnseen: () => questionRows.all.findIndex((candidate) => !seenRows.has(candidate)),
 
     /** A line of which a row was not shown is unseen in a window of another width, too. */
     fit(columns: number): void {
-      const open = new Set(rows.all.flatMap((row) => (shown.has(row) ? [] : row.line)));
-      const isFirst = !rows.all.length;
-      shown.clear();
-      rows.all = rowsOf(text, columns);
-      for (const row of isFirst ? [] : rows.all) if (!open.has(row.line)) shown.add(row);
+      const unseenLines = new Set(
+        questionRows.all.flatMap((previousRow) =>
+          seenRows.has(previousRow) ? [] : previousRow.line,
+        ),
+      );
+      const isFirst = !questionRows.all.length;
+      seenRows.clear();
+      questionRows.all = rowsOf(questionText, columns);
+      for (const newRow of isFirst ? [] : questionRows.all)
+        if (!unseenLines.has(newRow.line)) seenRows.add(newRow);
     },
   };
-  return rows;
+  return questionRows;
 }
 
 /** The window in which they are shown. */
@@ -148,7 +161,7 @@ function newView(text: string, keys: string | undefined) {
       }
       size = { ...newSize };
       room = Math.max((size.rows || 24) - 1, 1);
-      tail = keys !== undefined && view.isPaged ? tailOf(rows.all, room) : 0;
+      tail = keys !== undefined && view.isPaged ? countTailRows(rows.all, room) : 0;
       if (!view.isPaged) view.top = 0; // all of it fits by now, and is drawn again
     },
 
@@ -156,16 +169,16 @@ function newView(text: string, keys: string | undefined) {
      * Returns how many rows the cursor is below the first of those that are no part of the page;
      * undefined: there are none.
      */
-    showPage(screen: Screen, bar: () => string): number | undefined {
-      const until = Math.min(view.top + head(), last());
-      const page = view.isPaged ? rows.all.slice(view.top, until) : rows.all;
+    showPage(screen: Screen, makeBar: () => string): number | undefined {
+      const pageEnd = Math.min(view.top + head(), last());
+      const page = view.isPaged ? rows.all.slice(view.top, pageEnd) : rows.all;
       const end = view.isPaged ? rows.all.slice(last()) : [];
-      for (const row of [...page, ...end]) rows.show(row);
-      const bars = view.unseen() ? [bar()] : [];
-      const texts = [...page.map(({ text }) => text), ...bars, ...end.map(({ text }) => text)];
+      for (const shownRow of [...page, ...end]) rows.show(shownRow);
+      const barRows = view.unseen() ? [makeBar()] : [];
+      const texts = [...page.map(({ text }) => text), ...barRows, ...end.map(({ text }) => text)];
       screen.write((screen.unframed ? texts.map(unframed) : texts).join("\n"));
-      const below = bars.length + end.length - 1;
-      return below < 0 ? undefined : below;
+      const rowsBelow = barRows.length + end.length - 1;
+      return rowsBelow < 0 ? undefined : rowsBelow;
     },
 
     go(to: "on" | "back" | "end"): void {
@@ -179,10 +192,11 @@ function newView(text: string, keys: string | undefined) {
 type View = ReturnType<typeof newView>;
 
 /** The rows of the last two lines, as far as they take no more than a third of the screen. */
-function tailOf(rows: readonly Row[], room: number): number {
-  const { line } = rows.at(-1)!;
-  const from = (first: number) => rows.filter((row) => row.line >= first).length;
-  return [line - 1, line].map(from).find((count) => count <= room / 3) ?? 0;
+function countTailRows(questionRows: readonly Row[], pageHeight: number): number {
+  const { line } = questionRows.at(-1)!;
+  const countRowsFrom = (firstLine: number) =>
+    questionRows.filter((candidate) => candidate.line >= firstLine).length;
+  return [line - 1, line].map(countRowsFrom).find((rowCount) => rowCount <= pageHeight / 3) ?? 0;
 }
 
 /**
@@ -190,30 +204,32 @@ function tailOf(rows: readonly Row[], room: number): number {
  * all.
  */
 function statusBar({ shown: { to, all }, unseen, top, canRefuse, columns }: View): string {
-  const [no, leave] = canRefuse ? ["n = no", "n: no"] : ["Esc leaves", "Esc: leave"];
-  const bars = [
+  const [longRefusal, shortRefusal] = canRefuse
+    ? ["n = no", "n: no"]
+    : ["Esc leaves", "Esc: leave"];
+  const barVariants = [
     [
       `── line ${to} of ${all}`,
       `${unseen()} unseen`,
       "space goes on",
       "G = end",
-      no,
+      longRefusal,
       top > 0 && "b = back",
     ],
-    [`── line ${to} of ${all}`, "space goes on", no, top > 0 && "b = back"],
-    [`─ ${to}/${all}`, "space: more", leave, top > 0 && "b: back"],
-    [`─ ${to}/${all}`, "space: more", leave],
+    [`── line ${to} of ${all}`, "space goes on", longRefusal, top > 0 && "b = back"],
+    [`─ ${to}/${all}`, "space: more", shortRefusal, top > 0 && "b: back"],
+    [`─ ${to}/${all}`, "space: more", shortRefusal],
     ["space: more"],
   ];
-  return barOf(
-    bars.map((parts) => parts.filter(Boolean).join(" · ")),
+  return chooseBar(
+    barVariants.map((barParts) => barParts.filter(Boolean).join(" · ")),
     columns,
   );
 }
 
-function barOf(bars: readonly string[], columns: number): string {
-  const bar = bars.find(({ length }) => length <= columns - 2) ?? bars.at(-1)!;
-  return `${bar} `.slice(0, Math.max(columns - 1, 10));
+function chooseBar(barVariants: readonly string[], columns: number): string {
+  const chosenBar = barVariants.find(({ length }) => length <= columns - 2) ?? barVariants.at(-1)!;
+  return `${chosenBar} `.slice(0, Math.max(columns - 1, 10));
 }
 
 /** A row of the screen, and the number of the line that it shows. */
@@ -224,15 +240,15 @@ type Row = { text: string; line: number };
  * quoted text can look like the question's own words; those of a line of a diff stand under its
  * text. Colours continue in the next row.
  */
-export function rowsOf(text: string, columns: number): Row[] {
-  return text.split("\n").flatMap((line, i) => {
-    const [, bar = "", content = line] = /^([┏┠┃┗] )(.*)$/su.exec(line) ?? [];
-    const nextBar = bar && (bar === "┗ " ? "  " : "┃ ");
-    const room = Math.max((columns || Number.POSITIVE_INFINITY) - bar.length, 8);
-    const number = LINE_NUMBER.exec(content)?.[1]?.length ?? 0;
-    const indent = number <= room / 3 ? number : 0;
-    return breakLine(content, room, indent).map((row, j) => ({
-      text: j ? nextBar + " ".repeat(indent) + row : bar + row,
+export function rowsOf(questionText: string, columns: number): Row[] {
+  return questionText.split("\n").flatMap((questionLine, i) => {
+    const [, frameBar = "", content = questionLine] = /^([┏┠┃┗] )(.*)$/su.exec(questionLine) ?? [];
+    const nextBar = frameBar && (frameBar === "┗ " ? "  " : "┃ ");
+    const rowWidth = Math.max((columns || Number.POSITIVE_INFINITY) - frameBar.length, 8);
+    const numberWidth = LINE_NUMBER.exec(content)?.[1]?.length ?? 0;
+    const indentWidth = numberWidth <= rowWidth / 3 ? numberWidth : 0;
+    return breakLine(content, rowWidth, indentWidth).map((contentRow, rowIndex) => ({
+      text: rowIndex ? nextBar + " ".repeat(indentWidth) + contentRow : frameBar + contentRow,
       line: i,
     }));
   });
@@ -240,47 +256,52 @@ export function rowsOf(text: string, columns: number): Row[] {
 const LINE_NUMBER = /^(?:\x1b\[[\d;]*m)*( *\d+ [-+ ] )/; // of a diff, with its sign
 
 /** At the last space, unless that would leave most of the row empty: then within a word. */
-function breakLine(line: string, room: number, indent: number): string[] {
-  if (line.length <= room && ASCII.test(line)) return [line];
-  const rows: string[] = [];
-  let [row, width, styles] = ["", 0, ""];
-  let space = { end: 0, width: 0, styles: "" }; // the place after the last space in this row
-  pieces: for (const [piece, style] of line.matchAll(PIECE)) {
-    if (style) styles = /^\x1b\[0?m$/.test(style) ? "" : styles + style;
-    const columns = Math.min(style ? 0 : columnsOf(piece, width), room);
-    while (width + columns > room) {
+function breakLine(contentLine: string, rowWidth: number, indentWidth: number): string[] {
+  if (contentLine.length <= rowWidth && PRINTABLE_ASCII.test(contentLine)) return [contentLine];
+  const finishedRows: string[] = [];
+  let [pendingRow, width, styles] = ["", 0, ""];
+  let lastSpace = { end: 0, width: 0, styles: "" }; // the place after the last space in this row
+  pieces: for (const [piece, styleCode] of contentLine.matchAll(PIECE_PATTERN)) {
+    if (styleCode) styles = /^\x1b\[0?m$/.test(styleCode) ? "" : styles + styleCode;
+    const columns = Math.min(styleCode ? 0 : columnsOf(piece, width), rowWidth);
+    while (width + columns > rowWidth) {
       const position =
-        piece !== " " && space.width > room / 3 ? space : { end: row.length, width, styles };
-      const shown = row.slice(0, position.end);
-      rows.push(position.styles ? `${shown}\x1b[0m` : shown);
-      if (rows.length === 1) room -= indent;
-      [row, width] = [position.styles + row.slice(position.end), width - position.width];
-      space = { end: 0, width: 0, styles: "" };
+        piece !== " " && lastSpace.width > rowWidth / 3
+          ? lastSpace
+          : { end: pendingRow.length, width, styles };
+      const finishedRow = pendingRow.slice(0, position.end);
+      finishedRows.push(position.styles ? `${finishedRow}\x1b[0m` : finishedRow);
+      if (finishedRows.length === 1) rowWidth -= indentWidth;
+      [pendingRow, width] = [
+        position.styles + pendingRow.slice(position.end),
+        width - position.width,
+      ];
+      lastSpace = { end: 0, width: 0, styles: "" };
       if (piece === " ") continue pieces; // it would be after the last column
     }
-    row += piece === "\t" ? " ".repeat(columns) : piece;
+    pendingRow += piece === "\t" ? " ".repeat(columns) : piece;
     width += columns;
-    if (piece === " " || piece === "\t") space = { end: row.length, width, styles };
+    if (piece === " " || piece === "\t") lastSpace = { end: pendingRow.length, width, styles };
   }
-  return row || !rows.length ? [...rows, row] : rows;
+  return pendingRow || !finishedRows.length ? [...finishedRows, pendingRow] : finishedRows;
 }
 
 /** How many columns a character takes after others of the given width. */
-function columnsOf(character: string, width: number): number {
-  return character === "\t" ? 8 - (width % 8) : widthOfCharacter(character);
+function columnsOf(character: string, precedingWidth: number): number {
+  return character === "\t" ? 8 - (precedingWidth % 8) : widthOfCharacter(character);
 }
 
-const ASCII = /^[ -~]*$/;
-const PIECE = /(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu;
+const PRINTABLE_ASCII = /^[ -~]*$/;
+const PIECE_PATTERN = /(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu;
 
 /** The width of one character. Terminals may show several as one, so the sum is never too small. */
 function widthOfCharacter(character: string): number {
   if (character >= " " && character <= "~") return 1;
-  const knownWidth = WIDTHS.get(character);
+  const knownWidth = KNOWN_WIDTHS.get(character);
   if (knownWidth !== undefined) return knownWidth;
-  const width = widthOf(character);
-  if (WIDTHS.size < MAX_WIDTHS) WIDTHS.set(character, width);
-  return width;
+  const measuredWidth = widthOf(character);
+  if (KNOWN_WIDTHS.size < MAX_WIDTHS) KNOWN_WIDTHS.set(character, measuredWidth);
+  return measuredWidth;
 }
-const WIDTHS = new Map<string, number>();
+const KNOWN_WIDTHS = new Map<string, number>();
 const MAX_WIDTHS = 10_000;

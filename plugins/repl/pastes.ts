@@ -16,19 +16,19 @@ const STARTED_KEY = /\x1b+(?:\[[[\d;?<=>]*|O\d?)?$/; // the markers begin like k
  * of the cursor, keyboard and graphics. Whoever asked may be gone when the answer comes, and nobody
  * typed it. F3 with Shift, Ctrl or Alt looks like a place of the cursor in the first row.
  */
-const STRING = "[^\\x07\\x1b\\x03\\r]*";
+const STRING_CONTENT = "[^\\x07\\x1b\\x03\\r]*";
 // colours and the like; features; graphics
 const STRINGS = String.raw`\x1b(?:\]\d+;|P[\d;]*[$+>!|]|_G)`;
-const REPORT = new RegExp(
+const REPORT_PATTERN = new RegExp(
   [
     String.raw`\x1b\[(?:[?>=][\d;]*[cunRtS]|\??[\d;]+\$y|\d[\d;]*[nt]|(?!1;[2-8]R)\d+;\d+R)`,
-    String.raw`${STRINGS}${STRING}(?:\x07|\x1b\\)`,
+    String.raw`${STRINGS}${STRING_CONTENT}(?:\x07|\x1b\\)`,
   ].join("|"),
   "g",
 );
 /** A beginning that no hand types: what belongs to it may take its time, and is never typed. */
 const STARTED_REPORT = new RegExp(
-  String.raw`(?:\x1b\[(?:[?>=]|\d+;)[\d;]*\$?|${STRINGS}${STRING}\x1b?)$`,
+  String.raw`(?:\x1b\[(?:[?>=]|\d+;)[\d;]*\$?|${STRINGS}${STRING_CONTENT}\x1b?)$`,
 );
 const STARTED_STRING = /\x1b(?:\]\d*|P[\d;]*|_)$/; // or a key with Alt
 const MAX_REPORT_BYTES = 4_096;
@@ -37,9 +37,9 @@ const REPORT_MS = 1_000;
 /** Reads the terminal's input, however its bytes are split. */
 interface PasteReader {
   readonly clock: Zz["io"]["clock"];
-  onKeys(bytes: Buffer): void;
-  onPaste(text: string): void;
-  onReport?(report: string): void; // what the terminal said of itself
+  onKeys(inputBytes: Buffer): void;
+  onPaste(pastedText: string): void;
+  onReport?(reportText: string): void; // what the terminal said of itself
   paste: Buffer[] | undefined; // the pieces of one that has not ended
   heldBack: Buffer; // bytes that may be the beginning of a key or of a marker
   stopHolding(): void;
@@ -47,24 +47,25 @@ interface PasteReader {
 }
 
 type Hears = Pick<PasteReader, "clock" | "onKeys" | "onPaste" | "onReport">;
-export const openPasteReader = (hears: Hears): PasteReader => ({
-  ...hears,
+export const openPasteReader = (listeners: Hears): PasteReader => ({
+  ...listeners,
   paste: undefined,
   heldBack: Buffer.alloc(0),
   stopHolding: () => {},
   lastReadAt: 0,
 });
 
-export function readInput(reader: PasteReader, bytes: Buffer): void {
+export function readInput(reader: PasteReader, inputBytes: Buffer): void {
   reader.stopHolding();
-  const pause = reader.clock.now() - reader.lastReadAt;
+  const pauseLength = reader.clock.now() - reader.lastReadAt;
   reader.lastReadAt = reader.clock.now();
   // its end was lost
-  if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END);
-  let remaining: Buffer = Buffer.concat([reader.heldBack, bytes]);
+  if (reader.paste && pauseLength > LOST_END_MS && inputBytes.equals(CTRL_C))
+    inputBytes = Buffer.from(PASTE_END);
+  let remaining: Buffer = Buffer.concat([reader.heldBack, inputBytes]);
   for (;;) {
-    const marker = reader.paste ? PASTE_END : PASTE_START;
-    const markerIndex = remaining.indexOf(marker);
+    const nextMarker = reader.paste ? PASTE_END : PASTE_START;
+    const markerIndex = remaining.indexOf(nextMarker);
     if (markerIndex < 0) break;
     deliver(
       reader,
@@ -72,7 +73,7 @@ export function readInput(reader: PasteReader, bytes: Buffer): void {
         ? remaining.subarray(0, markerIndex)
         : withoutReports(reader, remaining.subarray(0, markerIndex)),
     );
-    remaining = remaining.subarray(markerIndex + marker.length);
+    remaining = remaining.subarray(markerIndex + nextMarker.length);
     if (reader.paste) reader.onPaste(Buffer.concat(reader.paste).toString("utf8"));
     reader.paste = reader.paste ? undefined : [];
   }
@@ -87,16 +88,17 @@ export function readInput(reader: PasteReader, bytes: Buffer): void {
       : reader.clock.timer(ESCAPE_MS, () => deliverHeldBack(reader));
 }
 
-function withoutReports({ onReport }: PasteReader, bytes: Buffer): Buffer {
-  if (!bytes.includes(ESCAPE)) return bytes;
-  const keys = bytes.toString("latin1").replace(REPORT, (report) => {
-    onReport?.(report);
+function withoutReports({ onReport }: PasteReader, inputBytes: Buffer): Buffer {
+  if (!inputBytes.includes(ESCAPE_BYTE)) return inputBytes;
+  const typedKeys = inputBytes.toString("latin1").replace(REPORT_PATTERN, (reportText) => {
+    onReport?.(reportText);
     return "";
   });
-  return Buffer.from(keys, "latin1");
+  return Buffer.from(typedKeys, "latin1");
 }
-const ESCAPE = 0x1b;
-const isStartedReport = (bytes: Buffer): boolean => STARTED_REPORT.test(bytes.toString("latin1"));
+const ESCAPE_BYTE = 0x1b;
+const isStartedReport = (inputBytes: Buffer): boolean =>
+  STARTED_REPORT.test(inputBytes.toString("latin1"));
 
 /**
  * Keeps reports from whatever reads a terminal; who asks for one hears the event "report". Returns
@@ -104,17 +106,18 @@ const isStartedReport = (bytes: Buffer): boolean => STARTED_REPORT.test(bytes.to
  */
 export function keepReportsFrom(stdin: NodeJS.ReadStream, clock: PasteReader["clock"]): () => void {
   const { push } = stdin;
-  const put = (bytes: Buffer) => void push.call(stdin, bytes);
-  const onPaste = (text: string) => put(Buffer.from(PASTE_START + text + PASTE_END));
+  const pushBytes = (inputBytes: Buffer) => void push.call(stdin, inputBytes);
+  const onPaste = (pastedText: string) =>
+    pushBytes(Buffer.from(PASTE_START + pastedText + PASTE_END));
   const reader = openPasteReader({
     clock,
-    onKeys: put,
+    onKeys: pushBytes,
     onPaste,
-    onReport: (report) => stdin.emit("report", report),
+    onReport: (reportText) => stdin.emit("report", reportText),
   });
-  stdin.push = (bytes, ...encoding) => {
-    if (!Buffer.isBuffer(bytes)) return push.call(stdin, bytes, ...encoding);
-    readInput(reader, bytes);
+  stdin.push = (inputBytes, ...encoding) => {
+    if (!Buffer.isBuffer(inputBytes)) return push.call(stdin, inputBytes, ...encoding);
+    readInput(reader, inputBytes);
     if (!reader.paste && !isStartedReport(reader.heldBack)) {
       reader.stopHolding();
       deliverHeldBack(reader); // readline waits for the rest of a key itself
@@ -129,22 +132,29 @@ export function keepReportsFrom(stdin: NodeJS.ReadStream, clock: PasteReader["cl
 }
 
 function deliverHeldBack(reader: PasteReader): void {
-  const bytes = reader.heldBack;
+  const heldBytes = reader.heldBack;
   reader.heldBack = Buffer.alloc(0);
-  deliver(reader, bytes);
+  deliver(reader, heldBytes);
 }
 
-function deliver({ paste, onKeys }: PasteReader, bytes: Buffer): void {
-  if (!bytes.length) return;
-  if (paste) paste.push(Buffer.from(bytes));
-  else onKeys(bytes);
+function deliver({ paste, onKeys }: PasteReader, inputBytes: Buffer): void {
+  if (!inputBytes.length) return;
+  if (paste) paste.push(Buffer.from(inputBytes));
+  else onKeys(inputBytes);
 }
 
 /** How many of the last bytes may be the beginning of the marker that ends a paste. */
-function startedEndLength(bytes: Buffer): number {
-  for (let length = Math.min(PASTE_END.length - 1, bytes.length); length > 0; length--)
-    if (bytes.toString("latin1", bytes.length - length) === PASTE_END.slice(0, length))
-      return length;
+function startedEndLength(inputBytes: Buffer): number {
+  for (
+    let startLength = Math.min(PASTE_END.length - 1, inputBytes.length);
+    startLength > 0;
+    startLength--
+  )
+    if (
+      inputBytes.toString("latin1", inputBytes.length - startLength) ===
+      PASTE_END.slice(0, startLength)
+    )
+      return startLength;
   return 0;
 }
 
@@ -152,17 +162,20 @@ const MAX_KEY_BYTES = 32;
 /**
  * How many of the last bytes may be the beginning of a key, or of the marker that begins a paste.
  */
-function startedKeyLength(bytes: Buffer): number {
-  const end = (maxBytes: number) => bytes.toString("latin1", Math.max(0, bytes.length - maxBytes));
-  const key = STARTED_KEY.exec(end(MAX_KEY_BYTES)) ?? STARTED_STRING.exec(end(MAX_KEY_BYTES));
+function startedKeyLength(inputBytes: Buffer): number {
+  const readLast = (maxBytes: number) =>
+    inputBytes.toString("latin1", Math.max(0, inputBytes.length - maxBytes));
+  const startedKey =
+    STARTED_KEY.exec(readLast(MAX_KEY_BYTES)) ?? STARTED_STRING.exec(readLast(MAX_KEY_BYTES));
   return Math.max(
-    key?.[0].length ?? 0,
-    STARTED_REPORT.exec(end(MAX_REPORT_BYTES))?.[0].length ?? 0,
+    startedKey?.[0].length ?? 0,
+    STARTED_REPORT.exec(readLast(MAX_REPORT_BYTES))?.[0].length ?? 0,
   );
 }
 
 /** The pasted text with plain line ends and no control characters. */
-export const normalizePaste = (pasted: string): string => clean(pasted.replace(/\r\n?/g, "\n"));
+export const normalizePaste = (pastedText: string): string =>
+  clean(pastedText.replace(/\r\n?/g, "\n"));
 
 const MAX_INLINE_CHARS = 400; // a longer paste is shown by its size
 const MAX_INLINE_LINES = 8;
@@ -177,18 +190,19 @@ export interface Pastes {
 export const newPastes = (): Pastes => ({ count: 0, byName: new Map() });
 
 /** What a paste puts into the line: its text, or the name of a long one. */
-export function textInLine(pastes: Pastes, text: string): string {
-  const lines = text.split("\n").length;
-  if (text.length <= MAX_INLINE_CHARS && lines <= MAX_INLINE_LINES) return text;
-  const name = `[paste ${++pastes.count}: ${lines > 1 ? `${lines} lines` : `${text.length} characters`}]`;
-  pastes.byName.set(name, text);
-  if (pastes.byName.size > MAX_KEPT_PASTES)
-    pastes.byName.delete(pastes.byName.keys().next().value!);
-  return name;
+export function textInLine(storedPastes: Pastes, pastedText: string): string {
+  const lineCount = pastedText.split("\n").length;
+  if (pastedText.length <= MAX_INLINE_CHARS && lineCount <= MAX_INLINE_LINES) return pastedText;
+  const pasteName = `[paste ${++storedPastes.count}: ${lineCount > 1 ? `${lineCount} lines` : `${pastedText.length} characters`}]`;
+  storedPastes.byName.set(pasteName, pastedText);
+  if (storedPastes.byName.size > MAX_KEPT_PASTES)
+    storedPastes.byName.delete(storedPastes.byName.keys().next().value!);
+  return pasteName;
 }
 
 /** The line with the names of pastes replaced by their texts. */
-export function expandPastes({ byName }: Pastes, line: string): string {
-  for (const [name, text] of byName) line = line.replace(name, () => text);
-  return line;
+export function expandPastes({ byName }: Pastes, typedLine: string): string {
+  for (const [pasteName, pastedText] of byName)
+    typedLine = typedLine.replace(pasteName, () => pastedText);
+  return typedLine;
 }

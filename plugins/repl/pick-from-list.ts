@@ -32,21 +32,28 @@ export async function pickFromList(
 
 /** The same by a line that the person types, for screen readers: nothing is drawn again. */
 export async function pickByNumber(
-  ask: (list: string) => Promise<string>,
+  askPerson: (listText: string) => Promise<string>,
   question: string,
   choices: readonly (string | Choice)[],
 ): Promise<string | undefined> {
-  const all = choices.map((one) => (typeof one === "string" ? { name: one } : one));
-  const rows = all.map(({ name, description = "" }: Choice, i) =>
+  const allChoices = choices.map((choice) =>
+    typeof choice === "string" ? { name: choice } : choice,
+  );
+  const numberedRows = allChoices.map(({ name, description = "" }: Choice, i) =>
     clean(`${i + 1}. ${name}${description && `: ${description}`}`),
   );
-  for (let hint = ""; ; ) {
-    const text = [question.trim(), ...rows, `${hint}Number or name, nothing to leave: `];
-    const typed = (await ask(text.join("\n"))).trim();
-    if (!typed) return undefined;
-    const match = all[Number(typed) - 1] ?? all.find(({ name }) => name === typed);
-    if (match) return match.name;
-    hint = `There is no choice '${typed}'. `;
+  for (let hintText = ""; ; ) {
+    const promptRows = [
+      question.trim(),
+      ...numberedRows,
+      `${hintText}Number or name, nothing to leave: `,
+    ];
+    const typedText = (await askPerson(promptRows.join("\n"))).trim();
+    if (!typedText) return undefined;
+    const pickedChoice =
+      allChoices[Number(typedText) - 1] ?? allChoices.find(({ name }) => name === typedText);
+    if (pickedChoice) return pickedChoice.name;
+    hintText = `There is no choice '${typedText}'. `;
   }
 }
 
@@ -59,7 +66,7 @@ export async function askUnseen(
   if (!canChoose(io)) return typedUnseen(io, question, signal);
   const { password } = await import("@inquirer/prompts");
   const promptOptions = { message: wrapped(io, question), mask: "*", toggleMask: false } as const;
-  return (await orLeft(password(promptOptions, pickerContext(signal, io)))) ?? "";
+  return (await catchLeaving(password(promptOptions, pickerContext(signal, io)))) ?? "";
 }
 
 /** The same on a terminal whose cursor does not move: there is nothing to draw. */
@@ -70,25 +77,25 @@ async function typedUnseen(
 ): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const keyboard = stdin as NodeJS.ReadStream;
-  let typed: string[] = [];
-  const onInput = (bytes: Buffer) => {
-    for (const letter of bytes.toString("utf8")) {
-      if (/[\r\n]/.test(letter)) resolve(typed.join(""));
-      else if (/[\x03\x04\x1b]/.test(letter)) resolve("");
-      else if (/[\b\x7f]/.test(letter)) typed.pop();
-      else typed.push(letter);
+  let typedLetters: string[] = [];
+  const onInput = (inputBytes: Buffer) => {
+    for (const typedLetter of inputBytes.toString("utf8")) {
+      if (/[\r\n]/.test(typedLetter)) resolve(typedLetters.join(""));
+      else if (/[\x03\x04\x1b]/.test(typedLetter)) resolve("");
+      else if (/[\b\x7f]/.test(typedLetter)) typedLetters.pop();
+      else typedLetters.push(typedLetter);
     }
   };
-  const leave = () => resolve("");
-  signal?.addEventListener("abort", leave);
+  const leavePrompt = () => resolve("");
+  signal?.addEventListener("abort", leavePrompt);
   stderr.write(`${clean(question.trim())} (hidden) `);
   keyboard.setRawMode?.(true).on("data", onInput).resume();
   try {
     return await promise;
   } finally {
-    signal?.removeEventListener("abort", leave);
+    signal?.removeEventListener("abort", leavePrompt);
     keyboard.off("data", onInput).pause().setRawMode?.(false);
-    typed = [];
+    typedLetters = [];
     stderr.write("\n");
   }
 }
@@ -97,8 +104,8 @@ const wrapped = (io: Zz["io"], question: string): string =>
   wrap(clean(question.trim()), terminalColumns(io) - 3).join("\n");
 
 /** Undefined instead of the error that Ctrl+C causes. */
-const orLeft = <T>(answered: Promise<T>): Promise<T | undefined> =>
-  answered.catch((error) => {
-    if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined;
-    throw error;
+const catchLeaving = <T>(answered: Promise<T>): Promise<T | undefined> =>
+  answered.catch((promptError) => {
+    if (/^(ExitPromptError|AbortPromptError)$/.test(promptError.name)) return undefined;
+    throw promptError;
   });

@@ -19,12 +19,12 @@ import {
 interface PluginKeys {
   readonly keyboard: Keyboard;
   readonly waiting: Pressed[];
-  editKey(text: string | undefined, key: KeyEvent): void; // readline's own, or vi's
-  onNext: ((key: Press) => void) | undefined; // a plugin asked for the next key
+  editKey(typedText: string | undefined, pressedKey: KeyEvent): void; // readline's own, or vi's
+  onNext: ((pressedKey: Press) => void) | undefined; // a plugin asked for the next key
   isWorking: boolean;
   areRowsShown: boolean; // below the line
   rows: { text: string; chosen: number }; // those, or the last
-  mark(row: string): string; // the chosen one
+  mark(chosenRow: string): string; // the chosen one
 }
 type Pressed = Press & { doDefault?(): void };
 
@@ -32,7 +32,7 @@ type Pressed = Press & { doDefault?(): void };
 export function openKeys(keyboard: Keyboard): PluginKeys {
   const { editor } = keyboard;
   const editKey = followBursts(editor);
-  const keys: PluginKeys = {
+  const pluginKeys: PluginKeys = {
     keyboard,
     waiting: [],
     editKey,
@@ -40,31 +40,31 @@ export function openKeys(keyboard: Keyboard): PluginKeys {
     isWorking: false,
     areRowsShown: false,
     rows: { text: "", chosen: -1 },
-    mark: (row) => row.replace(/^ {2}/, "> "),
+    mark: (chosenRow) => chosenRow.replace(/^ {2}/, "> "),
   };
   if (!keyboard.zz.io.variable("NO_COLOR"))
     void import("chalk").then(({ Chalk }) => {
       const { inverse } = new Chalk({ level: 1 });
-      keys.mark = (row) => inverse(`${row} `);
+      pluginKeys.mark = (chosenRow) => inverse(`${chosenRow} `);
     });
-  editor._ttyWrite = (text, key) => pressKey(keys, text, key);
-  keyboard.chooseKeys = () => void chooseKeys(keys, editKey);
+  editor._ttyWrite = (typedText, pressedKey) => pressKey(pluginKeys, typedText, pressedKey);
+  keyboard.chooseKeys = () => void chooseKeys(pluginKeys, editKey);
   keyboard.onResized = () => {
     // redrawing the line wiped them
-    if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen);
+    if (pluginKeys.areRowsShown) showRows(pluginKeys, pluginKeys.rows.text, pluginKeys.rows.chosen);
   };
-  return keys;
+  return pluginKeys;
 }
 
 /** vi's keys, or again readline's own, as the settings or /vim say. */
-async function chooseKeys(keys: PluginKeys, editKey: PluginKeys["editKey"]): Promise<void> {
-  const { keyboard } = keys;
+async function chooseKeys(pluginKeys: PluginKeys, editKey: PluginKeys["editKey"]): Promise<void> {
+  const { keyboard } = pluginKeys;
   const wantsVi = keyboard.wantsVi ?? (keyboard.zz.config as { keys?: string }).keys === "vi";
-  if (wantsVi === (keys.editKey !== editKey)) return;
-  const search = () => receive(keys, { name: "ctrl+r", text: "" });
+  if (wantsVi === (pluginKeys.editKey !== editKey)) return;
+  const searchHistory = () => receive(pluginKeys, { name: "ctrl+r", text: "" });
   const { openViKeys } = await import("./vi-keys.ts");
   keyboard.isInNormalMode = false;
-  keys.editKey = wantsVi ? openViKeys(keyboard, editKey, search) : editKey;
+  pluginKeys.editKey = wantsVi ? openViKeys(keyboard, editKey, searchHistory) : editKey;
 }
 
 /**
@@ -73,15 +73,18 @@ async function chooseKeys(keys: PluginKeys, editKey: PluginKeys["editKey"]): Pro
  * is drawn again.
  */
 function followBursts(editor: Editor): PluginKeys["editKey"] {
-  const write = editor._ttyWrite.bind(editor);
+  const writeKey = editor._ttyWrite.bind(editor);
   let isNoted = true;
-  return (text, key) => {
+  return (typedText, pressedKey) => {
     const isPrinted =
-      !editor.isCompletionEnabled && !key.ctrl && !key.meta && /^\P{Cc}+$/u.test(text ?? "");
+      !editor.isCompletionEnabled &&
+      !pressedKey.ctrl &&
+      !pressedKey.meta &&
+      /^\P{Cc}+$/u.test(typedText ?? "");
     if (!isNoted && !isPrinted) noteRow(editor, 1);
     // it printed over what follows
     if (!isNoted && !isPrinted && editor.cursor < editor.line.length) editor._refreshLine();
-    write(text, key);
+    writeKey(typedText, pressedKey);
     if (!isNoted && !isPrinted) noteRow(editor, 0);
     isNoted = !isPrinted;
   };
@@ -98,45 +101,54 @@ function noteRow(editor: Editor, waiting: 0 | 1): void {
  * Handles a paste in order with the keys, so that an open menu gets it and a completion does not
  * overwrite it.
  */
-export function receivePaste(keys: PluginKeys, text: string): void {
-  receive(keys, { name: "paste", text, doDefault: () => insertPaste(keys.keyboard, text) });
-}
-
-function pressKey(keys: PluginKeys, text: string | undefined, key: KeyEvent): void {
-  const { ctrl, meta, shift, name = key.sequence } = key;
-  // readline combines a lone Escape with the next one as Meta
-  const alt = meta && name !== "escape";
-  const held = [
-    ctrl && "ctrl",
-    alt && "meta",
-    shift && (ctrl || alt || name.length > 1) && "shift",
-  ].filter(Boolean);
-  receive(keys, {
-    name: [...held, name].join("+"),
-    text: text ?? "",
-    doDefault: () => keys.editKey(text, key),
+export function receivePaste(pluginKeys: PluginKeys, text: string): void {
+  receive(pluginKeys, {
+    name: "paste",
+    text,
+    doDefault: () => insertPaste(pluginKeys.keyboard, text),
   });
 }
 
-function receive(keys: PluginKeys, key: Pressed): void {
-  const { keyboard, waiting, onNext } = keys;
+function pressKey(
+  pluginKeys: PluginKeys,
+  typedText: string | undefined,
+  pressedKey: KeyEvent,
+): void {
+  const { ctrl, meta, shift, name = pressedKey.sequence } = pressedKey;
+  // readline combines a lone Escape with the next one as Meta
+  const isAlt = meta && name !== "escape";
+  const heldModifiers = [
+    ctrl && "ctrl",
+    isAlt && "meta",
+    shift && (ctrl || isAlt || name.length > 1) && "shift",
+  ].filter(Boolean);
+  receive(pluginKeys, {
+    name: [...heldModifiers, name].join("+"),
+    text: typedText ?? "",
+    doDefault: () => pluginKeys.editKey(typedText, pressedKey),
+  });
+}
+
+function receive(pluginKeys: PluginKeys, pressedKey: Pressed): void {
+  const { keyboard, waiting, onNext } = pluginKeys;
   const { editor, host, isMuted, question } = keyboard;
-  if (keys.areRowsShown) hideRows(keys);
-  keys.onNext = undefined;
-  if (onNext) return void onNext(key);
+  if (pluginKeys.areRowsShown) hideRows(pluginKeys);
+  pluginKeys.onNext = undefined;
+  if (onNext) return void onNext(pressedKey);
   // the plugin hangs: go on without it
-  if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false;
-  if (keys.isWorking) return void waiting.push(key);
-  if (isMuted && !question.onLine) return void typeAhead(keys, key);
-  if (key.name === "tab" && keyboard.offer && !editor.line && !question.onLine)
+  if (pluginKeys.isWorking && pressedKey.name === "ctrl+c") pluginKeys.isWorking = false;
+  if (pluginKeys.isWorking) return void waiting.push(pressedKey);
+  if (isMuted && !question.onLine) return void typeAhead(pluginKeys, pressedKey);
+  if (pressedKey.name === "tab" && keyboard.offer && !editor.line && !question.onLine)
     return void keyboard.offer();
-  const bound = host.keys.get(key.name);
-  if (bound) question.onLine || void runKey(keys, bound, key);
-  else if (/^(return|enter)$/.test(key.name) && editor.line.includes("\n")) sendLines(keyboard);
+  const boundKey = host.keys.get(pressedKey.name);
+  if (boundKey) question.onLine || void runPluginKey(pluginKeys, boundKey, pressedKey);
+  else if (/^(return|enter)$/.test(pressedKey.name) && editor.line.includes("\n"))
+    sendLines(keyboard);
   else {
-    const before = editor.line;
-    key.doDefault?.();
-    if (editor.line !== before && !question.onLine) void followTyping(keys);
+    const lineBefore = editor.line;
+    pressedKey.doDefault?.();
+    if (editor.line !== lineBefore && !question.onLine) void followTyping(pluginKeys);
   }
 }
 
@@ -144,15 +156,15 @@ function receive(keys: PluginKeys, key: Pressed): void {
  * During a turn, Escape stops it, and other input waits for the next prompt. Plugins' keys have no
  * effect.
  */
-function typeAhead({ keyboard }: PluginKeys, key: Pressed): void {
+function typeAhead({ keyboard }: PluginKeys, pressedKey: Pressed): void {
   const { editor, host } = keyboard;
-  if (key.name === "escape") {
+  if (pressedKey.name === "escape") {
     if (host.stop()) keyboard.isCutShort = true;
     return;
   }
-  if (host.keys.has(key.name)) return;
-  if (/^(return|enter)$/.test(key.name) && editor.line.includes("\n")) sendLines(keyboard);
-  else key.doDefault?.();
+  if (host.keys.has(pressedKey.name)) return;
+  if (/^(return|enter)$/.test(pressedKey.name) && editor.line.includes("\n")) sendLines(keyboard);
+  else pressedKey.doDefault?.();
   host.typed(editor.line);
 }
 
@@ -160,51 +172,55 @@ function typeAhead({ keyboard }: PluginKeys, key: Pressed): void {
  * Runs the plugin that follows what is typed. What it shows for a line that has changed since is
  * dropped.
  */
-async function followTyping(keys: PluginKeys): Promise<void> {
-  const { host, editor } = keys.keyboard;
-  const bound = host.keys.get("typing");
+async function followTyping(pluginKeys: PluginKeys): Promise<void> {
+  const { host, editor } = pluginKeys.keyboard;
+  const boundKey = host.keys.get("typing");
   const { line } = editor;
-  if (!bound) return;
-  const below = (text: string, chosen?: number) => {
-    if (editor.line === line && !keys.isWorking) showRows(keys, text, chosen);
+  if (!boundKey) return;
+  const showBelow = (rowsText: string, chosenIndex?: number) => {
+    if (editor.line === line && !pluginKeys.isWorking) showRows(pluginKeys, rowsText, chosenIndex);
   };
   const ctx = await host.open();
   await (async () =>
-    bound.value.press(Object.create(lineFor(keys), { below: { value: below } }), ctx))().catch(
-    () => {},
-  );
+    boundKey.value.press(
+      Object.create(lineFor(pluginKeys), { below: { value: showBelow } }),
+      ctx,
+    ))().catch(() => {});
 }
 
 /** Sends a message of several lines itself: readline would reverse them. */
 function sendLines(keyboard: Keyboard): void {
   const { editor } = keyboard;
-  const text = editor.line;
-  setLine(keyboard, text);
+  const typedMessage = editor.line;
+  setLine(keyboard, typedMessage);
   editor.prompt(true);
   startNewLine(keyboard);
-  editor.emit("line", text);
+  editor.emit("line", typedMessage);
 }
 
-async function runKey(
-  keys: PluginKeys,
+async function runPluginKey(
+  pluginKeys: PluginKeys,
   { owner, value }: { owner: string; value: Key },
-  key: Pressed,
+  pressedKey: Pressed,
 ): Promise<void> {
-  const { keyboard, waiting } = keys;
-  const press = async () => value.press(lineFor(keys), await keyboard.host.open());
-  keys.isWorking = true;
-  const done = await press().catch((error) =>
-    showNote(keyboard, `Plugin '${owner}' failed on the key '${key.name}': ${sentenceOf(error)}`),
+  const { keyboard, waiting } = pluginKeys;
+  const handlePress = async () => value.press(lineFor(pluginKeys), await keyboard.host.open());
+  pluginKeys.isWorking = true;
+  const pressResult = await handlePress().catch((pressError) =>
+    showNote(
+      keyboard,
+      `Plugin '${owner}' failed on the key '${pressedKey.name}': ${sentenceOf(pressError)}`,
+    ),
   );
-  keys.isWorking = false;
+  pluginKeys.isWorking = false;
   if (keyboard.isClosed) return;
-  if (done === false) key.doDefault?.();
-  while (waiting.length && !keys.isWorking) receive(keys, waiting.shift()!);
+  if (pressResult === false) pressedKey.doDefault?.();
+  while (waiting.length && !pluginKeys.isWorking) receive(pluginKeys, waiting.shift()!);
 }
 
 /** The line as a plugin's key sees it. */
-function lineFor(keys: PluginKeys): Line {
-  const { keyboard, waiting } = keys;
+function lineFor(pluginKeys: PluginKeys): Line {
+  const { keyboard, waiting } = pluginKeys;
   const { editor, history } = keyboard;
   return {
     get text() {
@@ -214,44 +230,46 @@ function lineFor(keys: PluginKeys): Line {
       return editor.cursor;
     },
     history: history.entries,
-    set(text, cursor = text.length) {
-      setLine(keyboard, clean(text), cursor); // file names and old lines may contain anything
+    set(newText, newCursor = newText.length) {
+      setLine(keyboard, clean(newText), newCursor); // file names and old lines may contain anything
       editor.prompt(true);
     },
-    prompt: (text) =>
-      showPrompt(keyboard, text === undefined ? currentPrompt(keyboard) : clean(text)),
-    below: (text, chosen) => showRows(keys, text, chosen),
+    prompt: (promptText) =>
+      showPrompt(keyboard, promptText === undefined ? currentPrompt(keyboard) : clean(promptText)),
+    below: (rowsText, chosenIndex) => showRows(pluginKeys, rowsText, chosenIndex),
     next: () =>
       new Promise((resolve) =>
-        waiting.length ? resolve(waiting.shift()!) : (keys.onNext = resolve),
+        waiting.length ? resolve(waiting.shift()!) : (pluginKeys.onNext = resolve),
       ),
-    press: (key) => void waiting.unshift(key),
+    press: (pressedKey) => void waiting.unshift(pressedKey),
   };
 }
 
-function showRows(keys: PluginKeys, text: string, chosen = -1): void {
-  const { keyboard } = keys;
+function showRows(pluginKeys: PluginKeys, text: string, chosen = -1): void {
+  const { keyboard } = pluginKeys;
   const { editor } = keyboard;
   const { stdout } = keyboard.zz.io;
-  if (keys.areRowsShown) hideRows(keys);
+  if (pluginKeys.areRowsShown) hideRows(pluginKeys);
   if (keyboard.isMuted || !text) return;
-  const { columns = 80, rows: height = 24 } = stdout;
+  const { columns = 80, rows: screenHeight = 24 } = stdout;
   const cursorPosition = editor.getCursorPos();
   const { line, cursor } = editor;
   setLine(keyboard, line);
-  const end = editor.getCursorPos();
+  const endPosition = editor.getCursorPos();
   setLine(keyboard, line, cursor);
-  const lines = text.split("\n").slice(0, Math.max(1, height - end.rows - 2));
-  const cells = lines.map((line) => clip(clean(line), columns - 2));
-  const rows = cells.map((cell, i) => `\r\n${i === chosen ? keys.mark(cell) : cell}`);
-  readline.moveCursor(stdout, 0, end.rows - cursorPosition.rows);
-  stdout.write(rows.join(""));
-  readline.moveCursor(stdout, 0, cursorPosition.rows - end.rows - lines.length);
+  const shownLines = text.split("\n").slice(0, Math.max(1, screenHeight - endPosition.rows - 2));
+  const clippedRows = shownLines.map((shownLine) => clip(clean(shownLine), columns - 2));
+  const drawnRows = clippedRows.map(
+    (clippedRow, i) => `\r\n${i === chosen ? pluginKeys.mark(clippedRow) : clippedRow}`,
+  );
+  readline.moveCursor(stdout, 0, endPosition.rows - cursorPosition.rows);
+  stdout.write(drawnRows.join(""));
+  readline.moveCursor(stdout, 0, cursorPosition.rows - endPosition.rows - shownLines.length);
   readline.cursorTo(stdout, cursorPosition.cols);
-  Object.assign(keys, { areRowsShown: true, rows: { text, chosen } });
+  Object.assign(pluginKeys, { areRowsShown: true, rows: { text, chosen } });
 }
 
-function hideRows(keys: PluginKeys): void {
-  keys.areRowsShown = false;
-  keys.keyboard.editor.prompt(true); // it clears what is below
+function hideRows(pluginKeys: PluginKeys): void {
+  pluginKeys.areRowsShown = false;
+  pluginKeys.keyboard.editor.prompt(true); // it clears what is below
 }

@@ -10,27 +10,27 @@ import { RESIZED } from "./page-questions.ts";
 export const SETTLED_MS = 150;
 
 /** Handles resizing in place of readline, whose listener is removed. */
-export function followSize(keyboard: Keyboard, before: readonly unknown[]): void {
+export function followSize(keyboard: Keyboard, listenersBefore: readonly unknown[]): void {
   const { zz, editor, screen, isDumb } = keyboard;
   const { stdout } = zz.io;
   if (isDumb) return;
   for (const listener of stdout.listeners("resize") as (() => void)[])
-    if (!before.includes(listener)) stdout.off("resize", listener);
-  let cancel = () => {};
-  const drawAt = (columns: number | undefined) =>
+    if (!listenersBefore.includes(listener)) stdout.off("resize", listener);
+  let cancelRedraw = () => {};
+  const setColumns = (columns: number | undefined) =>
     void Object.defineProperty(screen, "columns", { value: columns, configurable: true });
-  drawAt(stdout.columns);
+  setColumns(stdout.columns);
   const resized = () => {
-    cancel();
-    cancel = zz.io.clock.timer(SETTLED_MS, settle);
+    cancelRedraw();
+    cancelRedraw = zz.io.clock.timer(SETTLED_MS, redrawLine);
   };
   stdout.on("resize", resized);
   editor.once("close", () => stdout.off("resize", resized));
 
-  function settle(): void {
+  function redrawLine(): void {
     if (keyboard.isClosed) return;
     const { rows } = editor.getCursorPos();
-    drawAt(stdout.columns);
+    setColumns(stdout.columns);
     editor.prevRows = rewrapsLines(zz.io.variable) ? editor.getCursorPos().rows : rows;
     editor._refreshLine();
     keyboard.onResized();

@@ -5,7 +5,7 @@ import { clean, jsonOrText, tryTo } from "zz/text";
 
 export const MAX_ENTRIES = 10_000;
 export const MAX_ENTRY_CHARS = 10_000;
-const SECRET =
+const SECRET_PATTERN =
   /\b(sk-|ghp_|gho_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|eyJ)[\w-]{8,}|-----BEGIN|\b(pass(word|wd|phrase)?|secret|token|api[_-]?key)\b\s*[=:]|^\/keys?\b|^\/env\s+set\b|^\/config\s+\S*key|^\s/i;
 
 export interface History {
@@ -14,14 +14,16 @@ export interface History {
 }
 
 export function openHistory({ history: file }: DialogHost): History {
-  const lines = linesOf(file.read());
-  if (lines.length > MAX_ENTRIES * 1.2)
-    tryTo(() => file.update((kept) => linesOf(kept).slice(-MAX_ENTRIES).join("\n")));
-  const entries = lines
+  const savedLines = linesOf(file.read());
+  if (savedLines.length > MAX_ENTRIES * 1.2)
+    tryTo(() => file.update((savedText) => linesOf(savedText).slice(-MAX_ENTRIES).join("\n")));
+  const entries = savedLines
     .slice(-MAX_ENTRIES)
     .map(jsonOrText)
-    .flatMap((line) =>
-      typeof line === "string" && line.length <= MAX_ENTRY_CHARS ? [clean(line)] : [],
+    .flatMap((savedEntry) =>
+      typeof savedEntry === "string" && savedEntry.length <= MAX_ENTRY_CHARS
+        ? [clean(savedEntry)]
+        : [],
     )
     .reverse();
   return { entries, file };
@@ -31,28 +33,28 @@ export function openHistory({ history: file }: DialogHost): History {
  * Adds an entry. It is not saved if it looks like a secret, begins with a space, or the settings
  * turn saving off.
  */
-export function addEntry({ entries, file }: History, text: string, zz: Zz): void {
-  if (!text.trim()) return;
-  if (text !== entries[0]) entries.unshift(text);
+export function addEntry({ entries, file }: History, typedText: string, zz: Zz): void {
+  if (!typedText.trim()) return;
+  if (typedText !== entries[0]) entries.unshift(typedText);
   entries.length = Math.min(entries.length, MAX_ENTRIES);
-  const { history: isKept } = zz.config as { history?: boolean };
+  const { history: isHistorySaved } = zz.config as { history?: boolean };
   if (
-    isKept === false ||
-    SECRET.test(text) ||
-    zz.veil(text) !== text ||
-    text.length > MAX_ENTRY_CHARS
+    isHistorySaved === false ||
+    SECRET_PATTERN.test(typedText) ||
+    zz.veil(typedText) !== typedText ||
+    typedText.length > MAX_ENTRY_CHARS
   )
     return;
-  const line = JSON.stringify(text);
+  const savedLine = JSON.stringify(typedText);
   tryTo(() =>
-    file.update((kept) =>
-      [...without(line, linesOf(kept)).slice(1 - MAX_ENTRIES), line].join("\n"),
+    file.update((savedText) =>
+      [...without(savedLine, linesOf(savedText)).slice(1 - MAX_ENTRIES), savedLine].join("\n"),
     ),
   );
 }
 
 /** Another zz may have kept the same line last. */
-const without = (line: string, lines: string[]): string[] =>
-  lines.at(-1) === line ? lines.slice(0, -1) : lines;
+const without = (repeatedLine: string, savedLines: string[]): string[] =>
+  savedLines.at(-1) === repeatedLine ? savedLines.slice(0, -1) : savedLines;
 
-const linesOf = (text: string): string[] => text.split("\n").filter(Boolean);
+const linesOf = (savedText: string): string[] => savedText.split("\n").filter(Boolean);

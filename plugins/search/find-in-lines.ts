@@ -14,7 +14,7 @@ const LINE_APART_MS = 2_000; // for one line, in a separate thread
 const LINES_APART_MS = 10_000; // for all such lines
 const LONG_LINE_CHARS = 10_000;
 export const MAX_HITS = 100;
-const BOM = /^\ufeff/;
+const BYTE_ORDER_MARK = /^\ufeff/;
 
 export interface Query {
   query: string;
@@ -34,42 +34,42 @@ export interface Found {
  * Undefined for what is missing, too large, not text or not a file. Links are not followed: their
  * targets are found under their own names.
  */
-export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | undefined {
-  const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
-  return (file) => {
-    let fd: number | undefined;
+export function reader(openFile: Ctx["files"]["open"]): (fileName: string) => Buffer | undefined {
+  const sharedBuffer = Buffer.allocUnsafe(BUFFER_BYTES);
+  return (fileName) => {
+    let descriptor: number | undefined;
     try {
-      fd = open(file);
-      const read = readSync(fd, buffer, 0, BUFFER_BYTES, 0);
-      if (isBinary(buffer.subarray(0, read))) return undefined;
-      if (read < BUFFER_BYTES) return buffer.subarray(0, read);
-      return fstatSync(fd).size <= MAX_FILE_BYTES ? readFileSync(fd) : undefined;
+      descriptor = openFile(fileName);
+      const bytesRead = readSync(descriptor, sharedBuffer, 0, BUFFER_BYTES, 0);
+      if (isBinary(sharedBuffer.subarray(0, bytesRead))) return undefined;
+      if (bytesRead < BUFFER_BYTES) return sharedBuffer.subarray(0, bytesRead);
+      return fstatSync(descriptor).size <= MAX_FILE_BYTES ? readFileSync(descriptor) : undefined;
     } catch {
       return undefined;
     } finally {
-      if (fd !== undefined) closeSync(fd);
+      if (descriptor !== undefined) closeSync(descriptor);
     }
   };
 }
 
-export const isBinary = (bytes: Uint8Array): boolean =>
-  bytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
+export const isBinary = (fileBytes: Uint8Array): boolean =>
+  fileBytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
 
 /** Returns a function that lets everything else run whenever SLICE_MS have passed. */
 export function newYielder(signal: AbortSignal): () => Promise<void> | undefined {
-  let next = performance.now() + SLICE_MS;
+  let nextPause = performance.now() + SLICE_MS;
   return () => {
-    if (performance.now() < next) return undefined;
+    if (performance.now() < nextPause) return undefined;
     return setImmediate().then(() => {
       signal.throwIfAborted();
-      next = performance.now() + SLICE_MS;
+      nextPause = performance.now() + SLICE_MS;
     });
   };
 }
 
 export interface Finder {
-  mayMatch(bytes: Buffer): boolean; // false if there is certainly no hit in it
-  find(texts: string[]): Promise<Found[]>;
+  mayMatch(fileBytes: Buffer): boolean; // false if there is certainly no hit in it
+  find(fileTexts: string[]): Promise<Found[]>;
 }
 
 export function finder(
@@ -82,64 +82,65 @@ export function finder(
     ignoreCase,
   );
   const isExact = !regex && !ignoreCase && isPlain(query);
-  const bytes = Buffer.from(query);
-  const within = regex ? stopwatch() : undefined; // searching for a plain text never takes long
+  const queryBytes = Buffer.from(query);
+  const runTimed = regex ? stopwatch() : undefined; // searching for a plain text never takes long
   const yieldIfDue = newYielder(signal);
   let remainingMs = LINES_APART_MS;
   return isExact
     ? {
-        mayMatch: (fileBytes) => fileBytes.includes(bytes),
-        find: async (texts) => texts.map((text) => findExact(text, query)),
+        mayMatch: (fileBytes) => fileBytes.includes(queryBytes),
+        find: async (fileTexts) => fileTexts.map((fileText) => findExact(fileText, query)),
       }
     : { mayMatch: () => true, find };
 
   /** Searches many lines at a time, since each use of the stopwatch costs 0.1 ms. */
-  async function find(texts: string[]): Promise<Found[]> {
-    const each = texts.map(linesOf);
-    const lines = each.length === 1 ? each[0]! : each.flat();
+  async function find(fileTexts: string[]): Promise<Found[]> {
+    const linesByText = fileTexts.map(linesOf);
+    const allLines = linesByText.length === 1 ? linesByText[0]! : linesByText.flat();
     // offset in each line; -1: no match, -2: it took too long
-    const offsets = new Int32Array(lines.length);
-    for (let i = 0; i < lines.length; ) {
-      const work = () => {
+    const offsets = new Int32Array(allLines.length);
+    for (let i = 0; i < allLines.length; ) {
+      const searchLines = () => {
         for (
-          const stop = performance.now() + SLICE_MS;
-          i < lines.length && performance.now() < stop;
+          const stopTime = performance.now() + SLICE_MS;
+          i < allLines.length && performance.now() < stopTime;
           i++
         )
-          offsets[i] = lines[i]!.search(pattern);
+          offsets[i] = allLines[i]!.search(pattern);
       };
-      if (!within) work();
+      if (!runTimed) searchLines();
       // all lines may be done
-      else if (!within(work) && i < lines.length) offsets[i] = await searchSlowLine(lines[i++]!);
+      else if (!runTimed(searchLines) && i < allLines.length)
+        offsets[i] = await searchSlowLine(allLines[i++]!);
       await yieldIfDue();
     }
-    return hitsByText(each, lines, offsets);
+    return hitsByText(linesByText, allLines, offsets);
   }
 
-  async function searchSlowLine(line: string): Promise<number> {
+  async function searchSlowLine(slowLine: string): Promise<number> {
     const started = clock.now();
-    const limit = { clock, ms: Math.min(remainingMs, LINE_APART_MS) };
-    const offset = await searchApart(pattern, line, limit, signal);
+    const timeLimit = { clock, ms: Math.min(remainingMs, LINE_APART_MS) };
+    const matchOffset = await searchApart(pattern, slowLine, timeLimit, signal);
     remainingMs = Math.max(0, remainingMs - (clock.now() - started));
-    if (offset === -2 && line.length <= LONG_LINE_CHARS)
+    if (matchOffset === -2 && slowLine.length <= LONG_LINE_CHARS)
       throw new Error(
         `Cannot search for '${query}': the regular expression takes too long. Make it simpler.`,
       );
-    return offset;
+    return matchOffset;
   }
 }
 
 /** Offsets in all lines, as what each text has of them. */
-function hitsByText(texts: string[][], lines: string[], offsets: Int32Array): Found[] {
-  let start = 0;
-  return texts.map(({ length }) => {
-    const result: Found = { count: 0, hits: [], stuck: [] };
-    for (let i = start; i < start + length; i++)
-      if (offsets[i] === -2) result.stuck.push(i - start + 1);
-      else if (offsets[i]! >= 0 && ++result.count <= MAX_HITS)
-        result.hits.push({ line: i - start + 1, text: lines[i]!, at: offsets[i]! });
-    start += length;
-    return result;
+function hitsByText(linesByText: string[][], allLines: string[], offsets: Int32Array): Found[] {
+  let startIndex = 0;
+  return linesByText.map(({ length }) => {
+    const textResult: Found = { count: 0, hits: [], stuck: [] };
+    for (let i = startIndex; i < startIndex + length; i++)
+      if (offsets[i] === -2) textResult.stuck.push(i - startIndex + 1);
+      else if (offsets[i]! >= 0 && ++textResult.count <= MAX_HITS)
+        textResult.hits.push({ line: i - startIndex + 1, text: allLines[i]!, at: offsets[i]! });
+    startIndex += length;
+    return textResult;
   });
 }
 
@@ -151,41 +152,53 @@ async function searchApart(
   signal: AbortSignal,
 ): Promise<number> {
   const { Worker } = await import("node:worker_threads");
-  const code = `const { parentPort, workerData: { line, pattern } } = require("node:worker_threads");
+  const workerCode = `const { parentPort, workerData: { line, pattern } } = require("node:worker_threads");
     parentPort.postMessage(line.search(pattern));`;
-  const worker = new Worker(code, { eval: true, execArgv: [], workerData: { line, pattern } });
+  const searchWorker = new Worker(workerCode, {
+    eval: true,
+    execArgv: [],
+    workerData: { line, pattern },
+  });
   const { promise, resolve } = Promise.withResolvers<number>();
-  const stop = () => resolve(-2);
-  worker.once("message", resolve).once("error", stop);
-  signal.addEventListener("abort", stop);
-  const cancel = clock.timer(ms, stop);
+  const reportStopped = () => resolve(-2);
+  searchWorker.once("message", resolve).once("error", reportStopped);
+  signal.addEventListener("abort", reportStopped);
+  const cancelTimer = clock.timer(ms, reportStopped);
   try {
     return await promise;
   } finally {
-    cancel();
-    signal.removeEventListener("abort", stop);
-    await worker.terminate();
+    cancelTimer();
+    signal.removeEventListener("abort", reportStopped);
+    await searchWorker.terminate();
     signal.throwIfAborted();
   }
 }
 
 /** Goes from hit to hit, which is ten times as fast as line by line. */
 function findExact(content: string, query: string): Found {
-  const text = content.replace(BOM, "");
-  const result: Found = { count: 0, hits: [], stuck: [] };
-  let [line, begin] = [1, 0];
-  for (let index = text.indexOf(query); index >= 0; index = text.indexOf(query, nextLine(index))) {
-    if (++result.count > MAX_HITS) continue;
-    for (let next = nextLine(begin); next <= index; next = nextLine(begin))
-      [line, begin] = [line + 1, next];
-    const row = text.slice(begin, nextLine(index)).replace(/\r?\n$/, "");
-    result.hits.push({ line, text: row, at: index - begin });
+  const plainText = content.replace(BYTE_ORDER_MARK, "");
+  const textResult: Found = { count: 0, hits: [], stuck: [] };
+  let [line, lineStart] = [1, 0];
+  for (
+    let hitIndex = plainText.indexOf(query);
+    hitIndex >= 0;
+    hitIndex = plainText.indexOf(query, nextLine(hitIndex))
+  ) {
+    if (++textResult.count > MAX_HITS) continue;
+    for (
+      let nextStart = nextLine(lineStart);
+      nextStart <= hitIndex;
+      nextStart = nextLine(lineStart)
+    )
+      [line, lineStart] = [line + 1, nextStart];
+    const hitLine = plainText.slice(lineStart, nextLine(hitIndex)).replace(/\r?\n$/, "");
+    textResult.hits.push({ line, text: hitLine, at: hitIndex - lineStart });
   }
-  return result;
+  return textResult;
 
-  function nextLine(from: number): number {
-    const end = text.indexOf("\n", from);
-    return end < 0 ? text.length + 1 : end + 1;
+  function nextLine(fromIndex: number): number {
+    const lineEnd = plainText.indexOf("\n", fromIndex);
+    return lineEnd < 0 ? plainText.length + 1 : lineEnd + 1;
   }
 }
 
@@ -195,20 +208,23 @@ function findExact(content: string, query: string): Found {
 export const isPlain = (query: string): boolean =>
   query.isWellFormed() && !/[\0\r\ufffd]/.test(query);
 
-export const linesOf = (text: string): string[] => {
-  const lines = text.replace(BOM, "").split(/\r?\n/);
-  if (lines.at(-1) === "") lines.pop(); // what follows the last line end is not a line
-  return lines;
+export const linesOf = (fileText: string): string[] => {
+  const textLines = fileText.replace(BYTE_ORDER_MARK, "").split(/\r?\n/);
+  if (textLines.at(-1) === "") textLines.pop(); // what follows the last line end is not a line
+  return textLines;
 };
 
-function toRegExp(source: string, ignoreCase: boolean): RegExp {
-  const inline = source.startsWith("(?i)"); // as other languages write it
+function toRegExp(patternSource: string, ignoreCase: boolean): RegExp {
+  const hasInlineFlag = patternSource.startsWith("(?i)"); // as other languages write it
   try {
-    return new RegExp(inline ? source.slice(4) : source, ignoreCase || inline ? "i" : "");
-  } catch (error) {
-    const reason = (error as Error).message;
+    return new RegExp(
+      hasInlineFlag ? patternSource.slice(4) : patternSource,
+      ignoreCase || hasInlineFlag ? "i" : "",
+    );
+  } catch (syntaxError) {
+    const failureReason = (syntaxError as Error).message;
     throw new Error(
-      `Cannot search for '${source}': ${reason}. Correct it, or leave out regex to find it as it stands.`,
+      `Cannot search for '${patternSource}': ${failureReason}. Correct it, or leave out regex to find it as it stands.`,
     );
   }
 }
@@ -217,17 +233,18 @@ function toRegExp(source: string, ignoreCase: boolean): RegExp {
  * Only a vm context can stop a regular expression that backtracks endlessly. False if it had to be
  * stopped.
  */
-function stopwatch(): (work: () => void) => boolean {
-  const buffer: { work?: () => void } = {};
-  const context = vm.createContext(buffer);
-  const script = new vm.Script("work()");
-  return (work) => {
-    buffer.work = work;
+function stopwatch(): (timedWork: () => void) => boolean {
+  const sandbox: { work?: () => void } = {};
+  const context = vm.createContext(sandbox);
+  const workScript = new vm.Script("work()");
+  return (timedWork) => {
+    sandbox.work = timedWork;
     try {
-      script.runInContext(context, { timeout: LINE_MS });
+      workScript.runInContext(context, { timeout: LINE_MS });
       return true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
+    } catch (scriptError) {
+      if ((scriptError as NodeJS.ErrnoException).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT")
+        throw scriptError;
       return false;
     }
   };

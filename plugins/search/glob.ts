@@ -20,23 +20,27 @@ export const glob = (zz: Zz<any>) =>
     },
     needs: ({ path = "." }) => ({ read: [path] }),
     async run({ pattern, path = "." }, { files, root, signal }) {
-      const above = relative(root, files.path(path)).length;
-      const wanted = pattern.startsWith(`${root}/`) ? pattern.slice(root.length + 1) : pattern;
-      const inside = above && wanted === pattern ? above + 1 : 0;
-      const names = await files.list(path);
-      const paths = await matching(wanted);
-      const rows = paths.slice(0, MAX_PATHS).map(shownName);
-      if (paths.length > MAX_PATHS)
-        rows.push(`[${paths.length - MAX_PATHS} more; narrow the pattern or the path]`);
-      rows.push(...notUtf8(root, paths, "of these cannot be opened"));
-      return { text: rows.join("\n") || (await noMatchText()), data: paths };
+      const folderLength = relative(root, files.path(path)).length;
+      const wantedPattern = pattern.startsWith(`${root}/`)
+        ? pattern.slice(root.length + 1)
+        : pattern;
+      const prefixLength = folderLength && wantedPattern === pattern ? folderLength + 1 : 0;
+      const fileNames = await files.list(path);
+      const matchingPaths = await matching(wantedPattern);
+      const resultRows = matchingPaths.slice(0, MAX_PATHS).map(shownName);
+      if (matchingPaths.length > MAX_PATHS)
+        resultRows.push(
+          `[${matchingPaths.length - MAX_PATHS} more; narrow the pattern or the path]`,
+        );
+      resultRows.push(...notUtf8(root, matchingPaths, "of these cannot be opened"));
+      return { text: resultRows.join("\n") || (await noMatchText()), data: matchingPaths };
 
       async function matching(pattern: string): Promise<string[]> {
-        const fits = matcher(pattern);
+        const matchesName = matcher(pattern);
         const yieldIfDue = newYielder(signal);
         const matched: string[] = [];
-        for (const name of names) {
-          if (fits(name.slice(inside))) matched.push(name);
+        for (const fileName of fileNames) {
+          if (matchesName(fileName.slice(prefixLength))) matched.push(fileName);
           await yieldIfDue();
         }
         return matched;
@@ -46,8 +50,10 @@ export const glob = (zz: Zz<any>) =>
        * Suggests all folders, since most often a pattern for one folder was meant for all of them.
        */
       async function noMatchText(): Promise<string> {
-        const deeper = wanted.includes("/") ? 0 : (await matching(`**/${wanted}`)).length;
-        return `No file matches '${pattern}'.${deeper ? ` '**/${pattern}' would match ${deeper}.` : ""}`;
+        const deeperCount = wantedPattern.includes("/")
+          ? 0
+          : (await matching(`**/${wantedPattern}`)).length;
+        return `No file matches '${pattern}'.${deeperCount ? ` '**/${pattern}' would match ${deeperCount}.` : ""}`;
       }
     },
   });

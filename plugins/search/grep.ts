@@ -77,24 +77,24 @@ export function grep(zz: Zz<{ ripgrep: string }>): void {
       limit: "integer? hits at most",
     },
     needs: ({ path = "." }) => ({ read: [path] }),
-    run: (args, ctx) => searchFor(args, ctx, zz.config.ripgrep, once),
+    run: (callArguments, ctx) => searchFor(callArguments, ctx, zz.config.ripgrep, once),
   });
 }
 
-async function searchFor(args: Args, ctx: Ctx, ripgrep: string, once: Once) {
-  const { query, path = ".", regex = false, glob, ignore_case: ignoreCase = false } = args;
-  const matches = checkedArgs(args);
-  const asked = { query, regex, ignoreCase };
+async function searchFor(callArguments: Args, ctx: Ctx, ripgrep: string, once: Once) {
+  const { query, path = ".", regex = false, glob, ignore_case: ignoreCase = false } = callArguments;
+  const matches = checkedArgs(callArguments);
+  const askedQuery = { query, regex, ignoreCase };
   const search: Search = {
     ctx,
     once,
-    finder: finder(asked, ctx.signal, ctx.io.clock),
+    finder: finder(askedQuery, ctx.signal, ctx.io.clock),
     isFolder: false,
     hits: [],
     stuck: [],
     found: [],
-    most: Math.min(args.limit ?? MAX_HITS, MAX_HITS),
-    around: [args.before ?? 0, args.after ?? 0],
+    most: Math.min(callArguments.limit ?? MAX_HITS, MAX_HITS),
+    around: [callArguments.before ?? 0, callArguments.after ?? 0],
     near: 0,
     more: 0,
     moreFiles: 0,
@@ -102,25 +102,26 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string, once: Once) {
     batchChars: 0,
     lost: [],
   };
-  const where = ctx.files.path(path);
-  const stat: Stats | undefined = statSync(where, { throwIfNoEntry: false });
+  const searchedPath = ctx.files.path(path);
+  const stat: Stats | undefined = statSync(searchedPath, { throwIfNoEntry: false });
   if (!stat) throw new Error(`Cannot search '${path}': no such file or folder. Check the path.`);
   search.isFolder = stat.isDirectory();
-  const names = search.isFolder
-    ? await searchFolder(search, where, path, { ...asked, glob }, matches, ripgrep)
-    : await searchFile(search, where, path);
-  if (args.output === "files" || args.output === "count") return filesResult(search, args, names);
+  const fileNames = search.isFolder
+    ? await searchFolder(search, searchedPath, path, { ...askedQuery, glob }, matches, ripgrep)
+    : await searchFile(search, searchedPath, path);
+  if (callArguments.output === "files" || callArguments.output === "count")
+    return filesResult(search, callArguments, fileNames);
   const isWhole = ({ text }: Line) => text.trim().length <= MAX_LINE_CHARS;
-  for (const [name, hits] of Map.groupBy(search.hits, ({ path: name }) => name)) {
-    const lines = hits.flatMap((hit) => [hit, ...hit.near]).filter(isWhole);
-    if (lines.length)
+  for (const [fileName, fileHits] of Map.groupBy(search.hits, ({ path: fileName }) => fileName)) {
+    const shownLines = fileHits.flatMap((hit) => [hit, ...hit.near]).filter(isWhole);
+    if (shownLines.length)
       ctx.files.shown(
-        resolve(ctx.root, name),
-        lines.map(({ line }) => [line, line]),
+        resolve(ctx.root, fileName),
+        shownLines.map(({ line }) => [line, line]),
       );
   }
   return {
-    text: resultText(search, args, names),
+    text: resultText(search, callArguments, fileNames),
     data: search.hits.map(({ path, line, text, at }) => ({
       path,
       line,
@@ -133,7 +134,7 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string, once: Once) {
  * Checks the arguments, and returns the test of names that `glob` stands for. Throws if they cannot
  * be used.
  */
-function checkedArgs({ query, glob, ...how }: Args): ((name: string) => boolean) | undefined {
+function checkedArgs({ query, glob, ...how }: Args): ((fileName: string) => boolean) | undefined {
   if (!query) throw new Error("Cannot search for nothing. Say what to find.");
   const { output = "lines", before = 0, after = 0, limit = 1 } = how;
   if (!OUTPUTS.includes(output))
@@ -159,53 +160,61 @@ function checkedArgs({ query, glob, ...how }: Args): ((name: string) => boolean)
 /** Returns the names of the files that were searched. */
 async function searchFolder(
   search: Search,
-  where: string,
-  path: string,
-  asked: Query & { glob?: string | undefined },
-  matches: ((name: string) => boolean) | undefined,
+  searchedPath: string,
+  askedPath: string,
+  askedQuery: Query & { glob?: string | undefined },
+  matches: ((fileName: string) => boolean) | undefined,
   ripgrep: string,
 ): Promise<string[]> {
   const { once, ctx } = search;
   const { root, files, signal } = ctx;
   const yieldIfDue = newYielder(signal);
-  const [canMatch, listed] = await Promise.all([
-    askRipgrep(ctx, once, ripgrep, asked, where), // first, since it takes longest
-    once(`files ${path}`, () => files.list(path)), // git needs several processes for a list
+  const [canMatch, listedNames] = await Promise.all([
+    askRipgrep(ctx, once, ripgrep, askedQuery, searchedPath), // first, since it takes longest
+    once(`files ${askedPath}`, () => files.list(askedPath)), // git needs several processes for a list
   ]);
   signal.throwIfAborted();
   // a glob may be relative to the project or to the path
-  const below = relative(root, where).length + 1;
-  const names = matches
-    ? listed.filter((name) => matches(name) || (below > 1 && matches(name.slice(below))))
-    : listed;
+  const prefixLength = relative(root, searchedPath).length + 1;
+  const fileNames = matches
+    ? listedNames.filter(
+        (fileName) =>
+          matches(fileName) || (prefixLength > 1 && matches(fileName.slice(prefixLength))),
+      )
+    : listedNames;
   const bytesOf = reader(files.open);
-  for (const name of names) {
-    if (canMatch.get(name) === false || (asked.regex && !mayTry(search, name))) continue;
-    const bytes = bytesOf(resolve(root, name));
-    if (bytes) await addToBatch(search, name, bytes);
+  for (const fileName of fileNames) {
+    if (canMatch.get(fileName) === false || (askedQuery.regex && !mayTryRegex(search, fileName)))
+      continue;
+    const fileBytes = bytesOf(resolve(root, fileName));
+    if (fileBytes) await addToBatch(search, fileName, fileBytes);
     await yieldIfDue();
   }
   await searchBatch(search);
-  search.lost = notUtf8(root, names, "not searched");
-  return names;
+  search.lost = notUtf8(root, fileNames, "not searched");
+  return fileNames;
 }
 
-async function searchFile(search: Search, where: string, path: string): Promise<string[]> {
+async function searchFile(
+  search: Search,
+  searchedPath: string,
+  askedPath: string,
+): Promise<string[]> {
   const { root, files, signal } = search.ctx;
   signal.throwIfAborted();
-  const bytes = Buffer.from((await files.read(path)).bytes);
-  files.shown(path, []); // only the lines that are found count as shown, later
-  if (isBinary(bytes))
-    throw new Error(`Cannot search '${path}': it is not text. Choose a text file.`);
-  const name = relative(root, where);
-  await addToBatch(search, name, bytes);
+  const fileBytes = Buffer.from((await files.read(askedPath)).bytes);
+  files.shown(askedPath, []); // only the lines that are found count as shown, later
+  if (isBinary(fileBytes))
+    throw new Error(`Cannot search '${askedPath}': it is not text. Choose a text file.`);
+  const fileName = relative(root, searchedPath);
+  await addToBatch(search, fileName, fileBytes);
   await searchBatch(search);
-  return [name];
+  return [fileName];
 }
 
-async function addToBatch(search: Search, name: string, bytes: Buffer): Promise<void> {
-  if (!search.finder.mayMatch(bytes)) return;
-  const text = bytes.toString();
+async function addToBatch(search: Search, name: string, fileBytes: Buffer): Promise<void> {
+  if (!search.finder.mayMatch(fileBytes)) return;
+  const text = fileBytes.toString();
   search.batch.push({ name, text });
   search.batchChars += text.length;
   if (search.batchChars > BATCH_CHARS) await searchBatch(search);
@@ -216,15 +225,15 @@ async function searchBatch(search: Search): Promise<void> {
   const results = await search.finder.find(batch.map(({ text }) => text));
   for (const [i, { count, hits: fileHits, stuck }] of results.entries()) {
     const { name, text } = batch[i]!;
-    search.stuck.push(...stuck.map((line) => `${shownName(name)}:${line}`));
+    search.stuck.push(...stuck.map((stuckLine) => `${shownName(name)}:${stuckLine}`));
     if (!count || !(await mayShow(search, name))) continue;
     search.found.push({ path: name, count });
     const remaining = count - (most - hits.length);
-    const nearOf = remaining < count ? nearby(search, text) : () => [];
+    const findNearby = remaining < count ? prepareNearby(search, text) : () => [];
     hits.push(
       ...fileHits
         .slice(0, most - hits.length)
-        .map((hit) => ({ path: name, ...hit, near: nearOf(hit) })),
+        .map((hit) => ({ path: name, ...hit, near: findNearby(hit) })),
     );
     search.more += Math.max(0, remaining);
     if (remaining > 0) search.moreFiles++;
@@ -234,16 +243,18 @@ async function searchBatch(search: Search): Promise<void> {
 }
 
 /** The lines around a hit. */
-function nearby(search: Search, text: string): (hit: Hit) => Line[] {
-  const [before, after] = search.around;
-  if (!before && !after) return () => [];
-  const lines = linesOf(text);
+function prepareNearby(search: Search, fileText: string): (hit: Hit) => Line[] {
+  const [linesBefore, linesAfter] = search.around;
+  if (!linesBefore && !linesAfter) return () => [];
+  const fileLines = linesOf(fileText);
   return ({ line }) => {
     if (search.near > MAX_NEAR) return [];
-    const from = Math.max(1, line - before);
-    const near = lines.slice(from - 1, line + after).map((text, i) => ({ line: from + i, text }));
-    search.near += near.length - 1;
-    return near.filter((nearLine) => nearLine.line !== line);
+    const firstLine = Math.max(1, line - linesBefore);
+    const nearLines = fileLines
+      .slice(firstLine - 1, line + linesAfter)
+      .map((text, i) => ({ line: firstLine + i, text }));
+    search.near += nearLines.length - 1;
+    return nearLines.filter((nearLine) => nearLine.line !== line);
   };
 }
 
@@ -251,8 +262,8 @@ function nearby(search: Search, text: string): (hit: Hit) => Line[] {
  * Whether to try a regular expression on a file: the time that it takes tells what the file
  * contains.
  */
-const mayTry = ({ ctx }: Search, name: string): boolean =>
-  ctx.permissions.judge("read", name).verdict === "allow";
+const mayTryRegex = ({ ctx }: Search, fileName: string): boolean =>
+  ctx.permissions.judge("read", fileName).verdict === "allow";
 
 /**
  * Whether to show hits of a file: a search reaches files that the call does not name, some of them
@@ -260,99 +271,108 @@ const mayTry = ({ ctx }: Search, name: string): boolean =>
  */
 async function mayShow(
   { ctx: { permissions, files }, isFolder }: Search,
-  name: string,
+  fileName: string,
 ): Promise<boolean> {
-  if (!isFolder || permissions.judge("read", name).verdict === "allow") return true;
-  return files.read(name).then(
+  if (!isFolder || permissions.judge("read", fileName).verdict === "allow") return true;
+  return files.read(fileName).then(
     () => true, // the person allowed it
     () => false,
   );
 }
 
-function resultText(search: Search, args: Args, names: string[]): string {
+function resultText(search: Search, callArguments: Args, fileNames: string[]): string {
   const { hits, more, moreFiles } = search;
-  const rows = search.around.some(Boolean)
+  const resultRows = search.around.some(Boolean)
     ? rowsAround(hits)
     : hits.map(({ path, line, text, at }) => `${shownName(path)}:${line}: ${shownLine(text, at)}`);
   if (more)
-    rows.push(
+    resultRows.push(
       `[${plural(more, "more hit")} in ${plural(moreFiles, "file")}; narrow the query, the path or the glob]`,
     );
   if (search.near > MAX_NEAR)
-    rows.push("[the lines around further hits are left out; ask for fewer]");
-  return withNotes(rows, search, args, names);
+    resultRows.push("[the lines around further hits are left out; ask for fewer]");
+  return withNotes(resultRows, search, callArguments, fileNames);
 }
 
-function withNotes(rows: string[], search: Search, args: Args, names: string[]): string {
+function withNotes(
+  resultRows: string[],
+  search: Search,
+  callArguments: Args,
+  fileNames: string[],
+): string {
   const { stuck, lost } = search;
-  if (!rows.length) rows.push(noHitText(search, args, names));
+  if (!resultRows.length) resultRows.push(noHitText(search, callArguments, fileNames));
   if (stuck.length)
-    rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
-  return [...rows, ...lost].join("\n");
+    resultRows.push(
+      `[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`,
+    );
+  return [...resultRows, ...lost].join("\n");
 }
 
 /** Hits among the lines around them, as grep shows them: a:3: is a hit, a-4- is not. */
 function rowsAround(hits: Search["hits"]): string[] {
-  const rows: string[] = [];
-  for (const [path, fileHits] of Map.groupBy(hits, ({ path }) => path)) {
-    const lines = new Map<number, string>();
-    const row = (mark: string, { line, text }: Line) =>
-      `${shownName(path)}${mark}${line}${mark} ${text.trimEnd().slice(0, MAX_LINE_CHARS)}`;
+  const resultRows: string[] = [];
+  for (const [filePath, fileHits] of Map.groupBy(hits, ({ path }) => path)) {
+    const rowsByLine = new Map<number, string>();
+    const formatLine = (lineMark: string, { line, text }: Line) =>
+      `${shownName(filePath)}${lineMark}${line}${lineMark} ${text.trimEnd().slice(0, MAX_LINE_CHARS)}`;
     for (const hit of fileHits)
-      for (const nearLine of hit.near) lines.set(nearLine.line, row("-", nearLine));
+      for (const nearLine of hit.near) rowsByLine.set(nearLine.line, formatLine("-", nearLine));
     for (const hit of fileHits) {
       const isWhole = hit.text.trimEnd().length <= MAX_LINE_CHARS;
-      lines.set(
+      rowsByLine.set(
         hit.line,
-        row(":", isWhole ? hit : { line: hit.line, text: shownLine(hit.text, hit.at) }),
+        formatLine(":", isWhole ? hit : { line: hit.line, text: shownLine(hit.text, hit.at) }),
       );
     }
-    let last = 0;
-    for (const [line, text] of [...lines].sort(([a], [b]) => a - b)) {
-      if (rows.length && line !== last + 1) rows.push("--");
-      rows.push(text);
-      last = line;
+    let previousLine = 0;
+    for (const [lineNumber, rowText] of [...rowsByLine].sort(
+      ([firstLine], [secondLine]) => firstLine - secondLine,
+    )) {
+      if (resultRows.length && lineNumber !== previousLine + 1) resultRows.push("--");
+      resultRows.push(rowText);
+      previousLine = lineNumber;
     }
   }
-  return rows;
+  return resultRows;
 }
 
 /** The result for the outputs `files` and `count`: which files have hits, or how many. */
-function filesResult(search: Search, args: Args, names: string[]) {
+function filesResult(search: Search, callArguments: Args, fileNames: string[]) {
   const { found } = search;
-  const shown = found.slice(0, search.most);
-  const rows = shown.map(({ path, count }) =>
-    args.output === "count" ? `${shownName(path)}: ${count}` : shownName(path),
+  const shownFiles = found.slice(0, search.most);
+  const resultRows = shownFiles.map(({ path, count }) =>
+    callArguments.output === "count" ? `${shownName(path)}: ${count}` : shownName(path),
   );
-  if (found.length > shown.length)
-    rows.push(
-      `[${plural(found.length - shown.length, "more file")}; narrow the query, the path or the glob]`,
+  if (found.length > shownFiles.length)
+    resultRows.push(
+      `[${plural(found.length - shownFiles.length, "more file")}; narrow the query, the path or the glob]`,
     );
-  return { text: withNotes(rows, search, args, names), data: found };
+  return { text: withNotes(resultRows, search, callArguments, fileNames), data: found };
 }
 
 function noHitText(
   { isFolder }: Search,
   { query, path = ".", regex, glob }: Args,
-  names: string[],
+  fileNames: string[],
 ): string {
-  if (isFolder && !names.length)
+  if (isFolder && !fileNames.length)
     return `Nothing to search: ${glob ? `no file matches '${glob}'` : `'${path}' holds no files, or only ignored ones`}.`;
   if (regex)
     return `Nothing holds '${query}'.${/\\[nr]/.test(query) ? " Only single lines are searched." : ""}`;
-  const hint = /[\\^$*+?|]|\[.+\]/.test(query)
+  const regexHint = /[\\^$*+?|]|\[.+\]/.test(query)
     ? " as it stands; with regex it is a regular expression"
     : "";
-  return `Nothing holds '${query}'${hint}.`;
+  return `Nothing holds '${query}'${regexHint}.`;
 }
 
 /** Cuts a long line so that the hit can be seen. */
-function shownLine(line: string, offset: number): string {
-  const text = line.trim();
-  const begins = offset - (line.length - line.trimStart().length);
-  const from =
-    begins + CHARS_BEFORE_HIT < MAX_LINE_CHARS
+function shownLine(hitLine: string, hitOffset: number): string {
+  const trimmedLine = hitLine.trim();
+  const hitStart = hitOffset - (hitLine.length - hitLine.trimStart().length);
+  const cutStart =
+    hitStart + CHARS_BEFORE_HIT < MAX_LINE_CHARS
       ? 0
-      : Math.max(0, Math.min(begins - CHARS_BEFORE_HIT, text.length - MAX_LINE_CHARS));
-  return (from ? "…" : "") + text.slice(from, from + MAX_LINE_CHARS);
+      : Math.max(0, Math.min(hitStart - CHARS_BEFORE_HIT, trimmedLine.length - MAX_LINE_CHARS));
+  return (cutStart ? "…" : "") + trimmedLine.slice(cutStart, cutStart + MAX_LINE_CHARS);
 }

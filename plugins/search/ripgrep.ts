@@ -12,13 +12,13 @@ import { temporaryFolder } from "zz/text";
 import { isPlain, type Query } from "./find-in-lines.ts";
 import type { Once } from "./together.ts";
 
-const WALK =
+const WALK_OPTIONS =
   "--no-config --no-messages --hidden --no-require-git --no-ignore-dot --null --color never".split(
     " ",
   );
-const FILES = [...WALK, "--files", "--threads=1"]; // fast enough; the other one needs the cores
+const LIST_OPTIONS = [...WALK_OPTIONS, "--files", "--threads=1"]; // fast enough; the other one needs the cores
 const MATCHES = [
-  ...WALK,
+  ...WALK_OPTIONS,
   ..."--files-with-matches --encoding none --text --case-sensitive".split(" "),
 ];
 const MAX_QUERY_CHARS = 1_000; // longer queries are rare
@@ -37,30 +37,39 @@ type Output = { names: string[]; code: number };
 export async function askRipgrep(
   { programs, root, signal }: Ctx,
   once: Once,
-  rg: string,
-  asked: Query & { glob?: string | undefined },
-  where: string,
+  ripgrepName: string,
+  askedQuery: Query & { glob?: string | undefined },
+  searchedPath: string,
 ): Promise<Map<string, boolean>> {
-  const program = rg && programs.find(rg);
-  const rgPattern = program && patternFor(asked);
+  const program = ripgrepName && programs.find(ripgrepName);
+  const rgPattern = program && patternFor(askedQuery);
   if (!rgPattern) return new Map();
-  const globs = [...(asked.glob ? [asked.glob] : []), ...LEFT_OUT.map((name) => `!${name}`)].map(
-    (glob) => `--glob=${glob}`,
-  );
-  const below = ["--", `./${relative(root, where)}`];
-  const start = (args: string[], fd: number) =>
-    programs.start(program, args, { cwd: root, signal, stdio: ["ignore", fd, "ignore"] });
+  const globOptions = [
+    ...(askedQuery.glob ? [askedQuery.glob] : []),
+    ...LEFT_OUT.map((folderName) => `!${folderName}`),
+  ].map((globPattern) => `--glob=${globPattern}`);
+  const pathArguments = ["--", `./${relative(root, searchedPath)}`];
+  const startRipgrep = (programOptions: string[], descriptor: number) =>
+    programs.start(program, programOptions, {
+      cwd: root,
+      signal,
+      stdio: ["ignore", descriptor, "ignore"],
+    });
   const [matching, allFiles] = await Promise.all([
     // first, since it takes longest
-    output((fd) => start([...MATCHES, ...globs, ...rgPattern, ...below], fd)),
-    once(`ripgrep ${JSON.stringify([program, globs, below])}`, () =>
-      output((fd) => start([...FILES, ...globs, ...below], fd)),
+    collectOutput((descriptor) =>
+      startRipgrep([...MATCHES, ...globOptions, ...rgPattern, ...pathArguments], descriptor),
+    ),
+    once(`ripgrep ${JSON.stringify([program, globOptions, pathArguments])}`, () =>
+      collectOutput((descriptor) =>
+        startRipgrep([...LIST_OPTIONS, ...globOptions, ...pathArguments], descriptor),
+      ),
     ),
   ]);
   const canMatch = new Map<string, boolean>();
   if (matching?.code === 0 || matching?.code === 1)
-    for (const name of allFiles?.names ?? []) canMatch.set(name, false);
-  for (const name of matching?.names ?? []) canMatch.set(name, true);
+    for (const fileName of allFiles?.names ?? []) canMatch.set(fileName, false);
+  for (const fileName of matching?.names ?? []) canMatch.set(fileName, true);
   return canMatch;
 }
 
@@ -68,27 +77,29 @@ export async function askRipgrep(
  * The names that a program prints, and its exit code. They are collected in an unlinked file, since
  * a pipe would wake this process again and again.
  */
-async function output(start: (fd: number) => ChildProcess): Promise<Output | undefined> {
-  let fd: number;
+async function collectOutput(
+  startProgram: (descriptor: number) => ChildProcess,
+): Promise<Output | undefined> {
+  let descriptor: number;
   try {
-    const folder = temporaryFolder("rg");
-    fd = openSync(join(folder, "out"), "wx+", 0o600);
-    rmSync(folder, { recursive: true });
+    const outputFolder = temporaryFolder("rg");
+    descriptor = openSync(join(outputFolder, "out"), "wx+", 0o600);
+    rmSync(outputFolder, { recursive: true });
   } catch {
     return undefined; // nowhere to write
   }
   try {
     const code = await new Promise<number>((resolve) =>
-      start(fd)
+      startProgram(descriptor)
         .on("error", () => resolve(2))
-        .on("close", (code) => resolve(code ?? 2)),
+        .on("close", (exitCode) => resolve(exitCode ?? 2)),
     );
-    const bytes = Buffer.alloc(fstatSync(fd).size);
-    readSync(fd, bytes, 0, bytes.length, 0);
-    const names = bytes.toString().split("\0").slice(0, -1);
-    return { names: names.map((name) => name.replace(/^\.\//, "")), code };
+    const outputBytes = Buffer.alloc(fstatSync(descriptor).size);
+    readSync(descriptor, outputBytes, 0, outputBytes.length, 0);
+    const printedNames = outputBytes.toString().split("\0").slice(0, -1);
+    return { names: printedNames.map((printedName) => printedName.replace(/^\.\//, "")), code };
   } finally {
-    closeSync(fd);
+    closeSync(descriptor);
   }
 }
 
@@ -99,36 +110,36 @@ async function output(start: (fd: number) => ChildProcess): Promise<Output | und
 export function patternFor({ query, regex, ignoreCase }: Query): string[] | undefined {
   if (query.length > MAX_QUERY_CHARS) return undefined;
   const isAscii = /^[\t\x20-\x7e]*$/.test(query); // outside of ASCII the two fold case differently
-  const fold = ignoreCase ? ["--ignore-case"] : [];
+  const caseOptions = ignoreCase ? ["--ignore-case"] : [];
   if (!regex)
     return isPlain(query) && (isAscii || !ignoreCase)
-      ? [...fold, "--fixed-strings", "-e", query]
+      ? [...caseOptions, "--fixed-strings", "-e", query]
       : undefined;
   const pattern = isAscii ? translate(query) : undefined;
-  return pattern === undefined ? undefined : [...fold, "-e", pattern];
+  return pattern === undefined ? undefined : [...caseOptions, "-e", pattern];
 }
 
 /**
  * Anything that is one character to JavaScript: a letter, a surrogate, or bytes that are not UTF-8.
  */
-const ANY = "(?:(?-u:.){1,3})";
-const SPACE =
+const ANY_CHARACTER = "(?:(?-u:.){1,3})";
+const SPACE_RANGES =
   "\\t\\x0b\\x0c\\r\\x20\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
-const IN_CLASS: Record<string, string> = { d: "0-9", w: "0-9A-Za-z_", s: SPACE, t: "\\t" };
+const IN_CLASS: Record<string, string> = { d: "0-9", w: "0-9A-Za-z_", s: SPACE_RANGES, t: "\\t" };
 const ESCAPES: Record<string, string> = {
   d: "[0-9]",
   w: "[0-9A-Za-z_]",
-  s: `[${SPACE}]`,
+  s: `[${SPACE_RANGES}]`,
   t: "\\t",
-  D: ANY,
-  W: ANY,
-  S: ANY,
+  D: ANY_CHARACTER,
+  W: ANY_CHARACTER,
+  S: ANY_CHARACTER,
   b: "(?-u:\\b)",
   B: "(?-u:\\B)",
 };
 
 /** An escape, a class, a quantifier, a group, or a letter. */
-const TOKEN =
+const REGEX_TOKEN =
   /\\(.)|\[(\^?)((?:\\.|[^\]\\])*)\]|([*+?]|\{\d+(?:,\d*)?\})\??|(\((?:\?:)?(?!\?))|([^(\\])/gy;
 
 /**
@@ -137,50 +148,69 @@ const TOKEN =
  * an anchor in the middle, or a repeated choice: that can take JavaScript forever where ripgrep has
  * an answer, and both ways must give the same one.
  */
-function translate(source: string): string | undefined {
-  let [stdout, end] = ["", 0];
-  const groups = [false]; // innermost last: whether it contains a choice
-  let closed = false; // whether the group that just ended contains a choice
-  for (const { index, 0: matched, ...token } of source.matchAll(TOKEN)) {
-    const { 1: escaped, 2: not, 3: inner, 4: times, 5: group, 6: char = "" } = token;
-    if (times && times !== "?" && closed) return undefined;
-    if (group) groups.push(false);
-    else if (times || char === "|") groups[groups.length - 1] = true;
-    closed = char === ")" && groups.pop()!;
-    if (closed) groups[groups.length - 1] = true;
-    end = index + matched.length;
+function translate(patternSource: string): string | undefined {
+  let [translation, tokenEnd] = ["", 0];
+  const openGroups = [false]; // innermost last: whether it contains a choice
+  let hasClosedChoice = false; // whether the group that just ended contains a choice
+  for (const { index, 0: matched, ...token } of patternSource.matchAll(REGEX_TOKEN)) {
+    const {
+      1: escaped,
+      2: negation,
+      3: classContent,
+      4: quantifier,
+      5: groupStart,
+      6: character = "",
+    } = token;
+    if (quantifier && quantifier !== "?" && hasClosedChoice) return undefined;
+    if (groupStart) openGroups.push(false);
+    else if (quantifier || character === "|") openGroups[openGroups.length - 1] = true;
+    hasClosedChoice = character === ")" && openGroups.pop()!;
+    if (hasClosedChoice) openGroups[openGroups.length - 1] = true;
+    tokenEnd = index + matched.length;
 
-    let part: string | undefined;
-    if (escaped) part = ESCAPES[escaped] ?? (/\w/.test(escaped) ? undefined : literal(escaped));
-    else if (inner !== undefined) part = not ? ANY : classOf(inner);
-    else if (times) part = times;
-    else if (group) part = "(?:";
-    else if (char === ".") part = ANY;
-    else if (char === "^") part = index === 0 ? "^\\x{feff}?" : undefined;
-    else if (char === "$") part = end === source.length ? "\\r?$" : undefined;
-    else part = ")|".includes(char) ? char : literal(char);
-    if (part === undefined) return undefined;
-    stdout += part;
+    let replacement: string | undefined;
+    if (escaped)
+      replacement = ESCAPES[escaped] ?? (/\w/.test(escaped) ? undefined : literal(escaped));
+    else if (classContent !== undefined)
+      replacement = negation ? ANY_CHARACTER : classOf(classContent);
+    else if (quantifier) replacement = quantifier;
+    else if (groupStart) replacement = "(?:";
+    else if (character === ".") replacement = ANY_CHARACTER;
+    else if (character === "^") replacement = index === 0 ? "^\\x{feff}?" : undefined;
+    else if (character === "$")
+      replacement = tokenEnd === patternSource.length ? "\\r?$" : undefined;
+    else replacement = ")|".includes(character) ? character : literal(character);
+    if (replacement === undefined) return undefined;
+    translation += replacement;
   }
-  return end === source.length ? stdout : undefined;
+  return tokenEnd === patternSource.length ? translation : undefined;
 }
 
-const literal = (char: string): string =>
-  char === "\t" ? "\\t" : char.replace(/[\\.+*?()|[\]{}^$#&~-]/, "\\$&");
+const literal = (character: string): string =>
+  character === "\t" ? "\\t" : character.replace(/[\\.+*?()|[\]{}^$#&~-]/, "\\$&");
 
-function classOf(inner: string): string | undefined {
-  const atoms = inner.match(/\\.|./g) ?? [];
-  const isSet = (atom: string) => /^\\[dws]$/.test(atom);
-  const single = (atom: string) =>
-    atom[1] ? (IN_CLASS[atom[1]] ?? literal(atom[1])) : literal(atom);
-  if (atoms.some((atom) => /^\\[DWS]$/.test(atom))) return ANY;
-  if (!atoms.length || atoms.some((atom) => /^\\\w$/.test(atom) && !IN_CLASS[atom[1]!]))
+function classOf(classContent: string): string | undefined {
+  const classAtoms = classContent.match(/\\.|./g) ?? [];
+  const isShorthand = (classAtom: string) => /^\\[dws]$/.test(classAtom);
+  const translateAtom = (classAtom: string) =>
+    classAtom[1] ? (IN_CLASS[classAtom[1]] ?? literal(classAtom[1])) : literal(classAtom);
+  if (classAtoms.some((classAtom) => /^\\[DWS]$/.test(classAtom))) return ANY_CHARACTER;
+  if (
+    !classAtoms.length ||
+    classAtoms.some((classAtom) => /^\\\w$/.test(classAtom) && !IN_CLASS[classAtom[1]!])
+  )
     return undefined;
   let translated = "";
-  for (let i = 0; i < atoms.length; i++) {
-    const [from, dash, to] = [atoms[i]!, atoms[i + 1], atoms[i + 2]];
-    const isRange = dash === "-" && to !== undefined && !isSet(from) && !isSet(to);
-    translated += isRange ? `${single(from)}-${single(to)}` : single(from);
+  for (let i = 0; i < classAtoms.length; i++) {
+    const [firstAtom, dashAtom, lastAtom] = [classAtoms[i]!, classAtoms[i + 1], classAtoms[i + 2]];
+    const isRange =
+      dashAtom === "-" &&
+      lastAtom !== undefined &&
+      !isShorthand(firstAtom) &&
+      !isShorthand(lastAtom);
+    translated += isRange
+      ? `${translateAtom(firstAtom)}-${translateAtom(lastAtom)}`
+      : translateAtom(firstAtom);
     if (isRange) i += 2;
   }
   return `[${translated}]`;

@@ -1,19 +1,19 @@
 // Calls that begin together, as those of one round do, share what is the same for all of them.
 
-export type Once = <T>(key: string, begin: () => Promise<T>) => Promise<T>;
+export type Once = <T>(sharedKey: string, beginTask: () => Promise<T>) => Promise<T>;
 
 /**
  * Callers that use the same key in the same tick share one promise. A later caller starts again,
  * since files may have changed.
  */
 export function sharing(): Once {
-  const begun = new Map<string, Promise<any>>();
-  return (key, begin) => {
-    const running = begun.get(key);
-    if (running) return running.catch(begin); // the call that began it may have been stopped
-    const started = begin();
-    begun.set(key, started);
-    setImmediate(() => begun.delete(key));
+  const begunTasks = new Map<string, Promise<any>>();
+  return (sharedKey, beginTask) => {
+    const running = begunTasks.get(sharedKey);
+    if (running) return running.catch(beginTask); // the call that began it may have been stopped
+    const started = beginTask();
+    begunTasks.set(sharedKey, started);
+    setImmediate(() => begunTasks.delete(sharedKey));
     return started;
   };
 }

@@ -4,32 +4,37 @@ import { usage } from "zz/text";
 
 /** The shortest unique part of each id's tail: short enough to type. */
 export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, string> {
-  const tails = headers.map(({ id }) => id.slice(id.lastIndexOf("-") + 1));
-  let length = 4;
-  const isUnique = () => new Set(tails.map((tail) => tail.slice(0, length))).size === tails.length;
-  while (length < 12 && !isUnique()) length++;
-  return new Map(headers.map(({ id }, i) => [id, isUnique() ? tails[i]!.slice(0, length) : id]));
+  const idTails = headers.map(({ id }) => id.slice(id.lastIndexOf("-") + 1));
+  let tailLength = 4;
+  const isUnique = () =>
+    new Set(idTails.map((idTail) => idTail.slice(0, tailLength))).size === idTails.length;
+  while (tailLength < 12 && !isUnique()) tailLength++;
+  return new Map(
+    headers.map(({ id }, i) => [id, isUnique() ? idTails[i]!.slice(0, tailLength) : id]),
+  );
 }
 /** The sessions whose id, or whose id's tail, begins with what was given. */
 function sessionsLike<One extends Pick<Header, "id">>(
   prefix: string,
   headers: readonly One[],
 ): One[] {
-  const tail = (id: string) => id.slice(id.lastIndexOf("-") + 1);
-  const fits = headers.filter(
-    ({ id }) => id.startsWith(prefix) || (prefix.length > 3 && tail(id).startsWith(prefix)),
+  const tailOf = (id: string) => id.slice(id.lastIndexOf("-") + 1);
+  const matches = headers.filter(
+    ({ id }) => id.startsWith(prefix) || (prefix.length > 3 && tailOf(id).startsWith(prefix)),
   );
-  const exact = fits.find(({ id }) => id === prefix);
-  return exact ? [exact] : fits;
+  const exact = matches.find(({ id }) => id === prefix);
+  return exact ? [exact] : matches;
 }
 export function idOf(prefix: string, headers: readonly Header[]): string | undefined {
-  const [header, ...others] = sessionsLike(prefix, headers);
-  return others.length ? undefined : header?.id;
+  const [onlyMatch, ...otherMatches] = sessionsLike(prefix, headers);
+  return otherMatches.length ? undefined : onlyMatch?.id;
 }
 export function sessionNamed(prefix: string, { sessions, terminal }: Ctx): Listed {
-  const [header, ...others] = sessionsLike(prefix, sessions.list());
-  if (header && !others.length) return header;
-  const reason = header ? `${others.length + 1} ids begin like that` : "no id begins like that";
-  const lister = terminal ? "/sessions all" : "zz --sessions";
-  throw usage(`Cannot find the session '${prefix}': ${reason}. ${lister} lists them.`);
+  const [firstMatch, ...otherMatches] = sessionsLike(prefix, sessions.list());
+  if (firstMatch && !otherMatches.length) return firstMatch;
+  const reason = firstMatch
+    ? `${otherMatches.length + 1} ids begin like that`
+    : "no id begins like that";
+  const listCommand = terminal ? "/sessions all" : "zz --sessions";
+  throw usage(`Cannot find the session '${prefix}': ${reason}. ${listCommand} lists them.`);
 }

@@ -16,48 +16,49 @@ const FORMATS: Record<string, string | undefined> = {
   "--json": ".json",
   "--jsonl": ".jsonl",
 };
-export async function write(typed: string, ctx: Ctx): Promise<void> {
+export async function write(typedText: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, root, ask, note } = ctx;
-  const allWords = typed.split(/\s+/).filter(Boolean);
+  const allWords = typedText.split(/\s+/).filter(Boolean);
   // a file of that name is ./json
-  const extension = allWords.map((word) => FORMATS[word.toLowerCase()]).find(Boolean);
-  const words = allWords.filter((word) => !FORMATS[word.toLowerCase()]);
-  const otherId = words.length ? idOf(words[0]!, sessions.list()) : undefined;
-  const name = words.slice(otherId ? 1 : 0).join(" ");
+  const extension = allWords.map((typedWord) => FORMATS[typedWord.toLowerCase()]).find(Boolean);
+  const nameWords = allWords.filter((typedWord) => !FORMATS[typedWord.toLowerCase()]);
+  const otherId = nameWords.length ? idOf(nameWords[0]!, sessions.list()) : undefined;
+  const fileName = nameWords.slice(otherId ? 1 : 0).join(" ");
   const saved = savedOf(otherId);
-  const file = path.resolve(
+  const exportFile = path.resolve(
     root,
-    expandHome(name) || `${nameOf(saved.header)}${extension ?? ".md"}`,
+    expandHome(fileName) || `${fileNameFor(saved.header)}${extension ?? ".md"}`,
   );
-  const format = extension ?? (/\.(jsonl?|md|html)$/i.exec(name)?.[0].toLowerCase() || ".md");
-  const lines = format === ".jsonl";
-  if (fs.statSync(path.dirname(file), { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new Error(`Cannot write '${file}': its folder does not exist. Make it first.`);
-  if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
-    throw new Error(`Cannot write '${file}': it is a folder. Name a file in it.`);
-  if (fs.existsSync(file)) {
-    if (!ask) throw new Error(`Cannot write '${file}': it already exists. Choose another name.`);
-    if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
+  const format = extension ?? (/\.(jsonl?|md|html)$/i.exec(fileName)?.[0].toLowerCase() || ".md");
+  const isJsonLines = format === ".jsonl";
+  if (fs.statSync(path.dirname(exportFile), { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new Error(`Cannot write '${exportFile}': its folder does not exist. Make it first.`);
+  if (fs.statSync(exportFile, { throwIfNoEntry: false })?.isDirectory())
+    throw new Error(`Cannot write '${exportFile}': it is a folder. Name a file in it.`);
+  if (fs.existsSync(exportFile)) {
+    if (!ask)
+      throw new Error(`Cannot write '${exportFile}': it already exists. Choose another name.`);
+    if ((await ask(`${exportFile} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
       return note("Nothing was written.");
   }
-  const text = lines ? toLines(saved) : await toText(saved, format, ctx);
-  writeWhole(file, text);
+  const exportText = isJsonLines ? toLines(saved) : await toText(saved, format, ctx);
+  writeWhole(exportFile, exportText);
   note(
-    `Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`,
+    `Wrote ${exportFile} (${isJsonLines ? `${saved.entries.length + 1} lines` : `${exportText.length} characters`}).`,
   );
 
   function savedOf(id: string | undefined): Saved {
-    const listed = sessions.list().find((session) => session.id === (id ?? chat.id));
-    const header = listed && headerOf(listed);
+    const listedSession = sessions.list().find((session) => session.id === (id ?? chat.id));
+    const header = listedSession && headerOf(listedSession);
     if (id !== undefined) return { ...sessions.read(id), header: header! };
     const { entries, branch } = chat.tree();
     if (!chat.messages.length)
       throw new Error("Cannot export this conversation: nothing was said in it.");
-    const time = entries[0]?.at ?? new Date().toISOString();
+    const beginTime = entries[0]?.at ?? new Date().toISOString();
     const unsaved: Header = {
       zz: 1,
       id: "unsaved",
-      at: time,
+      at: beginTime,
       root,
       model: chat.model,
       title: oneLine(wordsOf(chat.messages[0]!.text)),
@@ -66,19 +67,20 @@ export async function write(typed: string, ctx: Ctx): Promise<void> {
   }
 }
 const toLines = ({ header, entries }: Saved): string =>
-  [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("");
+  [header, ...entries].map((jsonObject) => `${JSON.stringify(jsonObject)}\n`).join("");
 export async function toText(saved: Saved, format: string, ctx: Ctx): Promise<string> {
   if (format === ".json")
     return `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`;
   if (format !== ".html") return toMarkdown(saved);
-  const page = ctx.service("page");
-  if (page) return page.html(saved, ctx);
+  const pageService = ctx.service("page");
+  if (pageService) return pageService.html(saved, ctx);
   throw new Error("Cannot make a page: the plugin page is off. /plugins on page turns it on.");
 }
 /** The header without what a list adds about its file. */
 const headerOf = ({ used, bytes, ...header }: Listed): Header => header;
-const expandHome = (name: string): string => name.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");
-const nameOf = ({ at: createdAt, title }: Header): string =>
+const expandHome = (fileName: string): string =>
+  fileName.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");
+const fileNameFor = ({ at: createdAt, title }: Header): string =>
   [
     "zz",
     createdAt.slice(0, 10),
@@ -93,15 +95,15 @@ const nameOf = ({ at: createdAt, title }: Header): string =>
 const MAX_RESULT_CHARS = 4_000; // of a tool's result in Markdown; JSON lines have all of it
 /** The branch in force, as a person reads it. */
 export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">): string {
-  const spoken = branch().flatMap((sessionEntry: Entry): Message[] => {
+  const spokenMessages = branch().flatMap((sessionEntry: Entry): Message[] => {
     if (sessionEntry.type === "draft" && sessionEntry.text)
       return [{ role: "assistant", text: String(sessionEntry.text), cut: true }];
     return sessionEntry.type === "message" && sessionEntry.message ? [sessionEntry.message] : [];
   });
-  const head = `# ${oneLine(header.title)}\n\n${timeOf(header.at)} · ${header.model} · ${header.root}`;
-  return `${[head, ...spoken.map(partOf)].join("\n\n")}\n`;
+  const titleAndFacts = `# ${oneLine(header.title)}\n\n${timeOf(header.at)} · ${header.model} · ${header.root}`;
+  return `${[titleAndFacts, ...spokenMessages.map(markdownPart)].join("\n\n")}\n`;
 }
-function partOf(message: Message): string {
+function markdownPart(message: Message): string {
   if (message.role === "user") {
     const pictures = message.images?.length
       ? `\n\n(${plural(message.images.length, "attachment")})`
@@ -113,23 +115,26 @@ function partOf(message: Message): string {
   if (message.role === "tool") {
     const { text } = message;
     const omittedChars = text.length - MAX_RESULT_CHARS;
-    const shown =
+    const shownResult =
       omittedChars > 0
         ? `${text.slice(0, MAX_RESULT_CHARS)}\n… ${omittedChars} more characters`
         : text;
-    return `${message.failed ? "Failed: " : ""}\`${message.name}\` gave\n\n${fenced(shown)}`;
+    return `${message.failed ? "Failed: " : ""}\`${message.name}\` gave\n\n${fencedText(shownResult)}`;
   }
-  const calls = (message.calls ?? []).map(
-    ({ name, args }) => `\`${name}\` with\n\n${fenced(JSON.stringify(args, null, 2))}`,
+  const callTexts = (message.calls ?? []).map(
+    ({ name, args }) => `\`${name}\` with\n\n${fencedText(JSON.stringify(args, null, 2))}`,
   );
-  const text = message.cut ? `${message.text}\n\n*(unfinished)*` : message.text;
-  return [`## zz${message.model ? ` (${message.model})` : ""}`, text, ...calls]
+  const answerText = message.cut ? `${message.text}\n\n*(unfinished)*` : message.text;
+  return [`## zz${message.model ? ` (${message.model})` : ""}`, answerText, ...callTexts]
     .filter(Boolean)
     .join("\n\n");
 }
 /** Puts a text in a code fence that the text itself does not close. */
-function fenced(text: string): string {
-  const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), ([ticks]) => ticks.length));
+function fencedText(innerText: string): string {
+  const longest = Math.max(
+    2,
+    ...Array.from(innerText.matchAll(/`{3,}/g), ([tickRun]) => tickRun.length),
+  );
   const fence = "`".repeat(longest + 1);
-  return `${fence}\n${text}\n${fence}`;
+  return `${fence}\n${innerText}\n${fence}`;
 }

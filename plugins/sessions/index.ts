@@ -7,14 +7,14 @@ import { toText, write } from "./export-session.ts";
 import { search } from "./search-sessions.ts";
 import { lineOf, sizeOf, timeOf } from "./session-rows.ts";
 
-type Subcommand = { usage: string; about: string; run(typed: string, ctx: Ctx): unknown };
+type Subcommand = { usage: string; about: string; run(typedText: string, ctx: Ctx): unknown };
 const SUBCOMMANDS: Record<string, Subcommand> = {
-  new: { usage: "", about: "start a new one, as /new does", run: begin },
-  all: { usage: "", about: "those of every folder", run: (_, ctx) => list(ctx, true) },
+  new: { usage: "", about: "start a new one, as /new does", run: beginSession },
+  all: { usage: "", about: "those of every folder", run: (_, ctx) => listSessions(ctx, true) },
   search: { usage: "WORDS", about: "find a conversation by what was said in it", run: search },
-  load: { usage: "[ID]", about: "go on with another conversation", run: load },
-  rename: { usage: "[ID] TITLE", about: "give a conversation another title", run: rename },
-  delete: { usage: "ID", about: "delete a conversation for good", run: remove },
+  load: { usage: "[ID]", about: "go on with another conversation", run: loadSession },
+  rename: { usage: "[ID] TITLE", about: "give a conversation another title", run: renameSession },
+  delete: { usage: "ID", about: "delete a conversation for good", run: removeSession },
   export: {
     usage: "[ID] [FILE | md | json | jsonl | html]",
     about: "write a conversation to a file, as Markdown, JSON, JSON lines or a page",
@@ -29,16 +29,16 @@ export default (zz: Zz) => {
     name: "sessions",
     group: "the conversation",
     description: "list the sessions, the one used last first",
-    run: (_, { sessions }) => table(sessions.list()),
+    run: (_, { sessions }) => formatTable(sessions.list()),
   });
   zz.flag({
     name: "export",
     value: "ID",
     group: "the conversation",
     description: "print that session as Markdown",
-    run: async (id, ctx, line) => {
+    run: async (id, ctx, typedLine) => {
       const saved = ctx.sessions.read(sessionNamed(String(id), ctx).id);
-      return { text: await toText(saved, line.values.has("page") ? ".html" : ".md", ctx) };
+      return { text: await toText(saved, typedLine.values.has("page") ? ".html" : ".md", ctx) };
     },
   });
   zz.command({
@@ -56,13 +56,13 @@ export default (zz: Zz) => {
     },
     group: "sessions and model",
     complete,
-    async run(typed, ctx) {
-      const [, word = "", remaining = ""] = /^(\S*)\s*(.*)$/s.exec(typed) ?? [];
-      if (!word || word === "list") return list(ctx);
-      const subcommand = Object.hasOwn(SUBCOMMANDS, word) && SUBCOMMANDS[word];
+    async run(typedText, ctx) {
+      const [, subcommandName = "", remaining = ""] = /^(\S*)\s*(.*)$/s.exec(typedText) ?? [];
+      if (!subcommandName || subcommandName === "list") return listSessions(ctx);
+      const subcommand = Object.hasOwn(SUBCOMMANDS, subcommandName) && SUBCOMMANDS[subcommandName];
       if (!subcommand)
         throw new Error(
-          `Cannot run '/sessions ${word}': use one of ${Object.keys(SUBCOMMANDS).join(", ")}.`,
+          `Cannot run '/sessions ${subcommandName}': use one of ${Object.keys(SUBCOMMANDS).join(", ")}.`,
         );
       await subcommand.run(remaining.trim(), ctx);
     },
@@ -92,7 +92,7 @@ function registerShorthands(zz: Zz): void {
       description,
       examples,
       group: "sessions and model",
-      run: async (typed, ctx) => void (await SUBCOMMANDS[name]!.run(typed, ctx)),
+      run: async (typedText, ctx) => void (await SUBCOMMANDS[name]!.run(typedText, ctx)),
     });
 }
 
@@ -100,99 +100,112 @@ function registerShorthands(zz: Zz): void {
  * The list of --sessions: ids, the time of the last use (UTC, as in the ids), sizes, folders and
  * titles.
  */
-function table(headers: Listed[]): Result {
-  const rows = headers.map(({ id, used, bytes, root, title }) => [
+function formatTable(headers: Listed[]): Result {
+  const tableRows = headers.map(({ id, used, bytes, root, title }) => [
     id,
     used.slice(0, 16).replace("T", " "),
     sizeOf(bytes),
     root,
     title,
   ]);
-  const widths = [0, 1, 2, 3].map((i) => Math.max(0, ...rows.map((row) => width(row[i]!))));
-  const cell = (text: string, i: number) =>
-    text + " ".repeat(Math.max(0, (widths[i] ?? 0) - width(text)));
-  return { text: rows.map((row) => row.map(cell).join("  ")).join("\n"), data: headers };
+  const widths = [0, 1, 2, 3].map((i) =>
+    Math.max(0, ...tableRows.map((tableRow) => width(tableRow[i]!))),
+  );
+  const padCell = (cellText: string, i: number) =>
+    cellText + " ".repeat(Math.max(0, (widths[i] ?? 0) - width(cellText)));
+  return {
+    text: tableRows.map((tableRow) => tableRow.map(padCell).join("  ")).join("\n"),
+    data: headers,
+  };
 }
 
-function complete(typed: string, { sessions, chat }: Ctx) {
-  const [, word = "", argument] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+function complete(typedText: string, { sessions, chat }: Ctx) {
+  const [, subcommandName = "", argument] = /^(\S*)(?:\s+(.*))?$/s.exec(typedText) ?? [];
   if (argument === undefined)
     return Object.entries(SUBCOMMANDS)
-      .filter(([name]) => name.startsWith(word))
-      .map(([name, { about, usage }]) => ({ name: usage ? `${name} ` : name, description: about }));
-  if (!/^(load|rename|delete|export)$/.test(word)) return [];
+      .filter(([knownName]) => knownName.startsWith(subcommandName))
+      .map(([knownName, { about, usage }]) => ({
+        name: usage ? `${knownName} ` : knownName,
+        description: about,
+      }));
+  if (!/^(load|rename|delete|export)$/.test(subcommandName)) return [];
   const headers = sessions.list();
-  const short = shortIds(headers);
+  const shortById = shortIds(headers);
   return headers
-    .filter(({ id }) => id !== chat.id || word === "rename" || word === "export")
+    .filter(
+      ({ id }) => id !== chat.id || subcommandName === "rename" || subcommandName === "export",
+    )
     .filter(({ id, title }) =>
-      [short.get(id)!, id, title.toLowerCase()].some((text) =>
-        text.includes(argument.toLowerCase()),
+      [shortById.get(id)!, id, title.toLowerCase()].some((searchedText) =>
+        searchedText.includes(argument.toLowerCase()),
       ),
     )
-    .map(({ id, title }) => ({ name: `${word} ${short.get(id)}`, description: title }));
+    .map(({ id, title }) => ({
+      name: `${subcommandName} ${shortById.get(id)}`,
+      description: title,
+    }));
 }
 
 // Lists
 
-function list({ sessions, chat, io, root, note }: Ctx, everywhere = false): void {
+function listSessions({ sessions, chat, io, root, note }: Ctx, everywhere = false): void {
   const headers = sessions.list();
   const inFolder = headers.filter((header) => header.root === root);
-  const away = headers.filter((header) => header.root !== root);
-  const short = shortIds(headers);
+  const elsewhere = headers.filter((header) => header.root !== root);
+  const shortById = shortIds(headers);
   const columns = terminalColumns(io) - 1;
-  const most = Math.min(MAX_ROWS, Math.max(4, (io.stderr.rows ?? Infinity) - ROWS_AROUND));
-  const lines = (everywhere ? inFolder : inFolder.slice(0, most)).map((header) =>
-    lineOf(header, short, chat.id, columns),
+  const maxRows = Math.min(MAX_ROWS, Math.max(4, (io.stderr.rows ?? Infinity) - ROWS_AROUND));
+  const shownLines = (everywhere ? inFolder : inFolder.slice(0, maxRows)).map((header) =>
+    lineOf(header, shortById, chat.id, columns),
   );
-  if (lines.length) lines.unshift(`${root}:`);
+  if (shownLines.length) shownLines.unshift(`${root}:`);
   if (everywhere)
-    for (const [folder, folderSessions] of Map.groupBy(away, (header) => header.root))
-      lines.push(
-        `${folder}:`,
-        ...folderSessions.map((header) => lineOf(header, short, chat.id, columns)),
+    for (const [otherFolder, folderSessions] of Map.groupBy(elsewhere, (header) => header.root))
+      shownLines.push(
+        `${otherFolder}:`,
+        ...folderSessions.map((header) => lineOf(header, shortById, chat.id, columns)),
       );
-  const older = everywhere ? 0 : Math.max(0, inFolder.length - most);
+  const olderCount = everywhere ? 0 : Math.max(0, inFolder.length - maxRows);
   const omitted = [
-    older && `${older} older`,
-    !everywhere && away.length && `${away.length} in other folders`,
+    olderCount && `${olderCount} older`,
+    !everywhere && elsewhere.length && `${elsewhere.length} in other folders`,
   ];
-  if (!lines.length) lines.push("None in this folder.");
+  if (!shownLines.length) shownLines.push("None in this folder.");
   const omittedText = omitted.filter(Boolean).join(", ");
-  if (omittedText) lines.push(`${omittedText}: /sessions all`);
-  note(headers.length ? lines.join("\n") : "No conversation was saved yet.");
+  if (omittedText) shownLines.push(`${omittedText}: /sessions all`);
+  note(headers.length ? shownLines.join("\n") : "No conversation was saved yet.");
 }
 
 // New, load, rename, delete
 
-function begin(_: string, { sessions, chat, note }: Ctx): void {
+function beginSession(_: string, { sessions, chat, note }: Ctx): void {
   const { id } = chat;
   sessions.open();
   note(`A new conversation.${id ? ` The other is kept: /sessions load ${id}` : ""}`);
 }
 
-async function load(name: string, ctx: Ctx): Promise<void> {
+async function loadSession(typedId: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, io, note } = ctx;
-  const header = name ? sessionNamed(name, ctx) : await pick(ctx);
+  const header = typedId ? sessionNamed(typedId, ctx) : await pickSession(ctx);
   if (!header) return;
   if (header.id === chat.id) return note("That is this conversation.");
   sessions.open(header.id);
   const userMessages = chat.messages.filter(
     ({ role, ...fields }) => role === "user" && !("aside" in fields),
   );
-  const last = chat.messages.findLast(({ role, text }) => role === "assistant" && text);
-  const count = `${plural(userMessages.length, "message")} of yours`;
+  const lastAnswer = chat.messages.findLast(({ role, text }) => role === "assistant" && text);
+  const messageCount = `${plural(userMessages.length, "message")} of yours`;
   note(
-    `Now in “${header.title}”: ${count}, ${chat.model}.${header.root === ctx.root ? "" : ` It was begun in ${header.root}.`}`,
+    `Now in “${header.title}”: ${messageCount}, ${chat.model}.${header.root === ctx.root ? "" : ` It was begun in ${header.root}.`}`,
   );
-  if (!last) return;
-  const start = (text = "") =>
-    clip(oneLine(text.slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 1) * 2);
-  note(`You: ${start(userMessages.at(-1)?.text)}\nzz: ${start(last.text)}`);
+  if (!lastAnswer) return;
+  const quoteStart = (messageText = "") =>
+    clip(oneLine(messageText.slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 1) * 2);
+  note(`You: ${quoteStart(userMessages.at(-1)?.text)}\nzz: ${quoteStart(lastAnswer.text)}`);
 }
 const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time
 
-async function pick({
+async function pickSession({
   sessions,
   chat,
   io,
@@ -211,41 +224,41 @@ async function pick({
     throw new Error(
       "Cannot choose a conversation here: give its id, /sessions load ID. /sessions lists them.",
     );
-  const short = shortIds(headers);
+  const shortById = shortIds(headers);
   const rows = headers.map((header) => ({
     value: header,
-    name: lineOf(header, short, null, terminalColumns(io) - 5),
+    name: lineOf(header, shortById, null, terminalColumns(io) - 5),
     short: clip(header.title, 40),
     words: `${header.title} ${header.id}`,
   }));
   return terminal(() => pickRow(io, { message: "Conversation", rows, signal }));
 }
 
-function rename(typed: string, ctx: Ctx): void {
+function renameSession(typedText: string, ctx: Ctx): void {
   const { sessions, chat, note } = ctx;
   const headers = sessions.list();
-  const [, word = "", newTitle = ""] = /^(\S+)\s+(.+)$/s.exec(typed) ?? [];
-  const otherId = word && idOf(word, headers);
+  const [, firstWord = "", newTitle = ""] = /^(\S+)\s+(.+)$/s.exec(typedText) ?? [];
+  const otherId = firstWord && idOf(firstWord, headers);
   const id = otherId || chat.id;
-  const title = oneLine(otherId ? newTitle : typed);
-  if (!title) throw new Error("Cannot rename to nothing: give a title, /rename TITLE.");
-  const reason = chat.messages.length
+  const wantedTitle = oneLine(otherId ? newTitle : typedText);
+  if (!wantedTitle) throw new Error("Cannot rename to nothing: give a title, /rename TITLE.");
+  const unsavedReason = chat.messages.length
     ? "it is not saved (--no-session)"
     : "nothing of it is saved yet";
-  if (!id) throw new Error(`Cannot rename this conversation: ${reason}.`);
-  sessions.rename(id, title);
+  if (!id) throw new Error(`Cannot rename this conversation: ${unsavedReason}.`);
+  sessions.rename(id, wantedTitle);
   note(
-    `${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${title}” now.`,
+    `${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${wantedTitle}” now.`,
   );
 }
 
-async function remove(name: string, ctx: Ctx): Promise<void> {
+async function removeSession(typedId: string, ctx: Ctx): Promise<void> {
   const { ask, sessions, note } = ctx;
-  if (!name)
+  if (!typedId)
     throw new Error(
       "Cannot delete nothing: give an id, /sessions delete ID. /sessions lists them.",
     );
-  const { id, title } = sessionNamed(name, ctx);
+  const { id, title } = sessionNamed(typedId, ctx);
   if (!ask)
     throw new Error(
       `Cannot delete '${title}': there is no terminal to ask on. Do it at a terminal.`,

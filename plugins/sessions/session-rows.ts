@@ -7,35 +7,35 @@ const BYTES_PER_TOKEN = 5; // of a session's file, counting all that it holds be
  * About how many tokens a session has, estimated from its file's size, since reading all sessions
  * would take long.
  */
-export function sizeOf(bytes: number): string {
-  const tokens = bytes / BYTES_PER_TOKEN;
+export function sizeOf(fileBytes: number): string {
+  const tokenCount = fileBytes / BYTES_PER_TOKEN;
   const rounded =
-    tokens < 950
-      ? `${Math.max(1, Math.round(tokens / 100)) * 100}`
-      : `${Math.round(tokens / 1_000)}k`;
+    tokenCount < 950
+      ? `${Math.max(1, Math.round(tokenCount / 100)) * 100}`
+      : `${Math.round(tokenCount / 1_000)}k`;
   return `~${rounded} tokens`.padStart(12);
 }
 
 /** The row of a session. In a narrow terminal it shows less. */
 export function lineOf(
   { id, used, bytes, title, model }: Listed,
-  short: Map<string, string>,
+  shortById: Map<string, string>,
   current: string | null,
   columns: number,
 ): string {
-  const size = columns < 60 ? "" : `${sizeOf(bytes)}  `;
-  const head = `${id === current ? "*" : " "} ${short.get(id)}  ${timeOf(used, columns)}  ${size}`;
-  const name = columns < 60 ? "" : `  ${model.slice(0, 24)}`;
-  const room = Math.max(8, columns - head.length - name.length);
-  const shown = clip(title || "(no title)", room);
-  return `${head}${shown}${name && " ".repeat(Math.max(0, room - width(shown)))}${name}`;
+  const sizeCell = columns < 60 ? "" : `${sizeOf(bytes)}  `;
+  const leadingCells = `${id === current ? "*" : " "} ${shortById.get(id)}  ${timeOf(used, columns)}  ${sizeCell}`;
+  const modelCell = columns < 60 ? "" : `  ${model.slice(0, 24)}`;
+  const titleRoom = Math.max(8, columns - leadingCells.length - modelCell.length);
+  const shownTitle = clip(title || "(no title)", titleRoom);
+  return `${leadingCells}${shownTitle}${modelCell && " ".repeat(Math.max(0, titleRoom - width(shownTitle)))}${modelCell}`;
 }
 /** Local time; in a narrow terminal without the year. */
 export function timeOf(timestamp: string, columns = 80): string {
-  const time = new Date(timestamp);
-  if (Number.isNaN(time.getTime())) return timestamp.slice(0, 16);
-  const two = (part: number) => String(part).padStart(2, "0");
-  const day = `${two(time.getMonth() + 1)}-${two(time.getDate())}`;
-  const hour = `${two(time.getHours())}:${two(time.getMinutes())}`;
-  return columns < 60 ? day : `${time.getFullYear()}-${day} ${hour}`;
+  const localTime = new Date(timestamp);
+  if (Number.isNaN(localTime.getTime())) return timestamp.slice(0, 16);
+  const twoDigits = (timePart: number) => String(timePart).padStart(2, "0");
+  const monthAndDay = `${twoDigits(localTime.getMonth() + 1)}-${twoDigits(localTime.getDate())}`;
+  const hourAndMinute = `${twoDigits(localTime.getHours())}:${twoDigits(localTime.getMinutes())}`;
+  return columns < 60 ? monthAndDay : `${localTime.getFullYear()}-${monthAndDay} ${hourAndMinute}`;
 }

@@ -10,24 +10,26 @@ import { CACHE } from "./host-lookups.ts";
 import { canAppear, isFolder, real } from "./resolve-paths.ts";
 import { type Guard, type OpenLimits, PORT, pathFolders } from "./sandbox-limits.ts";
 
-export function bubblewrapArgs(limits: OpenLimits): string[] {
-  const mounts = planMounts(limits);
+export function bubblewrapArgs(openLimits: OpenLimits): string[] {
+  const plannedMounts = planMounts(openLimits);
   return [
     ...BASE,
-    ...(limits.view && process.getuid?.() ? asMyself() : []),
-    ...(limits.net === "all" ? ["--share-net"] : []),
-    ...mounts.flatMap((mount) => mount.args),
-    ...mounts.filter((mount) => mount.isReadonly).flatMap((mount) => ["--remount-ro", mount.at]),
+    ...(openLimits.view && process.getuid?.() ? asMyself() : []),
+    ...(openLimits.net === "all" ? ["--share-net"] : []),
+    ...plannedMounts.flatMap((mount) => mount.args),
+    ...plannedMounts
+      .filter((mount) => mount.isReadonly)
+      .flatMap((mount) => ["--remount-ro", mount.at]),
     "--",
-    ...(limits.proxy
+    ...(openLimits.proxy
       ? [
           process.execPath,
           "-e",
-          BRIDGE,
+          BRIDGE_SCRIPT,
           "--",
           String(PORT),
-          INSIDE,
-          JSON.stringify(loopbackAddresses(limits)),
+          SOCKET_INSIDE,
+          JSON.stringify(loopbackAddresses(openLimits)),
         ]
       : []),
   ];
@@ -52,14 +54,14 @@ function loopbackAddresses({
   service,
   net,
 }: Pick<OpenLimits, "service" | "net">): LoopbackAddress[] {
-  const named =
-    service && Array.isArray(net) ? net.map((host) => /^([\w.-]+):(\d+)$/.exec(host)) : [];
-  return named.flatMap((match, i) => {
-    const [, host = "", port] = match ?? [];
-    const isHere = host === "localhost" || host === "127.0.0.1";
-    return !port || (isIP(host) && !isHere)
+  const hostMatches =
+    service && Array.isArray(net) ? net.map((hostName) => /^([\w.-]+):(\d+)$/.exec(hostName)) : [];
+  return hostMatches.flatMap((hostMatch, i) => {
+    const [, host = "", portText] = hostMatch ?? [];
+    const isLocalHost = host === "localhost" || host === "127.0.0.1";
+    return !portText || (isIP(host) && !isLocalHost)
       ? []
-      : [{ host, port: +port, at: isHere ? "127.0.0.1" : `127.0.1.${i + 1}` }];
+      : [{ host, port: +portText, at: isLocalHost ? "127.0.0.1" : `127.0.1.${i + 1}` }];
   });
 }
 /**
@@ -67,52 +69,54 @@ function loopbackAddresses({
  * link, through which nothing is mounted.
  */
 function nameCacheOf(isCovered: boolean, { service, lookups }: OpenLimits) {
-  const folder = isCovered ? "/var/run" : (tryTo(() => fs.realpathSync("/var/run")) ?? "/var/run");
+  const cacheFolder = isCovered
+    ? "/var/run"
+    : (tryTo(() => fs.realpathSync("/var/run")) ?? "/var/run");
   return {
     nameCache: service || isCovered ? lookups : undefined,
-    cacheAt: CACHE.replace("/var/run", folder),
+    cacheAt: CACHE.replace("/var/run", cacheFolder),
   };
 }
 
 type LoopbackAddress = { host: string; port: number; at: string };
 
 /** The machine's names, and those places. */
-function hostsMount(folder: string, places: LoopbackAddress[]): Mount[] {
-  if (!places.length) return [];
-  const [hostsFile, file] = ["/etc/hosts", path.join(folder, "hosts")];
+function hostsMount(folder: string, addresses: LoopbackAddress[]): Mount[] {
+  if (!addresses.length) return [];
+  const [hostsFile, ownHosts] = ["/etc/hosts", path.join(folder, "hosts")];
   const machineNames = tryTo(() => fs.readFileSync(hostsFile, "utf8")) ?? "";
   fs.writeFileSync(
-    file,
-    `${places.map((address) => `${address.at} ${address.host}\n`).join("")}${machineNames}`,
+    ownHosts,
+    `${addresses.map((address) => `${address.at} ${address.host}\n`).join("")}${machineNames}`,
     { mode: 0o644 },
   );
-  return [{ at: hostsFile, args: ["--ro-bind", file, hostsFile] }];
+  return [{ at: hostsFile, args: ["--ro-bind", ownHosts, hostsFile] }];
 }
 
 const MAX_SHM_BYTES = `${1 << 30}`;
-const INSIDE = "/run/zz-proxy";
+const SOCKET_INSIDE = "/run/zz-proxy";
 
 /**
  * Outer folders come before inner ones, which take precedence; of two mounts on one path, the later
  * one here wins.
  */
-function planMounts(limits: OpenLimits): Mount[] {
-  const { root, guard, sized, tmp, proxy, view, own } = limits;
-  const { git, denied, locked, pinned, writable, hidden, open } = planPaths(limits);
-  const { nameCache, cacheAt } = nameCacheOf(denied.includes("/var"), limits);
-  const covers = (folder: string, target: string) =>
+function planMounts(openLimits: OpenLimits): Mount[] {
+  const { root, guard, sized, tmp, proxy, view, own } = openLimits;
+  const { git, denied, locked, pinned, writable, hidden, open } = planPaths(openLimits);
+  const { nameCache, cacheAt } = nameCacheOf(denied.includes("/var"), openLimits);
+  const coversTarget = (folder: string, target: string) =>
     isInside(folder, target) &&
     ![...open, ...writable, ...locked].some(
       (between) => isInside(folder, between) && isInside(between, target),
     );
-  const inner = [
+  const innerPaths = [
     ...writable,
     ...git.guard,
     ...open,
     ...(view ? locked : []),
     ...(nameCache ? [cacheAt] : []),
   ];
-  const mounts = [
+  const allMounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
     ...["/run", "/var/run"]
       .filter(isFolder)
@@ -123,15 +127,17 @@ function planMounts(limits: OpenLimits): Mount[] {
     })),
     ...git.guard.flatMap(protect),
     ...guardMounts(guard).filter(({ at }) => !isInsideAny(denied, at) && !isInsideAny(locked, at)),
-    ...open.map(mount("--ro-bind")),
-    ...pinned.map(mount("--bind")),
-    ...locked.map(mount("--ro-bind")),
+    ...open.map(mountWith("--ro-bind")),
+    ...pinned.map(mountWith("--bind")),
+    ...locked.map(mountWith("--ro-bind")),
     ...hidden
-      .filter((target) => !hidden.some((folder) => folder !== target && covers(folder, target)))
+      .filter(
+        (target) => !hidden.some((folder) => folder !== target && coversTarget(folder, target)),
+      )
       .map((target) =>
-        cover(
+        coverPath(
           target,
-          inner.some((folder) => folder !== target && isInside(target, folder)),
+          innerPaths.some((folder) => folder !== target && isInside(target, folder)),
         ),
       ),
     ...SYSTEM,
@@ -139,53 +145,57 @@ function planMounts(limits: OpenLimits): Mount[] {
       at: "/dev/shm",
       args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"],
     },
-    ...(proxy?.socket ? [{ at: INSIDE, args: ["--ro-bind", proxy.socket, INSIDE] }] : []),
-    ...hostsMount(own, loopbackAddresses(limits)),
+    ...(proxy?.socket
+      ? [{ at: SOCKET_INSIDE, args: ["--ro-bind", proxy.socket, SOCKET_INSIDE] }]
+      : []),
+    ...hostsMount(own, loopbackAddresses(openLimits)),
     ...(nameCache ? [{ at: cacheAt, args: ["--ro-bind", nameCache.socket, cacheAt] }] : []),
   ];
-  const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
-  return mounts.sort((a, b) => depth(a) - depth(b));
+  const depthOf = ({ at }: Mount) => at.split("/").filter(Boolean).length;
+  return allMounts.sort((first, second) => depthOf(first) - depthOf(second));
 }
 
 /** What is mounted how; none of them is made. */
-function planPaths(limits: OpenLimits) {
-  const { root, write, hide, keep = [], pin = [], show = [], readonly, endpoints } = limits;
+function planPaths(openLimits: OpenLimits) {
+  const { root, write, hide, keep = [], pin = [], show = [], readonly, endpoints } = openLimits;
   const ownRepository = repositoryPaths(root);
   // what is read-only anyway needs no guard
   const git = readonly ? { write: [], guard: [] } : ownRepository;
-  const shown = real(show);
-  const denied = real(hide).filter((target) => !shown.includes(target));
-  const kept = real(keep).filter((target) => target !== root);
+  const shownPaths = real(show);
+  const denied = real(hide).filter((target) => !shownPaths.includes(target));
+  const keptPaths = real(keep).filter((target) => target !== root);
   const otherNamesOf = (places: string[]) =>
     otherNames(places, [root, ...real(write).filter((target) => !isInside(root, target))]);
   const locked = [
-    ...real([...keep, ...fixedPaths(limits), ...(readonly ? ownRepository.write : [])]),
-    ...(readonly ? [] : otherNamesOf(kept)),
+    ...real([...keep, ...fixedPaths(openLimits), ...(readonly ? ownRepository.write : [])]),
+    ...(readonly ? [] : otherNamesOf(keptPaths)),
   ];
   const pinned = [
     ...new Set(
-      [...real(readonly ? [] : pin), ...kept].flatMap((target) => foldersBetween(target, root)),
+      [...real(readonly ? [] : pin), ...keptPaths].flatMap((target) =>
+        foldersBetween(target, root),
+      ),
     ),
   ].filter((target) => !readonly && !isInsideAny(locked, target));
   const isHidden = (target: string) =>
     denied.some((folder) => isInside(folder, target) && !isInside(folder, root));
   const writable = [
-    ...real(writtenPaths(limits)).filter(
-      (target) => !isHidden(target) || isInsideAny(shown, target),
+    ...real(writtenPaths(openLimits)).filter(
+      (target) => !isHidden(target) || isInsideAny(shownPaths, target),
     ),
     ...git.write,
   ].filter((target) => !isInsideAny(locked, target));
   const isReached = (target: string) =>
     !isInsideAny(["/tmp", "/run"], target) || isInsideAny([...writable, ...locked], target);
   // other folders are whole homes and disks
-  const closed = denied.filter((target) => real(pin).includes(target) || !isFolder(target));
-  const hidden = [...denied, ...otherNamesOf(closed), ...endpoints].filter(isReached);
+  const closedPaths = denied.filter((target) => real(pin).includes(target) || !isFolder(target));
+  const hidden = [...denied, ...otherNamesOf(closedPaths), ...endpoints].filter(isReached);
   // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name
   // servers.
-  const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter(
+  const neededPaths = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter(
     (target) => !isInsideAny(denied, target),
   );
-  const open = [...shown, ...needed].filter(
+  const open = [...shownPaths, ...neededPaths].filter(
     (target) =>
       !isInsideAny([...writable, ...locked], target) &&
       (isInsideAny(denied, target) || !isReached(target)),
@@ -209,9 +219,9 @@ function writtenPaths({ root, write, view, readonly, service }: WriteLimits): st
   return service ? write : [];
 }
 
-const mount =
-  (option: "--bind" | "--ro-bind") =>
-  (target: string): Mount => ({ at: target, args: [option, target, target] });
+const mountWith =
+  (mountOption: "--bind" | "--ro-bind") =>
+  (target: string): Mount => ({ at: target, args: [mountOption, target, target] });
 
 function guardMounts({
   readonly,
@@ -219,8 +229,8 @@ function guardMounts({
   copies,
 }: Pick<Guard, "readonly" | "writable" | "copies"> = NO_GUARD): Mount[] {
   return [
-    ...readonly.map(mount("--ro-bind")),
-    ...writable.map(mount("--bind")),
+    ...readonly.map(mountWith("--ro-bind")),
+    ...writable.map(mountWith("--bind")),
     ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
   ];
 }
@@ -236,7 +246,7 @@ function foldersBetween(target: string, root: string): string[] {
  * Covers a file with /dev/null, which cannot be opened where devices are forbidden, or a folder
  * with one of mode 0.
  */
-function cover(target: string, holdsMore: boolean): Mount {
+function coverPath(target: string, holdsMore: boolean): Mount {
   if (!isFolder(target)) return { at: target, args: ["--ro-bind", "/dev/null", target] };
   return {
     at: target,
@@ -250,7 +260,7 @@ function cover(target: string, holdsMore: boolean): Mount {
  * anyway.
  */
 function protect(target: string): Mount[] {
-  if (fs.existsSync(target)) return [mount("--ro-bind")(target)];
+  if (fs.existsSync(target)) return [mountWith("--ro-bind")(target)];
   return canAppear(target) ? [emptyCover(target)] : [];
 }
 
@@ -264,7 +274,7 @@ function emptyCover(target: string): Mount {
  * Runs inside the sandbox: listens where HTTP_PROXY says, forwards to the proxy's socket, and then
  * starts the command.
  */
-const BRIDGE = `
+const BRIDGE_SCRIPT = `
 const [port, socket, places, ...argv] = process.argv.slice(1);
 const { connect, createServer } = require("node:net");
 const both = { allowHalfOpen: true };

@@ -8,36 +8,36 @@ interface CollectOptions {
   input?: string | Buffer;
   signal?: AbortSignal;
   // gets the output piece by piece, each ended by a NUL, until it returns false
-  take?(piece: string): boolean;
+  take?(outputPiece: string): boolean;
 }
 
 export function collect(
-  child: ChildProcess,
+  childProcess: ChildProcess,
   { encoding = "utf8", input = "", signal, take }: CollectOptions = {},
 ): Promise<Collected> {
   const { promise, resolve } = Promise.withResolvers<Collected>();
   let [stdout, stderr, hasEnded] = ["", "", false];
-  const end = (code: number, message = stderr) => {
+  const finish = (code: number, message = stderr) => {
     hasEnded = true;
-    signal?.removeEventListener("abort", stop);
-    child.kill("SIGKILL");
+    signal?.removeEventListener("abort", stopOnAbort);
+    childProcess.kill("SIGKILL");
     resolve({ code, stdout, stderr: message });
   };
-  const stop = () => end(-1);
-  signal?.addEventListener("abort", stop, { once: true });
-  child.stdin?.on("error", () => {}).end(input);
-  child.stderr?.setEncoding("utf8").on("data", (text) => (stderr += text));
-  child.stdout?.setEncoding(encoding).on("data", (text) => {
-    stdout += text;
+  const stopOnAbort = () => finish(-1);
+  signal?.addEventListener("abort", stopOnAbort, { once: true });
+  childProcess.stdin?.on("error", () => {}).end(input);
+  childProcess.stderr?.setEncoding("utf8").on("data", (errorText) => (stderr += errorText));
+  childProcess.stdout?.setEncoding(encoding).on("data", (outputText) => {
+    stdout += outputText;
     if (!take || hasEnded) return;
-    const pieces = stdout.split("\0");
-    stdout = pieces.pop()!;
-    if (!pieces.every((piece) => !piece || take(piece))) end(0);
+    const outputPieces = stdout.split("\0");
+    stdout = outputPieces.pop()!;
+    if (!outputPieces.every((outputPiece) => !outputPiece || take(outputPiece))) finish(0);
   });
-  child.on("error", ({ message }) => end(-1, message));
-  child.on("close", (code) => {
+  childProcess.on("error", ({ message }) => finish(-1, message));
+  childProcess.on("close", (exitCode) => {
     if (!hasEnded && stdout) take?.(stdout);
-    end(code ?? -1);
+    finish(exitCode ?? -1);
   });
   return promise;
 }

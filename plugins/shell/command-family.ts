@@ -7,7 +7,7 @@ const WITH_VERBS = new Set(
     brew apt`.split(/\s+/),
 );
 /** Verbs that run whatever follows them. */
-const RUNS = /^(exec|x|dlx|shell|sh|console|runner|eval|debug|attach)$/;
+const RUNNING_VERBS = /^(exec|x|dlx|shell|sh|console|runner|eval|debug|attach)$/;
 const RUNS_OF_OTHERS = /^(uv|poetry|pipenv|docker|podman|kubectl|go|dotnet) (run|tool)$/;
 /**
  * Programs that run or destroy whatever they are given, so only the exact command can be allowed;
@@ -30,7 +30,7 @@ const RUN_OTHERS = new Set(
     /\s+/,
   ),
 );
-const PLAIN = /^[A-Za-z][\w.:-]*$/;
+const PLAIN_WORD = /^[A-Za-z][\w.:-]*$/;
 
 /**
  * The first words of the command's family; undefined if it has none, or one that is too wide to
@@ -38,9 +38,12 @@ const PLAIN = /^[A-Za-z][\w.:-]*$/;
  */
 export function familyOf(command: string): string | undefined {
   const [program = "", verb = ""] = command.trim().split(/\s+/);
-  if (!PLAIN.test(program) || TOO_WIDE.test(program) || RUN_OTHERS.has(program)) return undefined;
+  if (!PLAIN_WORD.test(program) || TOO_WIDE.test(program) || RUN_OTHERS.has(program))
+    return undefined;
   if (!/\s/.test(command.trim())) return undefined;
   if (!WITH_VERBS.has(program)) return program;
-  const family = `${program} ${verb}`;
-  return PLAIN.test(verb) && !RUNS.test(verb) && !RUNS_OF_OTHERS.test(family) ? family : undefined;
+  const familyWords = `${program} ${verb}`;
+  return PLAIN_WORD.test(verb) && !RUNNING_VERBS.test(verb) && !RUNS_OF_OTHERS.test(familyWords)
+    ? familyWords
+    : undefined;
 }

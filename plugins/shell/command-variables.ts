@@ -5,7 +5,7 @@ import type { Decision } from "./decide-call.ts";
 import type { NetworkAccess } from "./network-access.ts";
 
 /** Names that contain one of these hold a secret. */
-const SECRET =
+const SECRET_NAME =
   /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE|MNEMONIC|BEARER|(?:^|_)(?:PASS|PAT|AUTH|PW|OTP|CREDS?)$|(?:^|_)(?:MY|DB|PG|SSH)?PASS(?:_|$)|._PWD$/i;
 
 /** Variables that would make bash read a line differently from how it was judged. */
@@ -20,7 +20,7 @@ const WITH_PASSWORD = [
   /\b(?:bearer|basic|token)\s+[\w+/.~-]{12,}=*/i,
 ];
 /** Shapes of common tokens and keys. */
-const TOKENS = [
+const TOKEN_SHAPES = [
   /-----BEGIN [A-Z ]*PRIVATE KEY/,
   /\bAGE-SECRET-KEY-1[\dA-Z]{20}/,
   /\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*/, // a JWT
@@ -40,7 +40,7 @@ const TOKENS = [
 function looksSecret(value: string): boolean {
   return (
     value.length > 5 &&
-    [...WITH_PASSWORD, ...TOKENS].some((shape) => shape.test(value.slice(0, 100_000)))
+    [...WITH_PASSWORD, ...TOKEN_SHAPES].some((shape) => shape.test(value.slice(0, 100_000)))
   );
 }
 const MIN_COPY_CHARS = 8; // of a secret that is looked for in other variables
@@ -49,12 +49,12 @@ const MIN_COPY_CHARS = 8; // of a secret that is looked for in other variables
  * What any program needs, and where toolchains lie. Whatever else is set may be a secret: no list
  * of shapes knows all of them.
  */
-const NEEDED =
+const NEEDED_NAMES =
   /^(?:HOME|PATH|PWD|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|COLUMNS|LINES|SHELL|USER|LOGNAME|TZ|TMPDIR|CI|NODE_ENV)$/;
 // ssh passes on whatever begins with LC_
 const LOCALES =
   /^(?:LANG|LANGUAGE|LC_(?:ALL|ADDRESS|COLLATE|CTYPE|IDENTIFICATION|MEASUREMENT|MESSAGES|MONETARY|NAME|NUMERIC|PAPER|TELEPHONE|TIME))$/;
-const LOCALE =
+const LOCALE_VALUE =
   /^(?:(?:[a-z]{1,3}|POSIX|UTF-8)(?:_[a-z]{2,4})?(?:\.[\w-]{1,12})?(?:@\w{1,12})?(?::|$))*$/i;
 const TOOLCHAINS = new Set(
   `XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME NIX_PATH NIX_PROFILES
@@ -74,14 +74,14 @@ const isPathList = (value: string): boolean =>
  * allowed by name.
  */
 export function neededEnv(
-  env: NodeJS.ProcessEnv,
+  variables: NodeJS.ProcessEnv,
   allowed: (name: string) => boolean,
 ): NodeJS.ProcessEnv {
   const isNeeded = (name: string, value = "") =>
-    NEEDED.test(name) ||
-    (LOCALES.test(name) && LOCALE.test(value)) ||
+    NEEDED_NAMES.test(name) ||
+    (LOCALES.test(name) && LOCALE_VALUE.test(value)) ||
     (TOOLCHAINS.has(name) && isPathList(value));
-  const neededVariables = Object.entries(env).filter(
+  const neededVariables = Object.entries(variables).filter(
     ([name, value]) => allowed(name) || isNeeded(name, value),
   );
   return cleanEnv(Object.fromEntries(neededVariables), allowed);
@@ -89,28 +89,28 @@ export function neededEnv(
 
 /** Removes variables that would steer bash, and secrets except those allowed by name. */
 export function cleanEnv(
-  env: NodeJS.ProcessEnv,
+  variables: NodeJS.ProcessEnv,
   allowed: (name: string) => boolean,
 ): NodeJS.ProcessEnv {
-  const harmlessVariables = Object.entries(env).filter(([name]) => !STEERS_BASH.test(name));
-  const isKept = (name: string, value = "") =>
-    allowed(name) || !(SECRET.test(name) || looksSecret(value));
+  const harmlessVariables = Object.entries(variables).filter(([name]) => !STEERS_BASH.test(name));
+  const mayStay = (name: string, value = "") =>
+    allowed(name) || !(SECRET_NAME.test(name) || looksSecret(value));
   // The same text under another name is just as secret.
   const dropped = harmlessVariables.flatMap(([name, value = ""]) =>
-    isKept(name, value) || value.length < MIN_COPY_CHARS ? [] : [value],
+    mayStay(name, value) || value.length < MIN_COPY_CHARS ? [] : [value],
   );
-  const copies = (name: string, value = "") =>
-    !allowed(name) && dropped.some((secret) => value.includes(secret));
+  const copiesSecret = (name: string, value = "") =>
+    !allowed(name) && dropped.some((droppedValue) => value.includes(droppedValue));
   return Object.fromEntries(
-    harmlessVariables.filter(([name, value]) => isKept(name, value) && !copies(name, value)),
+    harmlessVariables.filter(([name, value]) => mayStay(name, value) && !copiesSecret(name, value)),
   );
 }
 
 /** Variables that the person allowed by name; what a rule denies stays denied. */
 export function allowedVariables({ about: { home }, permissions }: Ctx): Record<string, string> {
-  const kept = Object.entries(keptVariables(home));
+  const keptEntries = Object.entries(keptVariables(home));
   return Object.fromEntries(
-    kept.filter(([name]) => permissions.judge("env", name).verdict !== "deny"),
+    keptEntries.filter(([name]) => permissions.judge("env", name).verdict !== "deny"),
   );
 }
 export const withVariables = (variables: Record<string, string>): NodeJS.ProcessEnv => ({
@@ -118,7 +118,7 @@ export const withVariables = (variables: Record<string, string>): NodeJS.Process
   ...variables,
 });
 /** A git that runs unasked must not run anything that a repository's configuration names. */
-const GIT = gitVariables({ "core.fsmonitor": "false" });
+const GIT_ASKED = gitVariables({ "core.fsmonitor": "false" });
 /**
  * Nor does it show more than its plain form, whatever the person's own configuration says: it stays
  * in this repository.
@@ -131,12 +131,15 @@ const GIT_UNASKED = gitVariables({
   "grep.fallbackToNoIndex": "false",
 });
 function gitVariables(gitSettings: Record<string, string>): Record<string, string> {
-  const pairs = Object.entries(gitSettings);
-  const named = pairs.map(([key, value], i) => ({
-    [`GIT_CONFIG_KEY_${i}`]: key,
-    [`GIT_CONFIG_VALUE_${i}`]: value,
+  const settingPairs = Object.entries(gitSettings);
+  const pairVariables = settingPairs.map(([settingKey, settingValue], i) => ({
+    [`GIT_CONFIG_KEY_${i}`]: settingKey,
+    [`GIT_CONFIG_VALUE_${i}`]: settingValue,
   }));
-  return Object.assign({ GIT_OPTIONAL_LOCKS: "0", GIT_CONFIG_COUNT: `${pairs.length}` }, ...named);
+  return Object.assign(
+    { GIT_OPTIONAL_LOCKS: "0", GIT_CONFIG_COUNT: `${settingPairs.length}` },
+    ...pairVariables,
+  );
 }
 
 /** Without a network, package managers need not try again and again, for up to minutes. */
@@ -152,17 +155,17 @@ const WITHOUT_RETRIES = {
 /** The whole environment of a command. */
 export function environmentFor(
   { sandbox, strict, argv }: Pick<Decision, "sandbox" | "strict" | "argv">,
-  net: NetworkAccess,
+  access: NetworkAccess,
   allowed: Record<string, string>,
   { permissions, git }: Ctx,
 ): NodeJS.ProcessEnv {
   const isUnasked = strict || argv !== undefined;
   const mayHave = (name: string) =>
     Object.hasOwn(allowed, name) || permissions.judge("env", name).verdict === "allow";
-  const env = {
-    ...(isUnasked ? GIT_UNASKED : GIT),
-    ...(sandbox && net === "none" && WITHOUT_RETRIES),
+  const environment = {
+    ...(isUnasked ? GIT_UNASKED : GIT_ASKED),
+    ...(sandbox && access === "none" && WITHOUT_RETRIES),
     ...(isUnasked ? neededEnv : cleanEnv)(withVariables(allowed), mayHave),
   };
-  return strict ? git.env(env) : env;
+  return strict ? git.env(environment) : environment;
 }

@@ -14,60 +14,67 @@ export interface Change {
   after: fs.Stats | undefined;
   isUsual?: boolean; // a new folder with the usual mode: it is made along with its contents
 }
-export const raw = (name: string): Buffer => Buffer.from(name, "latin1");
-export const utf8 = (name: string): string => raw(name).toString();
-export const isUtf8 = (name: string): boolean => Buffer.from(utf8(name)).equals(raw(name));
-export const within = (folder: string, name: string): string =>
-  folder ? `${folder}/${name}` : name;
-export const parentsOf = (name: string): string[] =>
-  [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index));
-export const bytePath = (folder: string, name: string): Buffer =>
-  Buffer.concat([Buffer.from(`${folder}/`), raw(name)]);
+export const raw = (latin1Name: string): Buffer => Buffer.from(latin1Name, "latin1");
+export const utf8 = (latin1Name: string): string => raw(latin1Name).toString();
+export const isUtf8 = (latin1Name: string): boolean =>
+  Buffer.from(utf8(latin1Name)).equals(raw(latin1Name));
+export const within = (folderName: string, innerName: string): string =>
+  folderName ? `${folderName}/${innerName}` : innerName;
+export const parentsOf = (latin1Name: string): string[] =>
+  [...latin1Name.matchAll(/\//g)].map(({ index }) => latin1Name.slice(0, index));
+export const bytePath = (folderPath: string, latin1Name: string): Buffer =>
+  Buffer.concat([Buffer.from(`${folderPath}/`), raw(latin1Name)]);
 /** Reads a file even if the command took away its owner's right to read it. */
-export function readUnlocked(file: Buffer, mode: number): Buffer {
-  if (mode & 0o400) return fs.readFileSync(file);
-  fs.chmodSync(file, mode | 0o400);
+export function readUnlocked(filePath: Buffer, fileMode: number): Buffer {
+  if (fileMode & 0o400) return fs.readFileSync(filePath);
+  fs.chmodSync(filePath, fileMode | 0o400);
   try {
-    return fs.readFileSync(file);
+    return fs.readFileSync(filePath);
   } finally {
-    fs.chmodSync(file, mode & 0o7777);
+    fs.chmodSync(filePath, fileMode & 0o7777);
   }
 }
-const isWhiteout = (stat: fs.Stats): boolean => stat.isCharacterDevice() && stat.rdev === 0;
-export function lstatOrNone(file: Buffer): fs.Stats | undefined {
+const isWhiteout = (fileStats: fs.Stats): boolean =>
+  fileStats.isCharacterDevice() && fileStats.rdev === 0;
+export function lstatOrNone(filePath: Buffer): fs.Stats | undefined {
   try {
-    return fs.lstatSync(file, { throwIfNoEntry: false });
+    return fs.lstatSync(filePath, { throwIfNoEntry: false });
   } catch (error) {
     if (["ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code!)) return undefined;
     throw error;
   }
 }
 
-function isSame(
+function isSameEntry(
   root: string,
-  upper: string,
-  name: string,
-  before: fs.Stats | undefined,
-  after: fs.Stats,
+  upperFolder: string,
+  entryName: string,
+  statsBefore: fs.Stats | undefined,
+  statsAfter: fs.Stats,
 ): boolean {
-  const bits = TYPE | 0o7777;
-  if (!before || (before.mode & bits) !== (after.mode & bits) || before.size !== after.size)
+  const modeBits = TYPE | 0o7777;
+  if (
+    !statsBefore ||
+    (statsBefore.mode & modeBits) !== (statsAfter.mode & modeBits) ||
+    statsBefore.size !== statsAfter.size
+  )
     return false;
-  const [original, two] = [bytePath(root, name), bytePath(upper, name)];
-  if (after.isSymbolicLink())
-    return fs.readlinkSync(original, "buffer").equals(fs.readlinkSync(two, "buffer"));
-  if (after.size > MAX_SHOWN_BYTES) return before.mtimeMs === after.mtimeMs;
-  return fs.readFileSync(original).equals(readUnlocked(two, after.mode));
+  const [original, changed] = [bytePath(root, entryName), bytePath(upperFolder, entryName)];
+  if (statsAfter.isSymbolicLink())
+    return fs.readlinkSync(original, "buffer").equals(fs.readlinkSync(changed, "buffer"));
+  if (statsAfter.size > MAX_SHOWN_BYTES) return statsBefore.mtimeMs === statsAfter.mtimeMs;
+  return fs.readFileSync(original).equals(readUnlocked(changed, statsAfter.mode));
 }
 
 /** The names in a folder of the view, also in one that keeps its owner out. */
-function openAndList(folder: Buffer): string[] {
-  const { mode } = fs.lstatSync(folder);
-  if ((mode & 0o700) !== 0o700) fs.chmodSync(folder, (mode & 0o7777) | 0o700);
-  return namesIn(folder);
+function openAndList(folderPath: Buffer): string[] {
+  const { mode } = fs.lstatSync(folderPath);
+  if ((mode & 0o700) !== 0o700) fs.chmodSync(folderPath, (mode & 0o7777) | 0o700);
+  return namesIn(folderPath);
 }
 const OF_REPOSITORY = ["HEAD", "objects", "refs"];
-const namesIn = (folder: Buffer): string[] => fs.readdirSync(folder, { encoding: "latin1" });
+const namesIn = (folderPath: Buffer): string[] =>
+  fs.readdirSync(folderPath, { encoding: "latin1" });
 /** What is compared, and what was found so far. */
 interface Comparison {
   root: string;
@@ -85,8 +92,8 @@ export async function compareWithProject(
 ): Promise<Change[]> {
   const comparison = { root, upper: view.upper, changes: [], oldFolders: [], leftOut };
   const { changes, oldFolders }: Comparison = comparison;
-  const top = { before: fs.statSync(root), after: fs.statSync(view.upper) };
-  if ((top.before.mode & 0o7777) !== (top.after.mode & 0o7777))
+  const topStats = { before: fs.statSync(root), after: fs.statSync(view.upper) };
+  if ((topStats.before.mode & 0o7777) !== (topStats.after.mode & 0o7777))
     leftOut.push("the mode of the project's own folder was left as it is");
   walkFolder(comparison, "", true);
   const changedNames = new Set(changes.map(({ name }) => name));
@@ -95,19 +102,22 @@ export async function compareWithProject(
     throw new Error(
       "Cannot tell what the command changed: its view could not be read again. Nothing was kept.",
     );
-  for (const folder of oldFolders)
-    for (const name of namesIn(bytePath(root, folder)).map((inner) => within(folder, inner)))
-      if (!remaining.has(name) && !changedNames.has(name)) recordRemoval(comparison, name);
+  for (const oldFolder of oldFolders)
+    for (const entryName of namesIn(bytePath(root, oldFolder)).map((innerName) =>
+      within(oldFolder, innerName),
+    ))
+      if (!remaining.has(entryName) && !changedNames.has(entryName))
+        recordRemoval(comparison, entryName);
   return changes;
 }
 
-function walkFolder(comparison: Comparison, folder: string, isThere: boolean): void {
-  for (const name of openAndList(bytePath(comparison.upper, folder)))
-    if (name === ".git")
+function walkFolder(comparison: Comparison, folderName: string, isThere: boolean): void {
+  for (const innerName of openAndList(bytePath(comparison.upper, folderName)))
+    if (innerName === ".git")
       comparison.leftOut.push(
-        `'${utf8(within(folder, name))}' was left out: .git is git's own. Run it with direct: true`,
+        `'${utf8(within(folderName, innerName))}' was left out: .git is git's own. Run it with direct: true`,
       );
-    else compareEntry(comparison, within(folder, name), isThere);
+    else compareEntry(comparison, within(folderName, innerName), isThere);
 }
 
 function compareEntry(comparison: Comparison, name: string, isThere: boolean): void {
@@ -122,13 +132,16 @@ function compareEntry(comparison: Comparison, name: string, isThere: boolean): v
     return;
   }
   if (before?.isDirectory() && !removeContents(comparison, name)) return;
-  if (!isSame(root, upper, name, before, after)) changes.push({ name, before, after });
+  if (!isSameEntry(root, upper, name, before, after)) changes.push({ name, before, after });
 }
 
-function whyNotKept(before: fs.Stats | undefined, after: fs.Stats): string | undefined {
-  if (!isPlain(after)) return "it is a device, a FIFO or a socket";
-  if (after.isFile() && after.mode & 0o6000) return "it would run as another user or group";
-  return before && !isPlain(before) ? "what stands there could not be brought back" : undefined;
+function whyNotKept(statsBefore: fs.Stats | undefined, statsAfter: fs.Stats): string | undefined {
+  if (!isPlain(statsAfter)) return "it is a device, a FIFO or a socket";
+  if (statsAfter.isFile() && statsAfter.mode & 0o6000)
+    return "it would run as another user or group";
+  return statsBefore && !isPlain(statsBefore)
+    ? "what stands there could not be brought back"
+    : undefined;
 }
 
 function compareFolder(
@@ -151,11 +164,22 @@ function compareFolder(
  * Whether the command made a folder that git takes for a repository: with what stands in the
  * project, it has all that one needs.
  */
-function isNewRepository({ root, upper }: Comparison, name: string, wasFolder: boolean): boolean {
-  const inView = openAndList(bytePath(upper, name));
-  const there = wasFolder ? (tryTo(() => namesIn(bytePath(root, name))) ?? []) : [];
-  const isNew = OF_REPOSITORY.some((name) => inView.includes(name) && !there.includes(name));
-  return isNew && OF_REPOSITORY.every((name) => inView.includes(name) || there.includes(name));
+function isNewRepository(
+  { root, upper }: Comparison,
+  folderName: string,
+  wasFolder: boolean,
+): boolean {
+  const namesInView = openAndList(bytePath(upper, folderName));
+  const namesInProject = wasFolder ? (tryTo(() => namesIn(bytePath(root, folderName))) ?? []) : [];
+  const isNew = OF_REPOSITORY.some(
+    (neededName) => namesInView.includes(neededName) && !namesInProject.includes(neededName),
+  );
+  return (
+    isNew &&
+    OF_REPOSITORY.every(
+      (neededName) => namesInView.includes(neededName) || namesInProject.includes(neededName),
+    )
+  );
 }
 
 /**
@@ -174,11 +198,11 @@ function recordRemoval(comparison: Comparison, name: string): boolean {
   return true;
 }
 
-function removeContents(comparison: Comparison, folder: string): boolean {
-  return namesIn(bytePath(comparison.root, folder))
-    .map((name) => recordRemoval(comparison, within(folder, name)))
+function removeContents(comparison: Comparison, folderName: string): boolean {
+  return namesIn(bytePath(comparison.root, folderName))
+    .map((innerName) => recordRemoval(comparison, within(folderName, innerName)))
     .every(Boolean);
 }
 
-const isPlain = (stat: fs.Stats): boolean =>
-  stat.isDirectory() || stat.isFile() || stat.isSymbolicLink();
+const isPlain = (fileStats: fs.Stats): boolean =>
+  fileStats.isDirectory() || fileStats.isFile() || fileStats.isSymbolicLink();

@@ -28,18 +28,20 @@ interface OverlayTools {
 }
 
 export function toolsOf(programs: Programs): OverlayTools | string {
-  const [unshare, mount, bwrap] = ["unshare", "mount", "bwrap"].map((name) => programs.find(name));
+  const [unshare, mount, bwrap] = ["unshare", "mount", "bwrap"].map((programName) =>
+    programs.find(programName),
+  );
   if (unshare && mount && bwrap) return { unshare, mount, bwrap };
   return "unshare, mount or bwrap is not installed";
 }
 
 export function openView(programs: Programs, root: string): View {
-  const tools = toolsOf(programs);
-  const base = chosenBases.get(root);
-  if (typeof tools === "string" || !base)
+  const overlayTools = toolsOf(programs);
+  const baseFolder = chosenBases.get(root);
+  if (typeof overlayTools === "string" || !baseFolder)
     throw new Error("Cannot open a view of the project: it was not tried.");
   try {
-    return mountView(programs, tools, root, base);
+    return mountView(programs, overlayTools, root, baseFolder);
   } catch (error) {
     throw new Error(
       `Cannot open a view of the project: ${errnoSentence(error) || (error as Error).message}`,
@@ -51,7 +53,7 @@ export function openView(programs: Programs, root: string): View {
  * A project whose name cannot be written in an overlay's options is first mounted under a plain
  * one, as a second step.
  */
-const MOUNT = `mount=$1 own=$2 root=$3 layers=$4; shift 4
+const MOUNT_SCRIPT = `mount=$1 own=$2 root=$3 layers=$4; shift 4
 { [ "$root" = - ] || "$mount" --bind -- "$root" "$own/lower"; } && "$mount" -t overlay overlay -o "$layers" "$own/merged" &&
 exec "$@"
 exit 125`;
@@ -60,34 +62,34 @@ export const isPlainName = (absolutePath: string): boolean => /^[\w./-]+$/.test(
 /** What is there when zz ends, by whatever way: nothing is unloaded then. */
 const openFolders = new Set<string>();
 function clearAll(): void {
-  for (const folder of openFolders) tryTo(() => removeTree(folder));
+  for (const openFolder of openFolders) tryTo(() => removeTree(openFolder));
 }
 
-function removeView(folder: string): void {
-  removeTree(folder);
-  openFolders.delete(folder);
+function removeView(viewFolder: string): void {
+  removeTree(viewFolder);
+  openFolders.delete(viewFolder);
   if (!openFolders.size) process.off("exit", clearAll);
 }
 
 /**
  * Makes a folder with these folders in it. Those that a killed zz left behind are removed first.
  */
-export function makeWorkFolder(base: string, names: string[]): string {
-  const workFolder = temporaryFolder("view", base);
+export function makeWorkFolder(baseFolder: string, folderNames: string[]): string {
+  const workFolder = temporaryFolder("view", baseFolder);
   if (!openFolders.size) process.once("exit", clearAll);
   openFolders.add(workFolder);
   return orClear(workFolder, () => {
-    for (const name of names) fs.mkdirSync(path.join(workFolder, name));
+    for (const folderName of folderNames) fs.mkdirSync(path.join(workFolder, folderName));
     return workFolder;
   });
 }
 
 /** Leaves nothing behind where a disk is full, or does not let modes be set. */
-function orClear<T>(folder: string, act: () => T): T {
+function orClear<T>(workFolder: string, attempt: () => T): T {
   try {
-    return act();
+    return attempt();
   } catch (error) {
-    tryTo(() => removeTree(folder));
+    tryTo(() => removeTree(workFolder));
     throw error;
   }
 }
@@ -96,20 +98,20 @@ export function mountView(
   programs: Programs,
   { unshare, mount }: OverlayTools,
   root: string,
-  base: string,
+  baseFolder: string,
 ): View {
-  const workFolder = makeWorkFolder(base, ["lower", "upper", "work", "merged"]);
-  const partOf = (name: string) => path.join(workFolder, name);
-  orClear(workFolder, () => fs.chmodSync(partOf("upper"), fs.statSync(root).mode & 0o7777));
-  const [lower, mounted] = isPlainName(root) ? [root, "-"] : [partOf("lower"), root];
-  const layers = `lowerdir=${lower},upperdir=${partOf("upper")},workdir=${partOf("work")},userxattr`;
-  const inside = (options: string, argv: string[]) => [
+  const workFolder = makeWorkFolder(baseFolder, ["lower", "upper", "work", "merged"]);
+  const pathInWork = (folderName: string) => path.join(workFolder, folderName);
+  orClear(workFolder, () => fs.chmodSync(pathInWork("upper"), fs.statSync(root).mode & 0o7777));
+  const [lowerFolder, mounted] = isPlainName(root) ? [root, "-"] : [pathInWork("lower"), root];
+  const layerOptions = `lowerdir=${lowerFolder},upperdir=${pathInWork("upper")},workdir=${pathInWork("work")},userxattr`;
+  const insideView = (options: string, argv: string[]) => [
     unshare,
     "-Urm",
     "--",
     "/bin/sh",
     "-c",
-    MOUNT,
+    MOUNT_SCRIPT,
     "sh",
     mount,
     workFolder,
@@ -118,45 +120,54 @@ export function mountView(
     ...argv,
   ];
   return {
-    merged: partOf("merged"),
-    upper: partOf("upper"),
+    merged: pathInWork("merged"),
+    upper: pathInWork("upper"),
     workFolder,
-    began: fs.statSync(partOf("merged")).ctimeMs,
-    wrap: (argv) => inside(layers, argv),
+    began: fs.statSync(pathInWork("merged")).ctimeMs,
+    wrap: (argv) => insideView(layerOptions, argv),
     async list(folders) {
-      const listingOptions = `lowerdir=${partOf("upper")}:${lower},userxattr`;
-      const names = folders.map((name) => `./${name}`);
-      const isFew =
+      const listingOptions = `lowerdir=${pathInWork("upper")}:${lowerFolder},userxattr`;
+      const relativeNames = folders.map((folderName) => `./${folderName}`);
+      const isShortList =
         // Node's are UTF-8
-        names.join("").length < MAX_ARGUMENTS && names.every((name) => /^[ -~]*$/.test(name));
-      const argv = [
+        relativeNames.join("").length < MAX_ARGUMENTS &&
+        relativeNames.every((relativeName) => /^[ -~]*$/.test(relativeName));
+      const listCommand = [
         "/bin/sh",
         "-c",
-        isFew ? LIST : LIST_MANY,
-        partOf("merged"),
-        ...(isFew ? names : []),
+        isShortList ? LIST_FOLDERS : LIST_MANY,
+        pathInWork("merged"),
+        ...(isShortList ? relativeNames : []),
       ];
-      const input = isFew ? "" : Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
-      const { ok, stdout } = await runInView(programs, inside(listingOptions, argv), input);
-      return ok ? new Set(stdout.split("\0").map((name) => name.slice("./".length))) : undefined;
+      const nameBytes = isShortList
+        ? ""
+        : Buffer.from(relativeNames.map((relativeName) => `${relativeName}\0`).join(""), "latin1");
+      const { ok, stdout } = await runInView(
+        programs,
+        insideView(listingOptions, listCommand),
+        nameBytes,
+      );
+      return ok
+        ? new Set(stdout.split("\0").map((listedName) => listedName.slice("./".length)))
+        : undefined;
     },
     close: () => removeView(workFolder),
   };
 }
 
 /** Lists folders. A name may appear twice, but one that is missing counts as a removed file. */
-const LIST = `cd "$0" && exec find "$@" -mindepth 1 -maxdepth 1 -print0`;
+const LIST_FOLDERS = `cd "$0" && exec find "$@" -mindepth 1 -maxdepth 1 -print0`;
 const LIST_MANY = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' sh`;
 const MAX_ARGUMENTS = 50_000; // bytes: far below what a system takes
 
-const MAX_MS = 30_000;
+const MAX_VIEW_MS = 30_000;
 export async function runInView(
   programs: Programs,
   [program, ...args]: string[],
   input: string | Buffer = "",
 ) {
   const child = programs.start(program!, args, {
-    timeout: MAX_MS,
+    timeout: MAX_VIEW_MS,
     killSignal: "SIGKILL",
     stdio: "pipe",
   });
@@ -168,7 +179,7 @@ export async function runInView(
  * Everything outside of the system: homes, other projects, disks. A view hides it, so that no
  * command can print it.
  */
-const SYSTEM = /^\/(bin|sbin|usr|lib\w*|etc|opt|nix|gnu|snap|sys|proc|dev|tmp|run)$/;
+const SYSTEM_FOLDER = /^\/(bin|sbin|usr|lib\w*|etc|opt|nix|gnu|snap|sys|proc|dev|tmp|run)$/;
 const PRIVATE = [
   "/etc/shadow",
   "/etc/gshadow",
@@ -177,11 +188,13 @@ const PRIVATE = [
   "/etc/sudoers.d",
 ];
 export function outsidePaths(root: string): string[] {
-  const tops = direntsOf("/").map(({ name }) => `/${name}`);
-  const home = real([os.homedir()]).filter((folder) => folder !== "/" && !isInside(folder, root));
+  const topFolders = direntsOf("/").map(({ name }) => `/${name}`);
+  const homeFolders = real([os.homedir()]).filter(
+    (homeFolder) => homeFolder !== "/" && !isInside(homeFolder, root),
+  );
   return [
-    ...tops.filter((folder) => !SYSTEM.test(folder) && folder !== root),
-    ...home,
-    ...PRIVATE.filter((file) => fs.existsSync(file)),
+    ...topFolders.filter((topFolder) => !SYSTEM_FOLDER.test(topFolder) && topFolder !== root),
+    ...homeFolders,
+    ...PRIVATE.filter((privateFile) => fs.existsSync(privateFile)),
   ];
 }

@@ -19,7 +19,7 @@ export interface CommandArgs {
 const GIT_TIMEOUT_MS = 10_000; // for git to list what a repository's configuration would run
 
 async function judgeCommand(
-  line: string,
+  commandLine: string,
   ctx: Ctx,
   { except }: Pick<Config, "except">,
 ): Promise<Judged> {
@@ -39,10 +39,10 @@ async function judgeCommand(
   const isClosed = (verdict: Verdict, needKind: Kind) =>
     verdict === "deny" || (verdict === "ask" && needKind === "read");
   const env = withVariables(allowedVariables(ctx));
-  const lists = {
+  const judgeLists = {
     find: ctx.programs.find,
     // git by another name is asked about
-    repository: /git/i.test(line) ? await inspectRepository(ctx, env) : undefined,
+    repository: /git/i.test(commandLine) ? await inspectRepository(ctx, env) : undefined,
     deny: deniedNames("run"),
     except,
     hidden: permissions.wide === undefined ? deniedNames("read", [root]) : [root],
@@ -51,13 +51,16 @@ async function judgeCommand(
   let isMissing = false;
   const needsGit = () => void (isMissing = true);
   // Git's own settings are secret only if somebody put a password into them.
-  const secret = (file: string) =>
-    permissions.secret(file) &&
-    (join(file) !== join(root, ".git/config") || mayHoldPasswords(root));
-  const first = await judgeLine(line, root, { ...lists, fileFacts: { secret, needsGit } });
-  if (!isMissing) return first;
+  const secret = (filePath: string) =>
+    permissions.secret(filePath) &&
+    (join(filePath) !== join(root, ".git/config") || mayHoldPasswords(root));
+  const firstJudgement = await judgeLine(commandLine, root, {
+    ...judgeLists,
+    fileFacts: { secret, needsGit },
+  });
+  if (!isMissing) return firstJudgement;
   const fileFacts = { secret, git: await secretsInGit(ctx) };
-  return judgeLine(line, root, { ...lists, fileFacts });
+  return judgeLine(commandLine, root, { ...judgeLists, fileFacts });
 }
 
 /** The repository as a git that the command starts would find it. */
@@ -66,8 +69,8 @@ function inspectRepository(
   command: NodeJS.ProcessEnv,
 ): Promise<GitDoubt> {
   const stop = AbortSignal.any([signal, io.clock.limit(GIT_TIMEOUT_MS)]);
-  const silent = { why: "git gives no answer", reads: [] };
-  return git.check(root, { stop, command }).catch(() => silent);
+  const silentDoubt = { why: "git gives no answer", reads: [] };
+  return git.check(root, { stop, command }).catch(() => silentDoubt);
 }
 
 /** How a call may run: decided once, together with its needs, and kept until it runs. */
@@ -88,35 +91,35 @@ export async function decideCall(
   { command, hosts = [], direct = false }: { command: string; hosts?: string[]; direct?: boolean },
   ctx: Ctx,
   config: Config,
-  state: ShellState,
+  shellState: ShellState,
 ): Promise<Decision & { needs: Needs & { unresolved?: boolean }; judgement: Judged }> {
-  const wrong = state.fault();
-  if (wrong) throw new Error(`Cannot run commands: the setting ${wrong}. Fix it.`);
-  const [judged, sandbox] = await Promise.all([
+  const settingFault = shellState.fault();
+  if (settingFault) throw new Error(`Cannot run commands: the setting ${settingFault}. Fix it.`);
+  const [firstJudgement, sandbox] = await Promise.all([
     judgeCommand(command, ctx, config),
     sandboxName(config, ctx),
   ]);
   const { askedForDenied, askedInstead, judgeForCopy, needsOf, needsOnCopy } = await import(
     "./needs-of-command.ts"
   );
-  const judge = (except: readonly string[]) =>
-    judgeCommand(command, ctx, { except: [...config.except, ...except] });
+  const judge = (liftedDenials: readonly string[]) =>
+    judgeCommand(command, ctx, { except: [...config.except, ...liftedDenials] });
   const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
-  const onCopy = mayOnCopy
-    ? await judgeForCopy(command, judged, ctx, { judge, tmp: state.tmp })
+  const copyJudgement = mayOnCopy
+    ? await judgeForCopy(command, firstJudgement, ctx, { judge, tmp: shellState.tmp })
     : undefined;
-  if (onCopy)
+  if (copyJudgement)
     return {
-      judgement: onCopy,
-      needs: needsOnCopy(onCopy, ctx),
+      judgement: copyJudgement,
+      needs: needsOnCopy(copyJudgement, ctx),
       sandbox,
       strict: true,
       onView: true,
     };
-  const first = await askedInstead(judged, judge, ctx);
-  const judgement = sandbox ? first : askedForDenied(first, ctx);
+  const askedJudgement = await askedInstead(firstJudgement, judge, ctx);
+  const judgement = sandbox ? askedJudgement : askedForDenied(askedJudgement, ctx);
   const unasked = judgement.verdict === "allow";
-  const chosen = judgement.simple.every(
+  const isChosen = judgement.simple.every(
     ({ text }) => ctx.permissions.judge("run", text).verdict === "allow",
   );
   const { plainCommand } = await import("./plain-command.ts");
@@ -131,7 +134,7 @@ export async function decideCall(
     judgement: { ...judgement, simple },
     needs: needsOf(command, { ...judgement, simple }, hosts),
     sandbox,
-    strict: unasked && !chosen,
+    strict: unasked && !isChosen,
     ...(argv && { argv }),
   };
 }

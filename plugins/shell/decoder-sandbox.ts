@@ -24,9 +24,13 @@ export function shutSandbox(
 ): Shut {
   if (name === "sandbox-exec")
     return { name, argv: ["/usr/bin/sandbox-exec", "-p", decoderProfile(only), ...argv] };
-  const mounts = LIBRARIES.split(" ").flatMap((file) => ["--ro-bind-try", file, file]);
-  const calls = seccompFilter({ unix: false });
-  const args = [
+  const libraryMounts = LIBRARIES.split(" ").flatMap((libraryPath) => [
+    "--ro-bind-try",
+    libraryPath,
+    libraryPath,
+  ]);
+  const callFilter = seccompFilter({ unix: false });
+  const sandboxOptions = [
     "--unshare-all",
     "--die-with-parent",
     "--new-session",
@@ -35,11 +39,11 @@ export function shutSandbox(
     "--clearenv",
     "--chdir",
     "/",
-    ...(calls ? ["--seccomp", "3"] : []),
-    ...mounts,
+    ...(callFilter ? ["--seccomp", "3"] : []),
+    ...libraryMounts,
     "--dev",
     "/dev",
-    ...only.flatMap((file) => ["--ro-bind", file, file]),
+    ...only.flatMap((readablePath) => ["--ro-bind", readablePath, readablePath]),
     "--remount-ro",
     "/dev",
     "--remount-ro",
@@ -48,20 +52,20 @@ export function shutSandbox(
   ];
   return {
     name,
-    argv: [findOutside(programs, "bwrap", [])!, ...args, ...argv],
-    ...(calls && { third: calls }),
+    argv: [findOutside(programs, "bwrap", [])!, ...sandboxOptions, ...argv],
+    ...(callFilter && { third: callFilter }),
   };
 }
 
 /** Written with care, since no test here can run it. Later rules win. */
 export function decoderProfile(only: string[]): string {
-  const list = (paths: string[]) =>
-    paths.map((file) => `(subpath ${JSON.stringify(file)})`).join(" ");
-  const people = real(["/Users", "/Volumes", "/tmp", "/private/var/folders", os.homedir()]);
+  const subpathsOf = (pathList: string[]) =>
+    pathList.map((listedPath) => `(subpath ${JSON.stringify(listedPath)})`).join(" ");
+  const personalPaths = real(["/Users", "/Volumes", "/tmp", "/private/var/folders", os.homedir()]);
   return [
     '(version 1) (allow default) (deny network*) (deny file-write*) (allow file-write* (literal "/dev/null"))',
-    `(deny process-fork) (deny file-read-data ${list(people)})`,
-    `(allow file-read* ${list(only)})`,
+    `(deny process-fork) (deny file-read-data ${subpathsOf(personalPaths)})`,
+    `(allow file-read* ${subpathsOf(only)})`,
     ...outsideRules(),
   ].join("\n");
 }

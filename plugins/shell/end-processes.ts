@@ -17,30 +17,30 @@ const LINGER_MS = 1_000; // ms that child processes may outlive the command
  */
 export async function endAllProcesses(
   programs: Programs,
-  pid: number,
-  closed: Promise<unknown>,
-  mark: ProcessMark,
+  leaderPid: number,
+  outputClosed: Promise<unknown>,
+  processMark: ProcessMark,
 ): Promise<string | undefined> {
-  let open = true;
-  void closed.then(() => (open = false));
-  const isGoneWithin = async (ms: number) => {
-    const until = performance.now() + ms;
+  let isOpen = true;
+  void outputClosed.then(() => (isOpen = false));
+  const isGoneWithin = async (limitMs: number) => {
+    const deadline = performance.now() + limitMs;
     do {
-      await Promise.race([closed, pause(10)]);
-      if (!open && !hasLivingProcess(pid)) return true;
-      if (!open) await pause(10);
-    } while (performance.now() < until);
+      await Promise.race([outputClosed, pause(10)]);
+      if (!isOpen && !hasLivingProcess(leaderPid)) return true;
+      if (!isOpen) await pause(10);
+    } while (performance.now() < deadline);
     return false;
   };
-  const ended = !(await isGoneWithin(LINGER_MS));
-  if (ended) {
-    sendSignal(programs, pid, "SIGTERM");
-    if (!(await isGoneWithin(GRACE_MS))) sendSignal(programs, pid, "SIGKILL");
+  const hasLeftovers = !(await isGoneWithin(LINGER_MS));
+  if (hasLeftovers) {
+    sendSignal(programs, leaderPid, "SIGTERM");
+    if (!(await isGoneWithin(GRACE_MS))) sendSignal(programs, leaderPid, "SIGKILL");
   }
-  const strays = await endStrays(mark);
-  if ((ended || strays) && !(await isGoneWithin(LINGER_MS / 2)) && open)
+  const hadStrays = await endStrays(processMark);
+  if ((hasLeftovers || hadStrays) && !(await isGoneWithin(LINGER_MS / 2)) && isOpen)
     return "a process that left the command's group still holds its output, and may be running";
-  return ended || strays
+  return hasLeftovers || hadStrays
     ? "processes that it left running were ended. Start, use and stop a server within one command"
     : undefined;
 }
@@ -49,14 +49,14 @@ export async function endAllProcesses(
  * Ends processes that left the command's group and session and have no parent any more: they are
  * found by the mark.
  */
-async function endStrays(mark: ProcessMark): Promise<boolean> {
-  const first = mark.strays();
-  if (!first.length) return false;
+async function endStrays(processMark: ProcessMark): Promise<boolean> {
+  const firstStrays = processMark.strays();
+  if (!firstStrays.length) return false;
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    for (const pid of mark.strays()) kill(pid, signal);
+    for (const strayPid of processMark.strays()) trySignal(strayPid, signal);
     for (
-      const until = performance.now() + GRACE_MS;
-      mark.strays().length && performance.now() < until;
+      const deadline = performance.now() + GRACE_MS;
+      processMark.strays().length && performance.now() < deadline;
     )
       await pause(20);
   }
@@ -67,31 +67,33 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function sendSignal(
   programs: Programs,
-  pid: number,
+  leaderPid: number,
   signal: NodeJS.Signals,
   isSandboxed = false,
 ): void {
   if (process.platform === "win32")
-    return void programs.start("taskkill", ["/pid", `${pid}`, "/t", "/f"], { stdio: "ignore" });
-  const members = processesOf(pid);
+    return void programs.start("taskkill", ["/pid", `${leaderPid}`, "/t", "/f"], {
+      stdio: "ignore",
+    });
+  const members = processesOf(leaderPid);
   // SIGTERM would end bubblewrap at once, and the command with it by SIGKILL: only the processes
   // inside get the signal.
-  if (!isSandboxed) kill(-pid, signal);
-  for (const member of members) if (member !== pid) kill(member, signal);
+  if (!isSandboxed) trySignal(-leaderPid, signal);
+  for (const member of members) if (member !== leaderPid) trySignal(member, signal);
 }
 
-function kill(target: number, signal: NodeJS.Signals): void {
+function trySignal(targetPid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(target, signal);
+    process.kill(targetPid, signal);
   } catch {} // it has ended
 }
 
-function hasLivingProcess(pid: number): boolean {
+function hasLivingProcess(leaderPid: number): boolean {
   if (process.platform === "win32") return false;
   try {
-    process.kill(-pid, 0);
+    process.kill(-leaderPid, 0);
     // kill() succeeds for zombies, too
-    return process.platform !== "linux" || processesOf(pid).length > 0;
+    return process.platform !== "linux" || processesOf(leaderPid).length > 0;
   } catch {
     return false;
   }
@@ -101,31 +103,34 @@ function hasLivingProcess(pid: number): boolean {
  * The living processes of a leader's group and session, and their descendants, including those
  * inside the sandbox.
  */
-function processesOf(leader: number): number[] {
+function processesOf(leaderPid: number): number[] {
   if (process.platform !== "linux") return [];
-  const table = fs.readdirSync("/proc").flatMap((name) => {
-    if (!/^\d+$/.test(name)) return [];
+  const processTable = fs.readdirSync("/proc").flatMap((entryName) => {
+    if (!/^\d+$/.test(entryName)) return [];
     try {
-      const [state, ...numbers] = fs
-        .readFileSync(`/proc/${name}/stat`, "latin1")
+      const [processState, ...numbers] = fs
+        .readFileSync(`/proc/${entryName}/stat`, "latin1")
         .replace(/^.*\) /s, "")
         .split(" ");
-      const [parent, group, session] = numbers.map(Number);
-      return state === "Z"
+      const [parentPid, group, session] = numbers.map(Number);
+      return processState === "Z"
         ? []
-        : [{ pid: Number(name), parent: parent!, group: group!, session: session! }];
+        : [{ pid: Number(entryName), parent: parentPid!, group: group!, session: session! }];
     } catch {
       return []; // ended meanwhile
     }
   });
   const familyPids = new Set(
-    table
-      .filter((candidate) => [candidate.pid, candidate.group, candidate.session].includes(leader))
+    processTable
+      .filter((candidate) =>
+        [candidate.pid, candidate.group, candidate.session].includes(leaderPid),
+      )
       .map((member) => member.pid),
   );
-  for (let before = -1; before !== familyPids.size; ) {
-    before = familyPids.size;
-    for (const process of table) if (familyPids.has(process.parent)) familyPids.add(process.pid);
+  for (let sizeBefore = -1; sizeBefore !== familyPids.size; ) {
+    sizeBefore = familyPids.size;
+    for (const process of processTable)
+      if (familyPids.has(process.parent)) familyPids.add(process.pid);
   }
   return [...familyPids];
 }
@@ -142,29 +147,33 @@ export interface ProcessMark {
  * processes that clear their variables. A sandbox needs no mark: when its first process ends, all
  * of them do.
  */
-export function markProcesses(needed: boolean): ProcessMark {
-  if (!needed || process.platform !== "linux")
+export function markProcesses(isNeeded: boolean): ProcessMark {
+  if (!isNeeded || process.platform !== "linux")
     return { wrap: (argv) => ({ argv, env: {} }), strays: () => [] };
-  const [name, score, startedAfter] = [randomUUID(), randomInt(700, 1_000), startOf("self")];
-  const script = `{ echo ${score} > /proc/self/oom_score_adj; } 2>/dev/null; exec "$@"`;
+  const [markName, oomScore, startedAfter] = [randomUUID(), randomInt(700, 1_000), startOf("self")];
+  const markScript = `{ echo ${oomScore} > /proc/self/oom_score_adj; } 2>/dev/null; exec "$@"`;
   return {
-    wrap: (argv) => ({ argv: ["/bin/sh", "-c", script, "sh", ...argv], env: { ZZ_JOB: name } }),
+    wrap: (argv) => ({
+      argv: ["/bin/sh", "-c", markScript, "sh", ...argv],
+      env: { ZZ_JOB: markName },
+    }),
     strays() {
       // A process that forks and ends during the search is missed, and so is its child: then search
       // again. Some that have ended stay in the list, as zombies.
       const zombies = new Set<string>();
       for (let retries = 5; ; retries--) {
         let hasVanished = false;
-        const markedPids = fs.readdirSync("/proc").filter((pid) => {
-          if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false;
-          const state = stateOf(pid);
-          if (!state || (state === "Z" && !zombies.has(pid))) hasVanished = true;
-          if (state === "Z") zombies.add(pid);
-          if (!state || state === "Z") return false;
-          const variables = textOf(`/proc/${pid}/environ`);
-          if (variables.includes(`ZZ_JOB=${name}`)) return true;
-          const hasScore = textOf(`/proc/${pid}/oom_score_adj`).trim() === `${score}`;
-          return hasScore && !variables.includes("ZZ_JOB=") && startOf(pid) >= startedAfter;
+        const markedPids = fs.readdirSync("/proc").filter((processId) => {
+          if (!/^\d+$/.test(processId) || Number(processId) === process.pid) return false;
+          const processState = stateOf(processId);
+          if (!processState || (processState === "Z" && !zombies.has(processId)))
+            hasVanished = true;
+          if (processState === "Z") zombies.add(processId);
+          if (!processState || processState === "Z") return false;
+          const variables = textOf(`/proc/${processId}/environ`);
+          if (variables.includes(`ZZ_JOB=${markName}`)) return true;
+          const hasScore = textOf(`/proc/${processId}/oom_score_adj`).trim() === `${oomScore}`;
+          return hasScore && !variables.includes("ZZ_JOB=") && startOf(processId) >= startedAfter;
         });
         if (markedPids.length || !hasVanished || !retries) return markedPids.map(Number);
       }
@@ -172,12 +181,12 @@ export function markProcesses(needed: boolean): ProcessMark {
   };
 }
 
-const statOf = (pid: string): string[] =>
-  textOf(`/proc/${pid}/stat`)
+const readStatFields = (processId: string): string[] =>
+  textOf(`/proc/${processId}/stat`)
     .replace(/^.*\) /s, "")
     .split(" ");
-const stateOf = (pid: string): string | undefined => statOf(pid)[0];
-const startOf = (pid: string): number => Number(statOf(pid)[19]);
+const stateOf = (processId: string): string | undefined => readStatFields(processId)[0];
+const startOf = (processId: string): number => Number(readStatFields(processId)[19]);
 
 // ── resources ────────────────────────────────────────────────────────────────────────────────────
 
@@ -193,10 +202,10 @@ export interface ResourceCaps {
 const CHECK_INTERVAL_MS = 500; // ms
 
 function usualCaps(): ResourceCaps {
-  const limit = process.constrainedMemory();
-  const memory = limit > 0 && limit < os.totalmem() ? limit : os.totalmem();
+  const memoryLimit = process.constrainedMemory();
+  const totalMemory = memoryLimit > 0 && memoryLimit < os.totalmem() ? memoryLimit : os.totalmem();
   return {
-    memory: memory * 0.8,
+    memory: totalMemory * 0.8,
     processes: 2_000,
     tmp: 8 * 2 ** 30,
     upper: 2 * 2 ** 30,
@@ -206,49 +215,51 @@ function usualCaps(): ResourceCaps {
 
 /** Reports once when a command exceeds its caps, if it runs longer than a moment. */
 export function watchLimits(
-  pid: number,
-  caps: Partial<ResourceCaps>,
+  leaderPid: number,
+  changedCaps: Partial<ResourceCaps>,
   { tmp, upper }: { tmp?: string | undefined; upper?: string | undefined },
-  cwd: string,
+  workingFolder: string,
   onExceeded: (excess: string) => void,
 ): () => void {
   if (process.platform !== "linux") return () => {};
-  const limits = { ...usualCaps(), ...caps };
-  const disks = [cwd, tmp, upper]
+  const effectiveCaps = { ...usualCaps(), ...changedCaps };
+  const watchedDisks = [workingFolder, tmp, upper]
     .filter((folder) => folder !== undefined)
     .map((folder) => ({ folder, before: freeBytesOn(folder) }));
-  const inTmp = measureFolder(tmp, () => namelessOf(processesOf(pid), tmp).onDisk);
-  const onView = measureFolder(upper, () => namelessOf(processesOf(pid), tmp).elsewhere);
-  const timer = setInterval(() => {
+  const bytesInTmp = measureFolder(tmp, () => namelessOf(processesOf(leaderPid), tmp).onDisk);
+  const bytesOnView = measureFolder(upper, () => namelessOf(processesOf(leaderPid), tmp).elsewhere);
+  const checkTimer = setInterval(() => {
     const excess = exceededCap();
     if (!excess) return;
-    clearInterval(timer);
+    clearInterval(checkTimer);
     onExceeded(excess);
   }, CHECK_INTERVAL_MS);
-  return () => clearInterval(timer);
+  return () => clearInterval(checkTimer);
 
   function exceededCap(): string | undefined {
-    const members = processesOf(pid);
-    if (members.length > limits.processes)
-      return `started more than ${limits.processes} processes. Let it start fewer at a time`;
+    const members = processesOf(leaderPid);
+    if (members.length > effectiveCaps.processes)
+      return `started more than ${effectiveCaps.processes} processes. Let it start fewer at a time`;
     const ownMemory = members.reduce((sum, member) => sum + memoryOf(member), 0);
-    const used = os.totalmem() - os.freemem();
+    const usedMemory = os.totalmem() - os.freemem();
     if (
-      ownMemory > limits.memory ||
-      (used > limits.memory && ownMemory + namelessOf(members).memory > limits.memory)
+      ownMemory > effectiveCaps.memory ||
+      (usedMemory > effectiveCaps.memory &&
+        ownMemory + namelessOf(members).memory > effectiveCaps.memory)
     )
-      return `took more than ${formatSize(limits.memory)} of memory. Let it work in smaller parts`;
-    for (const { folder, before } of disks) {
+      return `took more than ${formatSize(effectiveCaps.memory)} of memory. Let it work in smaller parts`;
+    for (const { folder, before } of watchedDisks) {
       const written = before - freeBytesOn(folder);
-      if (freeBytesOn(folder) < limits.free && written > limits.free)
+      if (freeBytesOn(folder) < effectiveCaps.free && written > effectiveCaps.free)
         return `filled the disk of '${folder}'. Let it write less`;
     }
-    if (inTmp(limits.tmp) > Math.max(limits.tmp, inTmp.first)) {
-      const others = inTmp.first > limits.tmp / 2 ? ", with what earlier commands left there" : "";
-      return `wrote more than ${formatSize(limits.tmp)} to /tmp${others}. Let it write less, or into the project`;
+    if (bytesInTmp(effectiveCaps.tmp) > Math.max(effectiveCaps.tmp, bytesInTmp.first)) {
+      const othersNote =
+        bytesInTmp.first > effectiveCaps.tmp / 2 ? ", with what earlier commands left there" : "";
+      return `wrote more than ${formatSize(effectiveCaps.tmp)} to /tmp${othersNote}. Let it write less, or into the project`;
     }
-    if (onView(limits.upper) > limits.upper)
-      return `changed more than ${formatSize(limits.upper)} of the project. Let it write less, or call it with direct: true`;
+    if (bytesOnView(effectiveCaps.upper) > effectiveCaps.upper)
+      return `changed more than ${formatSize(effectiveCaps.upper)} of the project. Let it write less, or call it with direct: true`;
     return undefined;
   }
 }
@@ -260,19 +271,24 @@ export function watchLimits(
 function measureFolder(
   folder = "",
   bytesBesides: () => number,
-): { (limit: number): number; first: number } {
-  let last = { size: folder ? folderSize(folder) : 0, free: freeBytesOn(folder) };
-  let checks = CHECKS_BETWEEN;
-  const sizeNow = (limit: number) => {
-    if (!folder || (--checks > 0 && last.size + last.free - freeBytesOn(folder) <= limit))
-      return last.size;
-    const began = performance.now();
-    last = { size: folderSize(folder) + bytesBesides(), free: freeBytesOn(folder) };
+): { (sizeLimit: number): number; first: number } {
+  let lastMeasure = { size: folder ? folderSize(folder) : 0, free: freeBytesOn(folder) };
+  let remainingChecks = CHECKS_BETWEEN;
+  const sizeNow = (sizeLimit: number) => {
+    if (
+      !folder ||
+      (--remainingChecks > 0 &&
+        lastMeasure.size + lastMeasure.free - freeBytesOn(folder) <= sizeLimit)
+    )
+      return lastMeasure.size;
+    const startedAt = performance.now();
+    lastMeasure = { size: folderSize(folder) + bytesBesides(), free: freeBytesOn(folder) };
     // a twentieth of the time
-    checks = CHECKS_BETWEEN + Math.ceil((20 * (performance.now() - began)) / CHECK_INTERVAL_MS);
-    return last.size;
+    remainingChecks =
+      CHECKS_BETWEEN + Math.ceil((20 * (performance.now() - startedAt)) / CHECK_INTERVAL_MS);
+    return lastMeasure.size;
   };
-  return Object.assign(sizeNow, { first: last.size });
+  return Object.assign(sizeNow, { first: lastMeasure.size });
 }
 const CHECKS_BETWEEN = 10;
 
@@ -281,30 +297,32 @@ const CHECKS_BETWEEN = 10;
  * a folder, elsewhere, in memory.
  */
 function namelessOf(
-  pids: number[],
+  processIds: number[],
   folder = "/",
 ): { onDisk: number; elsewhere: number; memory: number } {
-  const disk = fs.statSync(folder, { throwIfNoEntry: false })?.dev;
-  const held = { onDisk: 0, elsewhere: 0, memory: 0 };
+  const folderDisk = fs.statSync(folder, { throwIfNoEntry: false })?.dev;
+  const heldBytes = { onDisk: 0, elsewhere: 0, memory: 0 };
   const countedFiles = new Set<string>();
-  for (const link of pids.flatMap((pid) =>
-    direntsOf(`/proc/${pid}/fd`).map(({ name }) => `/proc/${pid}/fd/${name}`),
+  for (const fileLink of processIds.flatMap((processId) =>
+    direntsOf(`/proc/${processId}/fd`).map(({ name }) => `/proc/${processId}/fd/${name}`),
   )) {
-    const stat = tryTo(() => fs.statSync(link)); // it may be closed meanwhile
-    const file = `${stat?.dev}:${stat?.ino}`;
-    if (!stat?.isFile() || stat.nlink || countedFiles.has(file)) continue;
-    countedFiles.add(file);
-    const isMemory = tryTo(() => fs.readlinkSync(link))?.startsWith("/memfd:");
-    const storage = stat.dev === disk ? "onDisk" : "elsewhere";
-    held[isMemory ? "memory" : storage] += 512 * stat.blocks;
+    const fileStats = tryTo(() => fs.statSync(fileLink)); // it may be closed meanwhile
+    const fileIdentity = `${fileStats?.dev}:${fileStats?.ino}`;
+    if (!fileStats?.isFile() || fileStats.nlink || countedFiles.has(fileIdentity)) continue;
+    countedFiles.add(fileIdentity);
+    const isMemory = tryTo(() => fs.readlinkSync(fileLink))?.startsWith("/memfd:");
+    const storage = fileStats.dev === folderDisk ? "onDisk" : "elsewhere";
+    heldBytes[isMemory ? "memory" : storage] += 512 * fileStats.blocks;
   }
-  return held;
+  return heldBytes;
 }
 
-const memoryOf = (pid: number): number =>
-  1024 * Number(/^RssAnon:\s+(\d+)/m.exec(textOf(`/proc/${pid}/status`))?.[1] ?? 0);
-const formatSize = (bytes: number): string =>
-  bytes < 2 ** 30 ? `${Math.round(bytes / 2 ** 20)} MB` : `${(bytes / 2 ** 30).toFixed(1)} GB`;
+const memoryOf = (processId: number): number =>
+  1024 * Number(/^RssAnon:\s+(\d+)/m.exec(textOf(`/proc/${processId}/status`))?.[1] ?? 0);
+const formatSize = (byteCount: number): string =>
+  byteCount < 2 ** 30
+    ? `${Math.round(byteCount / 2 ** 20)} MB`
+    : `${(byteCount / 2 ** 30).toFixed(1)} GB`;
 
 function freeBytesOn(folder: string): number {
   try {

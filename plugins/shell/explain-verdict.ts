@@ -11,38 +11,39 @@ export async function explainVerdict(
   command: string,
   ctx: Ctx,
   config: Config,
-  state: ShellState,
+  shellState: ShellState,
 ): Promise<Result> {
   const {
     judgement,
     sandbox,
     onView,
     needs: allNeeds,
-  } = await decideCall({ command }, ctx, config, state);
+  } = await decideCall({ command }, ctx, config, shellState);
   const { unresolved: _, ...named } = allNeeds;
-  const needs = Object.entries(named) as [Kind, Need[]][];
+  const needsByKind = Object.entries(named) as [Kind, Need[]][];
   const { whyNotOnCopy } = await import("./not-on-a-copy.ts");
-  const beyond = onView ? undefined : whyNotOnCopy(judgement.simple);
-  const answers = needs.flatMap(([needKind, list]) =>
-    list.map((need, i) => {
-      const name = typeof need === "string" ? need : need.name;
+  const whyNoCopy = onView ? undefined : whyNotOnCopy(judgement.simple);
+  const answers = needsByKind.flatMap(([needKind, kindNeeds]) =>
+    kindNeeds.map((need, i) => {
+      const needName = typeof need === "string" ? need : need.name;
       const { verdict, why } = ctx.permissions.judge(needKind, need);
       if (why) return { verdict, why };
-      if (needKind !== "run") return { verdict, why: `it needs ${needKind} access to '${name}'` };
+      if (needKind !== "run")
+        return { verdict, why: `it needs ${needKind} access to '${needName}'` };
       if (judgement.simple[i]?.why === NO_SANDBOX) return { verdict, why: NO_SANDBOX };
-      return { verdict, why: beyond ?? `'${name}' is not on any list` };
+      return { verdict, why: whyNoCopy ?? `'${needName}' is not on any list` };
     }),
   );
-  const order: Verdict[] = ["deny", "ask", "allow"];
-  const worst = order
+  const strictness: Verdict[] = ["deny", "ask", "allow"];
+  const strictest = strictness
     .map((verdict) => answers.find((answer) => answer.verdict === verdict))
     .find(Boolean);
-  const { verdict, why: reason } = worst ?? judgement;
+  const { verdict, why: reason } = strictest ?? judgement;
   const { runs } = judgement;
   const allowedWay = onView ? "copy" : "unasked";
   const otherWay = verdict === "ask" ? "beforehand" : "never";
-  const treatment: keyof typeof WAYS = verdict === "allow" ? allowedWay : otherWay;
-  const text = `${verdict}: ${WAYS[treatment]}: ${reason}\nruns: ${runs.join(", ") || "nothing"}`;
+  const treatment: keyof typeof TREATMENTS = verdict === "allow" ? allowedWay : otherWay;
+  const text = `${verdict}: ${TREATMENTS[treatment]}: ${reason}\nruns: ${runs.join(", ") || "nothing"}`;
   return {
     text,
     data: { command, verdict, way: treatment, runs, reason, sandbox: sandbox !== undefined },
@@ -50,18 +51,18 @@ export async function explainVerdict(
 }
 
 /** What can happen to a command, in words. */
-const WAYS = {
+const TREATMENTS = {
   unasked: "runs without a question",
   copy: "runs at once on a copy",
   beforehand: "asked for before it runs",
   never: "never runs",
 } as const;
-export function parseJsonString(line: string): string {
+export function parseJsonString(jsonLine: string): string {
   try {
-    const value: unknown = JSON.parse(line);
-    if (typeof value === "string") return value;
+    const parsedValue: unknown = JSON.parse(jsonLine);
+    if (typeof parsedValue === "string") return parsedValue;
   } catch {}
   throw new Error(
-    `Cannot judge '${line.slice(0, 60)}': it is not a JSON string. Write one a line, as in "git status".`,
+    `Cannot judge '${jsonLine.slice(0, 60)}': it is not a JSON string. Write one a line, as in "git status".`,
   );
 }

@@ -5,7 +5,7 @@ import type { Judged, Simple } from "./judge/judge-line.ts";
 import { split } from "./judge/parse-options.ts";
 
 /** Programs that change files that they are told, and reach nothing else. */
-const TOOLS = new Set(
+const FILE_TOOLS = new Set(
   split(
     `rm mv cp ln mkdir rmdir touch truncate shred sed gsed dd tee install unlink find xargs sort awk gawk mawk patch tar bsdtar
   unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd split csplit rename chmod chgrp rsync cat echo printf test true : [
@@ -19,17 +19,18 @@ const FURTHER =
 /** Whether a line changes files by such tools alone, with what only reads beside them. */
 export function changesOnlyFiles({ simple, writes }: Judged): boolean {
   const changes = simple.filter(({ verdict }) => verdict !== "allow");
-  return (changes.length > 0 || writes.length > 0) && changes.every(isTool);
+  return (changes.length > 0 || writes.length > 0) && changes.every(isFileTool);
 }
 
-function isTool({ words: [program, ...args], verdict }: Simple): boolean {
+function isFileTool({ words: [program, ...args], verdict }: Simple): boolean {
   if (!/^(open|ask)$/.test(verdict)) return false;
   return (
-    !program || (TOOLS.has(path.basename(program)) && !reachesFurther(path.basename(program), args))
+    !program ||
+    (FILE_TOOLS.has(path.basename(program)) && !reachesFurther(path.basename(program), args))
   );
 }
 
 /** rsync and dd change files, or another machine, or a device. */
-export const reachesFurther = (name: string, args: Simple["words"]): boolean =>
-  (name === "rsync" || name === "dd") &&
-  args.some((word) => word === undefined || FURTHER.test(word));
+export const reachesFurther = (programName: string, args: Simple["words"]): boolean =>
+  (programName === "rsync" || programName === "dd") &&
+  args.some((argument) => argument === undefined || FURTHER.test(argument));

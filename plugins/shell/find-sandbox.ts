@@ -47,18 +47,18 @@ const workingPrograms = new Set<string>();
 export async function findSandbox(programs: Programs): Promise<string | undefined> {
   if (process.platform === "darwin") {
     const { tryRules } = await import("./seatbelt.ts");
-    const works = (rule: string) =>
+    const tryRule = (sandboxRule: string) =>
       runAndRead(programs, "/usr/bin/sandbox-exec", [
         "-p",
-        `(version 1)(allow default)${rule}`,
+        `(version 1)(allow default)${sandboxRule}`,
         "/usr/bin/true",
       ]);
-    return (await tryRules(works)) ? "sandbox-exec" : undefined;
+    return (await tryRules(tryRule)) ? "sandbox-exec" : undefined;
   }
   const program = process.platform === "linux" && findOutside(programs, "bwrap", []);
   if (!program) return;
   if (workingPrograms.has(program)) return "bubblewrap";
-  const trial = [
+  const trialArguments = [
     "--perms",
     "0000",
     "--tmpfs",
@@ -72,7 +72,7 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
   const networkNamespace = await runAndRead(programs, program, [
     ...BASE,
     ...SYSTEM.flatMap((mount) => mount.args),
-    ...trial,
+    ...trialArguments,
   ]);
   if (
     !networkNamespace?.startsWith("net:") ||
@@ -87,10 +87,14 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
  * By its full path, and never from a folder that a command can write to: that program would run
  * instead of the sandbox.
  */
-export function findOutside(programs: Programs, name: string, avoid: string[]): string | undefined {
-  const program = programs.find(name);
+export function findOutside(
+  programs: Programs,
+  programName: string,
+  avoidedFolders: string[],
+): string | undefined {
+  const program = programs.find(programName);
   return program &&
-    !avoid.some((folder) => real([program]).some((realPath) => isInside(folder, realPath)))
+    !avoidedFolders.some((folder) => real([program]).some((realPath) => isInside(folder, realPath)))
     ? program
     : undefined;
 }
@@ -114,9 +118,9 @@ async function runAndRead(
 /** `--size` came with bubblewrap 0.7. */
 const sizeSupport = new Map<string, Promise<boolean>>();
 export function knowsSize(programs: Programs, program: string): Promise<boolean> {
-  const answer =
+  const sizeAnswer =
     sizeSupport.get(program) ??
-    runAndRead(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
-  sizeSupport.set(program, answer);
-  return answer;
+    runAndRead(programs, program, ["--help"]).then((helpText) => !!helpText?.includes("--size"));
+  sizeSupport.set(program, sizeAnswer);
+  return sizeAnswer;
 }

@@ -20,81 +20,92 @@ function mayRunGit({ verdict, words, text }: Simple): boolean {
   const [program] = words;
   if (verdict === "allow") return false;
   if (program === undefined || words.includes(undefined) || namesGit({ words, text })) return true;
-  const name = programOf(program);
-  return SHELLS.has(name) || /^(\.|source)$/.test(name) || name.includes("/");
+  const programName = programOf(program);
+  return SHELLS.has(programName) || /^(\.|source)$/.test(programName) || programName.includes("/");
 }
 
 const namesGit = ({ words, text }: Pick<Simple, "words" | "text">): boolean =>
   /git/i.test(`${text} ${words.join(" ")}`);
 
 const removesTracked = ({ words: [program, ...args] }: Simple): boolean =>
-  path.basename(program ?? "") === "git" && gitParts(args, (word) => word)[1] === "rm";
+  path.basename(program ?? "") === "git" && gitParts(args, (argument) => argument)[1] === "rm";
 
 /**
  * Looks at the files before a line with such a command. The function returned records what was
  * lost, and says so for the model.
  */
 export async function filesBefore(
-  simple: Simple[],
+  simpleCommands: Simple[],
   ctx: Ctx,
 ): Promise<(() => Promise<string>) | undefined> {
-  if (!simple.some(mayRunGit)) return undefined;
-  const names = await ctx.files.list().catch(() => []);
-  const before = names.length > MAX_FILES ? undefined : readFiles(names, ctx.root);
-  if (!before && !simple.some(namesGit)) return undefined;
-  if (!before)
+  if (!simpleCommands.some(mayRunGit)) return undefined;
+  const fileNames = await ctx.files.list().catch(() => []);
+  const contentsBefore = fileNames.length > MAX_FILES ? undefined : readFiles(fileNames, ctx.root);
+  if (!contentsBefore && !simpleCommands.some(namesGit)) return undefined;
+  if (!contentsBefore)
     return async () => "/undo does not have what git changed: there are too many files to look at";
-  const kept = hashesIn(ctx);
-  const isKept = (file: FileBefore) => kept.has(hashOf(file.bytes, kept));
-  const atRisk = simple.some(removesTracked) ? before : before.filter((file) => !isKept(file));
+  const committedHashes = hashesIn(ctx);
+  const isCommitted = (fileBefore: FileBefore) =>
+    committedHashes.has(hashBlob(fileBefore.bytes, committedHashes));
+  const filesAtRisk = simpleCommands.some(removesTracked)
+    ? contentsBefore
+    : contentsBefore.filter((fileBefore) => !isCommitted(fileBefore));
   return async () => {
-    const lost = atRisk.filter((file) => !isUnchanged(file));
+    const lostFiles = filesAtRisk.filter((fileBefore) => !isUnchanged(fileBefore));
     // A file that git has, and that is only another one now, is git's to bring back.
-    const recorded = lost.filter((file) => !isKept(file) || !fs.existsSync(file.path));
+    const recorded = lostFiles.filter(
+      (fileBefore) => !isCommitted(fileBefore) || !fs.existsSync(fileBefore.path),
+    );
     try {
       await ctx.files.made(recorded);
     } catch (error) {
       return `/undo does not have what git changed: ${(error as Error).message}`;
     }
-    const shown = recorded.slice(0, 5).map((file) => path.relative(ctx.root, file.path));
-    return shown.length
-      ? `/undo brings back: ${shown.join(", ")}${recorded.length > 5 ? " …" : ""}`
+    const shownPaths = recorded
+      .slice(0, 5)
+      .map((fileBefore) => path.relative(ctx.root, fileBefore.path));
+    return shownPaths.length
+      ? `/undo brings back: ${shownPaths.join(", ")}${recorded.length > 5 ? " …" : ""}`
       : "";
   };
 }
 
-function readFiles(names: string[], root: string): FileBefore[] | undefined {
-  const files: FileBefore[] = [];
+function readFiles(fileNames: string[], root: string): FileBefore[] | undefined {
+  const contents: FileBefore[] = [];
   let remainingBytes = MAX_BYTES;
-  for (const name of names) {
-    const absolutePath = path.join(root, name);
-    const stat = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
-    if (!stat?.isFile()) continue;
-    if ((remainingBytes -= stat.size) < 0) return undefined;
-    files.push({ path: absolutePath, bytes: bytesOf(absolutePath), mode: stat.mode });
+  for (const fileName of fileNames) {
+    const absolutePath = path.join(root, fileName);
+    const fileStats = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
+    if (!fileStats?.isFile()) continue;
+    if ((remainingBytes -= fileStats.size) < 0) return undefined;
+    contents.push({ path: absolutePath, bytes: bytesOf(absolutePath), mode: fileStats.mode });
   }
-  return files;
+  return contents;
 }
 
-function isUnchanged({ path: file, bytes }: FileBefore): boolean {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  return stat?.isFile() === true && stat.size === bytes.length && bytesOf(file).equals(bytes);
+function isUnchanged({ path: filePath, bytes }: FileBefore): boolean {
+  const fileStats = fs.lstatSync(filePath, { throwIfNoEntry: false });
+  return (
+    fileStats?.isFile() === true &&
+    fileStats.size === bytes.length &&
+    bytesOf(filePath).equals(bytes)
+  );
 }
 
 /** The hashes of what the last commit has. Nothing that the repository names runs for that. */
 function hashesIn({ git, programs, root }: Ctx): Set<string> {
   const runOptions = { cwd: root, env: git.env(), timeout: 10_000, maxBuffer: 1 << 26 };
-  const args = [...git.quiet, "ls-tree", "-r", "-z", "--full-tree", "HEAD"];
-  const { stdout } = programs.run("git", args, {
+  const gitArguments = [...git.quiet, "ls-tree", "-r", "-z", "--full-tree", "HEAD"];
+  const { stdout } = programs.run("git", gitArguments, {
     ...runOptions,
     stdio: ["ignore", "pipe", "ignore"],
   });
   const entries = stdout?.toString().split("\0") ?? [];
-  return new Set(entries.flatMap((row) => /^\d+ blob (\w+)\t/.exec(row)?.[1] ?? []));
+  return new Set(entries.flatMap((treeRow) => /^\d+ blob (\w+)\t/.exec(treeRow)?.[1] ?? []));
 }
 
-function hashOf(bytes: Buffer, kept: Set<string>): string {
-  const [sample = ""] = kept;
-  const hash = createHash(sample.length === 64 ? "sha256" : "sha1");
-  return hash.update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
+function hashBlob(fileBytes: Buffer, committedHashes: Set<string>): string {
+  const [sampleHash = ""] = committedHashes;
+  const hashBuilder = createHash(sampleHash.length === 64 ? "sha256" : "sha1");
+  return hashBuilder.update(`blob ${fileBytes.length}\0`).update(fileBytes).digest("hex");
 }

@@ -18,43 +18,52 @@ interface RepositoryPaths {
  * They must not change. `.git` is mounted on itself: a mount point cannot be moved away.
  */
 export function repositoryPaths(root: string): RepositoryPaths {
-  const git = path.join(root, ".git");
+  const gitPath = path.join(root, ".git");
   const zz = path.join(root, ".zz");
-  const gitStat = fs.lstatSync(git, { throwIfNoEntry: false });
+  const gitStat = fs.lstatSync(gitPath, { throwIfNoEntry: false });
   if (gitStat?.isDirectory())
     return {
-      write: [git],
-      guard: [zz, ...guardedFiles(git), ...guardedIfThere(git)],
-      folders: [git],
+      write: [gitPath],
+      guard: [zz, ...guardedFiles(gitPath), ...guardedIfThere(gitPath)],
+      folders: [gitPath],
     };
   if (!gitStat?.isFile()) return { write: [], guard: [zz], folders: [] };
-  const linked = linkedRepository(git);
-  return { ...linked, guard: [zz, git, ...linked.guard] };
+  const linkedPaths = linkedRepository(gitPath);
+  return { ...linkedPaths, guard: [zz, gitPath, ...linkedPaths.guard] };
 }
 
 /** The repository of a worktree or submodule: a commit must write to it. */
-function linkedRepository(file: string): RepositoryPaths {
-  const root = path.dirname(file);
-  const text = (...parts: string[]) => readIfThere(path.join(...parts))?.trim();
-  const [folder] = real([path.resolve(root, text(file)!.replace(/^gitdir:\s*/, ""))]);
+function linkedRepository(gitFile: string): RepositoryPaths {
+  const root = path.dirname(gitFile);
+  const readText = (...pathParts: string[]) => readIfThere(path.join(...pathParts))?.trim();
+  const [gitFolder] = real([path.resolve(root, readText(gitFile)!.replace(/^gitdir:\s*/, ""))]);
   // Only if it points back: a command could have made the file, and named any folder in it.
-  const back = folder && text(folder, "gitdir");
-  if (back && real([path.resolve(folder, back)])[0] === file) {
-    const [common] = real([path.resolve(folder, text(folder, "commondir") ?? "")]);
+  const backPointer = gitFolder && readText(gitFolder, "gitdir");
+  if (backPointer && real([path.resolve(gitFolder, backPointer)])[0] === gitFile) {
+    const [commonFolder] = real([path.resolve(gitFolder, readText(gitFolder, "commondir") ?? "")]);
     const worktreeFiles = [
-      ...guardedFiles(folder).filter((absolutePath) => fs.existsSync(absolutePath)),
-      ...guardedIfThere(folder),
+      ...guardedFiles(gitFolder).filter((absolutePath) => fs.existsSync(absolutePath)),
+      ...guardedIfThere(gitFolder),
     ];
-    const guard = [...guardedFiles(common!), ...guardedIfThere(common!), ...worktreeFiles];
-    return { write: [common!, path.dirname(folder), folder], guard, folders: [common!, folder] };
+    const guard = [
+      ...guardedFiles(commonFolder!),
+      ...guardedIfThere(commonFolder!),
+      ...worktreeFiles,
+    ];
+    return {
+      write: [commonFolder!, path.dirname(gitFolder), gitFolder],
+      guard,
+      folders: [commonFolder!, gitFolder],
+    };
   }
-  const tree = folder && /^\s*worktree\s*=\s*(.+)$/m.exec(text(folder, "config") ?? "")?.[1];
-  if (!tree || real([path.resolve(folder, tree)])[0] !== root)
+  const workTree =
+    gitFolder && /^\s*worktree\s*=\s*(.+)$/m.exec(readText(gitFolder, "config") ?? "")?.[1];
+  if (!workTree || real([path.resolve(gitFolder, workTree)])[0] !== root)
     return { write: [], guard: [], folders: [] };
   return {
-    write: [folder],
-    guard: [...guardedFiles(folder), ...guardedIfThere(folder)],
-    folders: [folder],
+    write: [gitFolder],
+    guard: [...guardedFiles(gitFolder), ...guardedIfThere(gitFolder)],
+    folders: [gitFolder],
   };
 }
 
@@ -64,30 +73,36 @@ function linkedRepository(file: string): RepositoryPaths {
  */
 export function mayHoldPasswords(root: string): boolean {
   const { folders } = repositoryPaths(root);
-  const texts = folders.flatMap((folder) =>
-    ["config", "config.worktree"].map((name) => readIfThere(path.join(folder, name)) ?? ""),
+  const configTexts = folders.flatMap((gitFolder) =>
+    ["config", "config.worktree"].map(
+      (fileName) => readIfThere(path.join(gitFolder, fileName)) ?? "",
+    ),
   );
-  const isPlain = texts.every(
-    (text) =>
-      !/:\/\/[^\s/]*@|header|passw|token|secret|helper|credential|insteadof|include/i.test(text),
+  const isPlain = configTexts.every(
+    (configText) =>
+      !/:\/\/[^\s/]*@|header|passw|token|secret|helper|credential|insteadof|include/i.test(
+        configText,
+      ),
   );
-  return !isPlain || folders.some((folder) => isFolder(path.join(folder, "modules")));
+  return !isPlain || folders.some((gitFolder) => isFolder(path.join(gitFolder, "modules")));
 }
 
 /** These must not be created either. */
-function guardedFiles(git: string): string[] {
-  return ["config", "hooks"].map((name) => path.join(git, name));
+function guardedFiles(gitFolder: string): string[] {
+  return ["config", "hooks"].map((fileName) => path.join(gitFolder, fileName));
 }
 
 // removed if they are created
 export const GUARDED_IF_THERE = ["config.worktree", "commondir", "gitdir"];
 
-function guardedIfThere(git: string): string[] {
-  return GUARDED_IF_THERE.map((name) => path.join(git, name)).filter((file) => fs.existsSync(file));
+function guardedIfThere(gitFolder: string): string[] {
+  return GUARDED_IF_THERE.map((fileName) => path.join(gitFolder, fileName)).filter((guardedFile) =>
+    fs.existsSync(guardedFile),
+  );
 }
 
-function readIfThere(file: string): string | undefined {
-  return fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined;
+function readIfThere(filePath: string): string | undefined {
+  return fs.existsSync(filePath) ? fs.readFileSync(filePath, "utf8") : undefined;
 }
 
 /**
@@ -96,29 +111,31 @@ function readIfThere(file: string): string | undefined {
  */
 export function findGuardedFiles(
   roots: string[],
-  scan: ProjectScan,
+  projectScan: ProjectScan,
   { paths, hooks }: SelfRunningFiles,
 ): Omit<Guard, "copies" | "endpoints"> {
   // of the project itself, more is known
   const outerRepositories = roots.slice(1).map((root) => path.join(root, ".git"));
-  const inner = scan.folders
+  const innerFolders = projectScan.folders
     .filter((folder) => folder.includes("/.git/modules/") || outerRepositories.includes(folder))
     .slice(0, MAX_MOUNTED);
-  const git = inner.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
-  const existing = [...paths.filter((absolutePath) => absolutePath !== hooks), ...git].filter(
+  const gitPaths = innerFolders.flatMap((folder) =>
+    IN_GIT.map((fileName) => path.join(folder, fileName)),
+  );
+  const existing = [...paths.filter((absolutePath) => absolutePath !== hooks), ...gitPaths].filter(
     (absolutePath) => {
-      const stat = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
-      return stat && !stat.isSymbolicLink();
+      const fileStats = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
+      return fileStats && !fileStats.isSymbolicLink();
     },
   );
   const packages = roots.flatMap(stores);
-  const caches = packages.flatMap((folder) =>
-    [".cache", ".vite", ".vite-temp"].map((name) => path.join(folder, name)),
+  const cacheFolders = packages.flatMap((packageFolder) =>
+    [".cache", ".vite", ".vite-temp"].map((cacheName) => path.join(packageFolder, cacheName)),
   );
-  const { paths: shared, notes } = sharedPlaces(roots, scan);
+  const { paths: sharedPaths, notes } = sharedPlaces(roots, projectScan);
   return {
-    readonly: [...new Set([...existing, ...packages, ...shared])],
-    writable: caches.filter(isFolder),
+    readonly: [...new Set([...existing, ...packages, ...sharedPaths])],
+    writable: cacheFolders.filter(isFolder),
     notes,
   };
 }
@@ -133,15 +150,15 @@ function sharedPlaces(
   { hardLinked }: ProjectScan,
 ): { paths: string[]; notes: string[] } {
   if (hardLinked.length <= MAX_MOUNTED) return { paths: hardLinked, notes: [] };
-  const top = (file: string) => {
-    const root = roots.find((candidate) => isInside(candidate, file)) ?? roots[0]!;
-    return path.join(root, path.relative(root, file).split("/")[0]!);
+  const topEntryOf = (linkedFile: string) => {
+    const root = roots.find((candidate) => isInside(candidate, linkedFile)) ?? roots[0]!;
+    return path.join(root, path.relative(root, linkedFile).split("/")[0]!);
   };
-  const tops = [...new Set(hardLinked.map(top))];
-  const names = tops.slice(0, 3).map((top) => `'${path.basename(top)}'`);
-  const problem = `${hardLinked.length} files in ${names.join(", ")} are hard links with other names outside of the project`;
+  const topEntries = [...new Set(hardLinked.map(topEntryOf))];
+  const shownNames = topEntries.slice(0, 3).map((topEntry) => `'${path.basename(topEntry)}'`);
+  const problem = `${hardLinked.length} files in ${shownNames.join(", ")} are hard links with other names outside of the project`;
   return {
-    paths: tops,
+    paths: topEntries,
     notes: [`${problem}: these are read-only here. Work in a copy of the project`],
   };
 }

@@ -11,36 +11,41 @@ const MAX_ENTRIES = 20_000;
  * The names in these roots of files that are, or lie in, one of the places, of which the nearest
  * are looked at. The disk is searched only if one has several names.
  */
-export function otherNames(places: string[], roots: string[], maxEntries = MAX_ENTRIES): string[] {
-  const wanted = new Set<string>();
-  for (const closedPath of places) collectIdentities(closedPath);
-  if (!wanted.size) return [];
-  const names: string[] = [];
+export function otherNames(
+  closedPaths: string[],
+  roots: string[],
+  maxEntries = MAX_ENTRIES,
+): string[] {
+  const wantedFiles = new Set<string>();
+  for (const closedPath of closedPaths) collectIdentities(closedPath);
+  if (!wantedFiles.size) return [];
+  const matchingNames: string[] = [];
   for (const root of roots) searchFolder(root);
-  return names;
+  return matchingNames;
 
-  function collectIdentities(start: string): void {
-    const waiting = [start];
+  function collectIdentities(startPath: string): void {
+    const waiting = [startPath];
     for (let remaining = maxEntries; waiting.length && remaining; remaining--) {
       const absolutePath = waiting.shift()!;
-      const stat = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
-      if (stat?.isFile() && stat.nlink > 1) wanted.add(identity(stat));
-      if (!stat?.isDirectory()) continue;
-      for (const inner of direntsOf(absolutePath))
-        if (inner.isDirectory() || inner.isFile())
-          waiting.push(path.join(absolutePath, inner.name));
+      const fileStats = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
+      if (fileStats?.isFile() && fileStats.nlink > 1) wantedFiles.add(identity(fileStats));
+      if (!fileStats?.isDirectory()) continue;
+      for (const innerDirent of direntsOf(absolutePath))
+        if (innerDirent.isDirectory() || innerDirent.isFile())
+          waiting.push(path.join(absolutePath, innerDirent.name));
     }
   }
 
   function searchFolder(folder: string): void {
     for (const dirent of direntsOf(folder)) {
       const absolutePath = path.join(folder, dirent.name);
-      if (isInsideAny(places, absolutePath)) continue;
+      if (isInsideAny(closedPaths, absolutePath)) continue;
       if (dirent.isDirectory() && dirent.name !== "node_modules") searchFolder(absolutePath);
-      const stat = dirent.isFile()
+      const fileStats = dirent.isFile()
         ? fs.lstatSync(absolutePath, { throwIfNoEntry: false })
         : undefined;
-      if (stat && stat.nlink > 1 && wanted.has(identity(stat))) names.push(absolutePath);
+      if (fileStats && fileStats.nlink > 1 && wantedFiles.has(identity(fileStats)))
+        matchingNames.push(absolutePath);
     }
   }
 }

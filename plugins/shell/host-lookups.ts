@@ -22,19 +22,19 @@ const [VERSION, HEADER_BYTES, MAX_NAME_BYTES, MAX_NAMES, WAIT_MS] = [2, 12, 256,
 const ASKS_FOR_HOST = [4, 5, 14]; // GETHOSTBYNAME, GETHOSTBYNAMEv6, GETAI
 
 export async function recordLookups(folder: string): Promise<Lookups> {
-  const names = new Set<string>();
+  const hostNames = new Set<string>();
   const sockets = new Set<net.Socket>();
   const server = net.createServer((socket) => {
     sockets.add(socket);
-    let bytes: Buffer = Buffer.alloc(0);
+    let received: Buffer = Buffer.alloc(0);
     socket.setTimeout(WAIT_MS, () => socket.destroy());
     socket.on("error", () => {}).on("close", () => sockets.delete(socket));
-    socket.on("data", (piece) => {
-      bytes = Buffer.concat([bytes, piece]);
-      const length = bytes.length < HEADER_BYTES ? 0 : bytes.readInt32LE(8);
-      if (bytes.length < HEADER_BYTES + length && length <= MAX_NAME_BYTES) return;
-      const name = nameIn(bytes, length);
-      if (name && names.size < MAX_NAMES) names.add(name);
+    socket.on("data", (newPiece) => {
+      received = Buffer.concat([received, newPiece]);
+      const nameLength = received.length < HEADER_BYTES ? 0 : received.readInt32LE(8);
+      if (received.length < HEADER_BYTES + nameLength && nameLength <= MAX_NAME_BYTES) return;
+      const hostName = hostNameIn(received, nameLength);
+      if (hostName && hostNames.size < MAX_NAMES) hostNames.add(hostName);
       socket.destroy();
     });
   });
@@ -42,7 +42,7 @@ export async function recordLookups(folder: string): Promise<Lookups> {
   server.unref();
   return {
     socket: listening.socket,
-    names: () => [...names],
+    names: () => [...hostNames],
     close() {
       listening.close();
       for (const socket of sockets) socket.destroy();
@@ -54,18 +54,18 @@ export async function recordLookups(folder: string): Promise<Lookups> {
  * The host in a request; undefined for names of this machine, and for addresses, which need no
  * look-up.
  */
-function nameIn(bytes: Buffer, length: number): string | undefined {
+function hostNameIn(requestBytes: Buffer, nameLength: number): string | undefined {
   if (
-    bytes.readInt32LE(0) !== VERSION ||
-    !ASKS_FOR_HOST.includes(bytes.readInt32LE(4)) ||
-    length > MAX_NAME_BYTES
+    requestBytes.readInt32LE(0) !== VERSION ||
+    !ASKS_FOR_HOST.includes(requestBytes.readInt32LE(4)) ||
+    nameLength > MAX_NAME_BYTES
   )
     return;
-  const name = bytes
-    .toString("latin1", HEADER_BYTES, HEADER_BYTES + length)
+  const hostName = requestBytes
+    .toString("latin1", HEADER_BYTES, HEADER_BYTES + nameLength)
     .replace(/[\0.]+$/, "")
     .toLowerCase();
-  return /^(?!localhost\.)[a-z0-9][\w-]*(\.[a-z0-9][\w-]*)+$/.test(name) && !net.isIP(name)
-    ? name
+  return /^(?!localhost\.)[a-z0-9][\w-]*(\.[a-z0-9][\w-]*)+$/.test(hostName) && !net.isIP(hostName)
+    ? hostName
     : undefined;
 }

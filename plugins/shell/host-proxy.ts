@@ -29,21 +29,26 @@ export async function openProxy(
   socketPlace?: { folder: string; name: string },
 ): Promise<Gateway> {
   const proxy: Proxy = { rules: allowed.map(parseHost), refusals: new Set(), sockets: new Set() };
-  const server = http.createServer((request, response) => passRequest(proxy, request, response));
-  server.on("connect", (request, socket, first) => passConnection(proxy, request, socket, first));
-  server.on("connection", (socket) => track(proxy, socket));
-  server.on("clientError", (_, socket) => socket.destroy());
-  server.requestTimeout = 0; // an upload takes as long as it takes
-  const listening = socketPlace && (await listenIn(socketPlace.folder, socketPlace.name, server));
-  const listen = (go: () => void, stop: (error: Error) => void) =>
-    server.once("error", stop).listen(0, "127.0.0.1", go);
-  if (!listening) await new Promise<void>(listen);
-  server.unref();
-  const bound = server.address();
+  const proxyServer = http.createServer((request, response) =>
+    passRequest(proxy, request, response),
+  );
+  proxyServer.on("connect", (request, socket, firstBytes) =>
+    passConnection(proxy, request, socket, firstBytes),
+  );
+  proxyServer.on("connection", (socket) => trackSocket(proxy, socket));
+  proxyServer.on("clientError", (_, socket) => socket.destroy());
+  proxyServer.requestTimeout = 0; // an upload takes as long as it takes
+  const listening =
+    socketPlace && (await listenIn(socketPlace.folder, socketPlace.name, proxyServer));
+  const listenOnPort = (onListening: () => void, onError: (error: Error) => void) =>
+    proxyServer.once("error", onError).listen(0, "127.0.0.1", onListening);
+  if (!listening) await new Promise<void>(listenOnPort);
+  proxyServer.unref();
+  const boundAddress = proxyServer.address();
   return {
     ...(listening
       ? { socket: listening.socket }
-      : bound && typeof bound === "object" && { port: bound.port }),
+      : boundAddress && typeof boundAddress === "object" && { port: boundAddress.port }),
     refused() {
       const refusals = [...proxy.refusals];
       proxy.refusals.clear();
@@ -51,7 +56,7 @@ export async function openProxy(
     },
     close() {
       if (listening) listening.close();
-      else server.close();
+      else proxyServer.close();
       for (const socket of proxy.sockets) socket.destroy();
     },
   };
@@ -69,34 +74,37 @@ async function passRequest(
   request: http.IncomingMessage,
   response: http.ServerResponse,
 ): Promise<unknown> {
-  const deny = (status: number, text: string) => response.writeHead(status, PLAIN).end(`${text}\n`);
+  const denyRequest = (statusCode: number, denialText: string) =>
+    response.writeHead(statusCode, PLAIN_HEADERS).end(`${denialText}\n`);
   try {
-    const url = URL.canParse(request.url ?? "") ? new URL(request.url!) : undefined;
-    if (url?.protocol !== "http:")
-      return deny(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
+    const requestUrl = URL.canParse(request.url ?? "") ? new URL(request.url!) : undefined;
+    if (requestUrl?.protocol !== "http:")
+      return denyRequest(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
     const { refusal, options } = await checkHost(
       proxy,
-      parseHost(`${url.hostname}:${url.port || 80}`),
+      parseHost(`${requestUrl.hostname}:${requestUrl.port || 80}`),
     );
-    if (refusal) return deny(403, refusal);
+    if (refusal) return denyRequest(403, refusal);
     const upstream = http.request({
       ...options,
       agent: false,
       method: request.method!,
-      path: url.pathname + url.search,
-      headers: { ...withoutHopByHop(request.headers), host: url.host },
+      path: requestUrl.pathname + requestUrl.search,
+      headers: { ...withoutHopByHop(request.headers), host: requestUrl.host },
     });
-    upstream.on("response", (answer) => {
-      response.writeHead(answer.statusCode!, withoutHopByHop(answer.headers));
-      answer.pipe(response);
+    upstream.on("response", (upstreamAnswer) => {
+      response.writeHead(upstreamAnswer.statusCode!, withoutHopByHop(upstreamAnswer.headers));
+      upstreamAnswer.pipe(response);
     });
     upstream.on("error", (error) =>
-      response.headersSent ? response.destroy() : deny(502, connectError(url.host, error)),
+      response.headersSent
+        ? response.destroy()
+        : denyRequest(502, connectError(requestUrl.host, error)),
     );
     response.on("close", () => upstream.destroy());
     return request.pipe(upstream);
   } catch (error) {
-    return deny(502, connectError(request.url ?? "", error as Error));
+    return denyRequest(502, connectError(request.url ?? "", error as Error));
   }
 }
 
@@ -105,38 +113,40 @@ async function passConnection(
   proxy: Proxy,
   request: http.IncomingMessage,
   socket: Duplex,
-  first: Buffer,
+  firstBytes: Buffer,
 ): Promise<unknown> {
-  track(proxy, socket);
-  const deny = (status: string, text: string) =>
+  trackSocket(proxy, socket);
+  const denyTunnel = (statusLine: string, denialText: string) =>
     socket.end(
-      `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${text}\n`,
+      `HTTP/1.1 ${statusLine}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${denialText}\n`,
     );
   try {
-    const host = parseHost(request.url ?? "");
-    if (!host.port) return deny("400 Bad Request", "CONNECT needs host:port.");
-    const { refusal, options } = await checkHost(proxy, host);
-    if (refusal) return deny("403 Forbidden", refusal);
+    const parsedHost = parseHost(request.url ?? "");
+    if (!parsedHost.port) return denyTunnel("400 Bad Request", "CONNECT needs host:port.");
+    const { refusal, options } = await checkHost(proxy, parsedHost);
+    if (refusal) return denyTunnel("403 Forbidden", refusal);
     const upstream = net.connect(options);
-    track(proxy, upstream);
+    trackSocket(proxy, upstream);
     let connected = false;
     upstream.on("connect", () => {
       connected = true;
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
-      upstream.write(first);
+      upstream.write(firstBytes);
       socket.pipe(upstream).pipe(socket);
     });
     upstream.on("error", (error) =>
-      connected ? socket.destroy() : deny("502 Bad Gateway", connectError(request.url!, error)),
+      connected
+        ? socket.destroy()
+        : denyTunnel("502 Bad Gateway", connectError(request.url!, error)),
     );
     return socket.on("close", () => upstream.destroy());
   } catch (error) {
-    return deny("502 Bad Gateway", connectError(request.url ?? "", error as Error));
+    return denyTunnel("502 Bad Gateway", connectError(request.url ?? "", error as Error));
   }
 }
 
 /** Tracks open sockets, so that they close with the proxy; a socket's error only ends it. */
-function track({ sockets }: Proxy, socket: Duplex): void {
+function trackSocket({ sockets }: Proxy, socket: Duplex): void {
   sockets.add(socket);
   socket.on("error", () => socket.destroy());
   socket.on("close", () => sockets.delete(socket));
@@ -148,7 +158,7 @@ async function checkHost({ rules, refusals }: Proxy, host: Host) {
   return { refusal, options: { ...addressOf(host), lookup: lookupOf(addresses) } };
 }
 
-const PLAIN = { "content-type": "text/plain; charset=utf-8", connection: "close" };
+const PLAIN_HEADERS = { "content-type": "text/plain; charset=utf-8", connection: "close" };
 const HOP_BY_HOP = [
   "connection",
   "proxy-connection",
@@ -159,27 +169,33 @@ const HOP_BY_HOP = [
 ];
 
 function withoutHopByHop(headers: http.IncomingHttpHeaders): http.OutgoingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
+  return Object.fromEntries(
+    Object.entries(headers).filter(([headerName]) => !HOP_BY_HOP.includes(headerName)),
+  );
 }
 
-function connectError(host: string, error: Error): string {
+function connectError(hostText: string, error: Error): string {
   const reason = error.message || (error as NodeJS.ErrnoException).code;
-  return `zz's proxy cannot reach '${host}': ${reason}. Check the address.`;
+  return `zz's proxy cannot reach '${hostText}': ${reason}. Check the address.`;
 }
 
 /**
  * "example.com", "example.com:443", "*.example.com", "10.0.0.1:80", "::1", "[::1]:80", in the form
  * of URLs.
  */
-export function parseHost(text: string): Host {
-  const [, six, plain, port] =
-    /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(text) ?? (net.isIPv6(text) ? ["", text] : []);
-  const star = plain?.startsWith("*.") ? "*" : "";
-  const url = `http://${six ? `[${six}]` : (plain ?? "").slice(star.length * 2)}/`;
-  if ((!six && !plain) || !URL.canParse(url))
-    throw new Error(`Cannot read '${text}' as a host. Write name or name:port.`);
-  const name = new URL(url).hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  return { name: star ? `*.${name}` : name, ...(port && { port: Number(port) }) };
+export function parseHost(hostText: string): Host {
+  const [, ipv6Part, plainPart, portText] =
+    /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(hostText) ??
+    (net.isIPv6(hostText) ? ["", hostText] : []);
+  const wildcard = plainPart?.startsWith("*.") ? "*" : "";
+  const hostUrl = `http://${ipv6Part ? `[${ipv6Part}]` : (plainPart ?? "").slice(wildcard.length * 2)}/`;
+  if ((!ipv6Part && !plainPart) || !URL.canParse(hostUrl))
+    throw new Error(`Cannot read '${hostText}' as a host. Write name or name:port.`);
+  const hostName = new URL(hostUrl).hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  return {
+    name: wildcard ? `*.${hostName}` : hostName,
+    ...(portText && { port: Number(portText) }),
+  };
 }
 
 /**
@@ -187,49 +203,60 @@ export function parseHost(text: string): Host {
  * in between.
  */
 export async function judgeHost(
-  host: Host,
+  wantedHost: Host,
   rules: Host[],
-  resolve: (name: string) => Promise<Address[]> = (name) => dns.lookup(name, { all: true }),
+  resolve: (hostName: string) => Promise<Address[]> = (hostName) =>
+    dns.lookup(hostName, { all: true }),
 ): Promise<{ addresses: Address[]; refusal?: string }> {
-  const isRuledIn = (name: string) =>
-    rules.some((rule) => matches(rule.name, name) && (!rule.port || rule.port === host.port));
-  const no = (reason: string, add: string) => ({
+  const isRuledIn = (hostName: string) =>
+    rules.some(
+      (rule) => matches(rule.name, hostName) && (!rule.port || rule.port === wantedHost.port),
+    );
+  const refuse = (reason: string, allowance: string) => ({
     addresses: [],
-    refusal: `zz does not let commands connect to '${host.name}:${host.port}': ${reason}. The person can allow it with --allow-net=${add}`,
+    refusal: `zz does not let commands connect to '${wantedHost.name}:${wantedHost.port}': ${reason}. The person can allow it with --allow-net=${allowance}`,
   });
-  if (!isRuledIn(host.name)) return no("it is not among the allowed hosts", host.name);
-  if (net.isIP(host.name))
-    return { addresses: [{ address: host.name, family: net.isIP(host.name) }] };
-  const resolved = await resolve(host.name);
+  if (!isRuledIn(wantedHost.name))
+    return refuse("it is not among the allowed hosts", wantedHost.name);
+  if (net.isIP(wantedHost.name))
+    return { addresses: [{ address: wantedHost.name, family: net.isIP(wantedHost.name) }] };
+  const resolved = await resolve(wantedHost.name);
   // A name may resolve to this machine or its neighbours, whose addresses are reachable only if the
   // rules name them.
   const mayConnect = ({ address }: Address) =>
-    isRuledIn(address) || !isPrivate(address) || (host.name === "localhost" && isLoopback(address));
+    isRuledIn(address) ||
+    !isPrivate(address) ||
+    (wantedHost.name === "localhost" && isLoopback(address));
   const addresses = resolved.filter(mayConnect);
   if (addresses.length) return { addresses };
   const nearest = resolved[0]?.address ?? "nowhere";
-  return no(
+  return refuse(
     `its address ${nearest} is of this machine or a private network`,
-    `${host.name},${nearest}`,
+    `${wantedHost.name},${nearest}`,
   );
 }
 
-function matches(rule: string, name: string): boolean {
-  const [first = "", ...middle] = rule.split(/\*+/);
-  const last = middle.pop();
-  const fits = (piece: string, start: number) =>
-    start >= 0 &&
-    start + piece.length <= name.length &&
-    [...piece].every((sign, i) => sign === "?" || sign === name[start + i]);
-  if (last === undefined) return name.length === first.length && fits(first, 0);
-  let position = fits(first, 0) ? first.length : -1;
-  for (const piece of middle) {
-    while (position >= 0 && !fits(piece, position))
-      position = position < name.length ? position + 1 : -1;
-    if (position >= 0) position += piece.length;
+function matches(rulePattern: string, hostName: string): boolean {
+  const [firstPiece = "", ...middlePieces] = rulePattern.split(/\*+/);
+  const lastPiece = middlePieces.pop();
+  const fitsAt = (patternPiece: string, startIndex: number) =>
+    startIndex >= 0 &&
+    startIndex + patternPiece.length <= hostName.length &&
+    [...patternPiece].every(
+      (character, i) => character === "?" || character === hostName[startIndex + i],
+    );
+  if (lastPiece === undefined)
+    return hostName.length === firstPiece.length && fitsAt(firstPiece, 0);
+  let position = fitsAt(firstPiece, 0) ? firstPiece.length : -1;
+  for (const middlePiece of middlePieces) {
+    while (position >= 0 && !fitsAt(middlePiece, position))
+      position = position < hostName.length ? position + 1 : -1;
+    if (position >= 0) position += middlePiece.length;
   }
   return (
-    position >= 0 && name.length - last.length >= position && fits(last, name.length - last.length)
+    position >= 0 &&
+    hostName.length - lastPiece.length >= position &&
+    fitsAt(lastPiece, hostName.length - lastPiece.length)
   );
 }
 
@@ -270,13 +297,17 @@ export function isPrivate(address: string): boolean {
   return isInRanges(address, [...LOOPBACK, ...PRIVATE]);
 }
 
-function isInRanges(address: string, ranges: string[]): boolean {
-  const list = new net.BlockList();
-  for (const range of ranges) {
-    const [start, bits] = range.split("/");
-    list.addSubnet(start!, Number(bits), start!.includes(":") ? "ipv6" : "ipv4");
+function isInRanges(address: string, addressRanges: string[]): boolean {
+  const blockList = new net.BlockList();
+  for (const addressRange of addressRanges) {
+    const [firstAddress, prefixBits] = addressRange.split("/");
+    blockList.addSubnet(
+      firstAddress!,
+      Number(prefixBits),
+      firstAddress!.includes(":") ? "ipv6" : "ipv4",
+    );
   }
-  return list.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
+  return blockList.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
 }
 
 function addressOf({ name, port }: Host): { host: string; port: number } {
@@ -284,8 +315,8 @@ function addressOf({ name, port }: Host): { host: string; port: number } {
 }
 
 function lookupOf(addresses: Address[]): LookupFunction {
-  return (_, options, done) => {
-    if (options.all) done(null, addresses);
-    else done(null, addresses[0]!.address, addresses[0]!.family);
+  return (_, options, callback) => {
+    if (options.all) callback(null, addresses);
+    else callback(null, addresses[0]!.address, addresses[0]!.family);
   };
 }

@@ -13,20 +13,20 @@ import { privateTmp, type ShellState } from "./shell-state.ts";
 export { defaults, settings }; // for git to list what a repository's configuration would run
 
 export default (zz: Zz<typeof defaults>) => {
-  const state: ShellState = {
+  const shellState: ShellState = {
     offers: new Map(),
     tmp: privateTmp(zz),
-    veil: (text) => zz.veil(text),
+    veil: (outputText) => zz.veil(outputText),
     fault: () => zz.configFault,
   };
-  registerTool(zz, state);
+  registerTool(zz, shellState);
 
   zz.service(
     "sandbox",
     sandboxService({
       find: async (ctx) => (await import("./find-sandbox.ts")).sandboxName(zz.config, ctx),
-      open: async (ctx, limits) =>
-        (await import("./sandbox-for-call.ts")).openServiceSandbox(ctx, limits),
+      open: async (ctx, serviceLimits) =>
+        (await import("./sandbox-for-call.ts")).openServiceSandbox(ctx, serviceLimits),
       openReader: async (ctx, folders) =>
         (await import("./reading-sandbox.ts")).openReadingSandbox(ctx, folders),
     }),
@@ -39,12 +39,12 @@ export default (zz: Zz<typeof defaults>) => {
         ? "Off: commands can do whatever the person can."
         : undefined,
   });
-  registerJudgeFlag(zz, state);
+  registerJudgeFlag(zz, shellState);
 };
 
 type ShellZz = Zz<typeof defaults>;
 
-function registerTool(zz: ShellZz, state: ShellState): void {
+function registerTool(zz: ShellZz, shellState: ShellState): void {
   const decisions = new WeakMap<object, Decision>();
   zz.tool({
     name: "run_command",
@@ -65,7 +65,7 @@ function registerTool(zz: ShellZz, state: ShellState): void {
     },
     needs: async (args, ctx) => {
       const { decideCall } = await import("./decide-call.ts");
-      const { needs, ...decision } = await decideCall(args, ctx, zz.config, state);
+      const { needs, ...decision } = await decideCall(args, ctx, zz.config, shellState);
       decisions.set(args, decision);
       return needs;
     },
@@ -76,22 +76,29 @@ function registerTool(zz: ShellZz, state: ShellState): void {
           import("./find-sandbox.ts"),
           import("./network-access.ts"),
         ]);
-      const box = describeSandbox(await sandboxName(zz.config, ctx), networkAccess(ctx, hosts));
-      const again = state.offers.size
-        ? state.offers.get(JSON.stringify([command, hosts ?? []]))
+      const sandboxLine = describeSandbox(
+        await sandboxName(zz.config, ctx),
+        networkAccess(ctx, hosts),
+      );
+      const rerunOffer = shellState.offers.size
+        ? shellState.offers.get(JSON.stringify([command, hosts ?? []]))
         : undefined;
-      const lines = [shownAsTyped(command), ...(again ? [again] : []), box];
-      return `${lines.join("\n")}${await explainQuestion(zz.config, ctx)}`;
+      const previewLines = [
+        shownAsTyped(command),
+        ...(rerunOffer ? [rerunOffer] : []),
+        sandboxLine,
+      ];
+      return `${previewLines.join("\n")}${await explainQuestion(zz.config, ctx)}`;
     },
     run: async (args, ctx) => {
       const { runCommand } = await import("./run-command.ts");
-      return runCommand(args, ctx, zz.config, state, decisions.get(args));
+      return runCommand(args, ctx, zz.config, shellState, decisions.get(args));
     },
     render: ({ data }) => renderRow(data as Shown),
   });
 }
 
-function registerJudgeFlag(zz: ShellZz, state: ShellState): void {
+function registerJudgeFlag(zz: ShellZz, shellState: ShellState): void {
   zz.flag({
     name: "judge",
     value: "COMMAND",
@@ -100,11 +107,11 @@ function registerJudgeFlag(zz: ShellZz, state: ShellState): void {
       "say whether a command would run without a question, and what would really run; - reads a JSON string per line",
     run: async (argument, ctx) => {
       const { explainVerdict, parseJsonString } = await import("./explain-verdict.ts");
-      if (argument !== "-") return explainVerdict(String(argument), ctx, zz.config, state);
-      for await (const line of createInterface({ input: zz.io.stdin }))
-        if (line.trim())
+      if (argument !== "-") return explainVerdict(String(argument), ctx, zz.config, shellState);
+      for await (const inputLine of createInterface({ input: zz.io.stdin }))
+        if (inputLine.trim())
           zz.io.stdout.write(
-            `${JSON.stringify((await explainVerdict(parseJsonString(line), ctx, zz.config, state)).data)}\n`,
+            `${JSON.stringify((await explainVerdict(parseJsonString(inputLine), ctx, zz.config, shellState)).data)}\n`,
           );
       return { text: "" };
     },

@@ -37,21 +37,24 @@ export async function keepChanges(
 
 type Report = { lines: string[]; failed: boolean };
 
-const outcomeOf = ({ lines, failed }: Report, extra: Partial<KeepOutcome> = {}): KeepOutcome => ({
-  text: lines.map((line) => `\n[${visible(line)}]`).join(""),
+const outcomeOf = (
+  { lines, failed }: Report,
+  extraFields: Partial<KeepOutcome> = {},
+): KeepOutcome => ({
+  text: lines.map((reportLine) => `\n[${visible(reportLine)}]`).join(""),
   failed,
-  ...extra,
+  ...extraFields,
 });
 
-function keptNothing(report: Report, unkept: string): KeepOutcome {
-  report.lines.push(unkept);
-  return outcomeOf(report, { failed: true, unkept: visible(unkept) });
+function keptNothing(report: Report, whyUnkept: string): KeepOutcome {
+  report.lines.push(whyUnkept);
+  return outcomeOf(report, { failed: true, unkept: visible(whyUnkept) });
 }
 
 async function askAndKeep(
   effects: Effects,
   ctx: Ctx,
-  line: string,
+  commandLine: string,
   report: Report,
 ): Promise<KeepOutcome> {
   const { states, about, raced, leftOut, dropped } = effects;
@@ -65,14 +68,14 @@ async function askAndKeep(
     );
   if (!states.length)
     return outcomeOf(report, leftOut[0] === undefined ? {} : { unkept: visible(leftOut[0]) });
-  const unkept = whyNotKept(effects, ctx);
-  if (unkept) return keptNothing(report, unkept);
+  const whyUnkept = whyNotKept(effects, ctx);
+  if (whyUnkept) return keptNothing(report, whyUnkept);
   if (raced.length)
     about.unshift(
-      `Mind ${visible(listNames(raced.map(quoted)))}: changed in the project while it ran. Yes puts this in place of that:`,
+      `Mind ${visible(listNames(raced.map(quoteName)))}: changed in the project while it ran. Yes puts this in place of that:`,
     );
   const question = [
-    line,
+    commandLine,
     "It ran on a copy of the project. What it changed there:",
     ...about,
     ...leftOut.map(visible),
@@ -92,10 +95,10 @@ function whyNotKept({ states, raced }: Effects, ctx: Ctx): string | undefined {
     return `changed: ${namesOf(states, ctx.root)} (not kept: the project lies on a read-only file system)`;
   // Changes by others are overwritten only if the person saw it in the question.
   const isAsked = raced.every(
-    (name) => ctx.permissions.judge("write", path.join(ctx.root, name)).verdict === "ask",
+    (racedName) => ctx.permissions.judge("write", path.join(ctx.root, racedName)).verdict === "ask",
   );
   return raced.length && !(ctx.ask && isAsked)
-    ? `${listNames(raced.map(quoted))} changed in the project while it ran, so nothing of it was kept. Run it again.`
+    ? `${listNames(raced.map(quoteName))} changed in the project while it ran, so nothing of it was kept. Run it again.`
     : undefined;
 }
 
@@ -104,27 +107,31 @@ function keptLines(
   { refusal, left = [] }: Awaited<ReturnType<Ctx["files"]["apply"]>>,
   { root, ask }: Ctx,
 ): string[] {
-  const lines: string[] = [];
-  const isKept = ({ path: absolutePath }: FileState) =>
+  const outcomeLines: string[] = [];
+  const wasKept = ({ path: absolutePath }: FileState) =>
     refusal === undefined && !left.includes(path.relative(root, absolutePath));
-  const [kept, unchanged] = [states.filter(isKept), states.filter((state) => !isKept(state))];
-  if (kept.length) lines.push(`changed: ${namesOf(kept, root)} (kept)`);
-  const reason = ask ? "the person said no" : "not kept";
-  const isOne =
+  const [keptStates, unchanged] = [
+    states.filter(wasKept),
+    states.filter((state) => !wasKept(state)),
+  ];
+  if (keptStates.length) outcomeLines.push(`changed: ${namesOf(keptStates, root)} (kept)`);
+  const whyUnchanged = ask ? "the person said no" : "not kept";
+  const isSingle =
     unchanged.length === 1 && (!unchanged[0]!.moves || /^1 /.test(countOf(unchanged[0]!)));
-  const asBefore = isOne ? "it is as it was" : "they are as they were";
-  if (unchanged.length) lines.push(`changed: ${namesOf(unchanged, root)} (${reason}: ${asBefore})`);
-  const unset = kept.length
+  const asBefore = isSingle ? "it is as it was" : "they are as they were";
+  if (unchanged.length)
+    outcomeLines.push(`changed: ${namesOf(unchanged, root)} (${whyUnchanged}: ${asBefore})`);
+  const unsetModes = keptStates.length
     ? modes.filter(({ name, mode }) => isUnset(path.join(root, name), mode))
     : [];
-  if (unset.length)
-    lines.push(
-      `The disk did not take the new mode of ${listNames(unset.map(({ name }) => quoted(name)))}.`,
+  if (unsetModes.length)
+    outcomeLines.push(
+      `The disk did not take the new mode of ${listNames(unsetModes.map(({ name }) => quoteName(name)))}.`,
     );
-  return lines;
+  return outcomeLines;
 }
 
-const quoted = (name: string): string => `'${name}'`;
+const quoteName = (fileName: string): string => `'${fileName}'`;
 
 function isReadOnly(root: string): boolean {
   try {
@@ -135,17 +142,17 @@ function isReadOnly(root: string): boolean {
   }
 }
 /** Whether a file that is there has another mode. */
-const isUnset = (file: string, mode: number): boolean =>
-  (tryTo(() => fs.lstatSync(file).mode & 0o7777) ?? mode) !== mode;
+const isUnset = (filePath: string, wantedMode: number): boolean =>
+  (tryTo(() => fs.lstatSync(filePath).mode & 0o7777) ?? wantedMode) !== wantedMode;
 
 const [MAX_LINES, MAX_NAMES] = [10, 20];
-const listNames = (names: string[]): string =>
-  names.slice(0, MAX_NAMES).join(", ") +
-  (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");
+const listNames = (fileNames: string[]): string =>
+  fileNames.slice(0, MAX_NAMES).join(", ") +
+  (fileNames.length > MAX_NAMES ? ` and ${fileNames.length - MAX_NAMES} more` : "");
 const namesOf = (states: FileState[], root: string): string =>
-  listNames(states.map((state) => nameOf(state, root)));
+  listNames(states.map((state) => nameOfState(state, root)));
 /** The name of a change; a group of many is named by its folder, with their number. */
-const nameOf = (state: FileState, root: string): string =>
+const nameOfState = (state: FileState, root: string): string =>
   state.moves ? `${state.brief}: ${countOf(state)}` : path.relative(root, state.path);
 const countOf = ({ bytes = Buffer.alloc(0) }: FileState): string =>
   Buffer.from(bytes).toString().trim();

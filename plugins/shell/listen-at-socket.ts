@@ -13,13 +13,13 @@ interface Listening {
 
 export async function listenIn(
   folder: string,
-  name: string,
+  socketName: string,
   server: net.Server,
 ): Promise<Listening> {
-  const near = path.join(folder, name);
-  const isShort = Buffer.byteLength(near) <= MAX_SOCKET_BYTES;
+  const directPath = path.join(folder, socketName);
+  const isShort = Buffer.byteLength(directPath) <= MAX_SOCKET_BYTES;
   const shortFolder = isShort ? undefined : tryTo(() => temporaryFolder("sockets", "/tmp"));
-  const socket = shortFolder ? path.join(shortFolder, name) : near;
+  const socket = shortFolder ? path.join(shortFolder, socketName) : directPath;
   await new Promise<void>((resolve, reject) =>
     server.once("error", reject).listen(socket, resolve),
   );

@@ -16,7 +16,7 @@ import { inFolder, realOf } from "./resolve-paths.ts";
 export function needsOf(
   command: string,
   { simple, reads, writes }: Judged,
-  hosts: string[],
+  neededHosts: string[],
 ): Needs {
   const run = simple.map(({ text, verdict, why: reason }): Need => {
     if (verdict === "open") return text || command.trim() || ":";
@@ -28,7 +28,7 @@ export function needsOf(
     run,
     ...(reads.length && { read: reads }),
     ...(writes.length && { write: writes }),
-    ...(hosts.length && { net: hosts }),
+    ...(neededHosts.length && { net: neededHosts }),
   };
 }
 
@@ -69,7 +69,7 @@ const namesSecret = ({ simple, writes }: Judged, { permissions }: Ctx): boolean 
   );
 
 // the same line, with these denials lifted
-type Judge = (except: readonly string[]) => Promise<Judged>;
+type Judge = (liftedDenials: readonly string[]) => Promise<Judged>;
 
 /**
  * Judges a line that may run at once on a copy of the project. Undefined if it may not: the gate
@@ -77,7 +77,7 @@ type Judge = (except: readonly string[]) => Promise<Judged>;
  */
 export async function judgeForCopy(
   command: string,
-  first: Judged,
+  firstJudgement: Judged,
   ctx: Ctx,
   { judge, tmp }: { judge: Judge; tmp(): Promise<string> },
 ): Promise<Judged | undefined> {
@@ -85,18 +85,19 @@ export async function judgeForCopy(
   if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx)))
     return undefined;
   const onWrites = permissions.judge("write", join(root, "any")).verdict;
-  if (runsOnProjectItself(command, first, ctx, onWrites)) return undefined;
+  if (runsOnProjectItself(command, firstJudgement, ctx, onWrites)) return undefined;
   const mayHarmFiles =
-    first.verdict === "deny" || first.simple.some(({ verdict }) => verdict === "unknown");
-  const judged =
-    mayHarmFiles && (first.verdict === "deny" || onWrites === "allow")
+    firstJudgement.verdict === "deny" ||
+    firstJudgement.simple.some(({ verdict }) => verdict === "unknown");
+  const judgement =
+    mayHarmFiles && (firstJudgement.verdict === "deny" || onWrites === "allow")
       ? await judge(ONLY_FILES)
-      : first;
-  if (judged.verdict === "deny") return undefined;
-  const isUnknown = judged.simple.some(({ verdict }) => verdict === "unknown");
+      : firstJudgement;
+  if (judgement.verdict === "deny") return undefined;
+  const isUnknown = judgement.simple.some(({ verdict }) => verdict === "unknown");
   // Where all changes are allowed, what cannot be known is asked for beforehand; what only harms
   // files is undone by /undo.
-  if (onWrites === "deny" && first.verdict === "deny") return undefined;
+  if (onWrites === "deny" && firstJudgement.verdict === "deny") return undefined;
   if (onWrites !== "ask" && isUnknown) return undefined;
   if (
     isUnknown &&
@@ -107,58 +108,70 @@ export async function judgeForCopy(
     import("./not-on-a-copy.ts"),
     import("./try-copy.ts"),
   ]);
-  if (whyNotOnCopy(judged.simple)) return undefined;
-  if (judged.simple.some((simpleCommand) => asksOtherRepository(simpleCommand, root)))
+  if (whyNotOnCopy(judgement.simple)) return undefined;
+  if (judgement.simple.some((simpleCommand) => asksOtherRepository(simpleCommand, root)))
     return undefined;
-  if (!(await hasAllOnCopy(judged, ctx, tmp))) return undefined;
-  return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
+  if (!(await hasAllOnCopy(judgement, ctx, tmp))) return undefined;
+  return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judgement : undefined;
 }
 
 /** Whether the rules let it run on the project itself, where it needs no copy. */
-function runsOnProjectItself(command: string, first: Judged, ctx: Ctx, onWrites: Verdict): boolean {
+function runsOnProjectItself(
+  command: string,
+  firstJudgement: Judged,
+  ctx: Ctx,
+  onWrites: Verdict,
+): boolean {
   const { permissions } = ctx;
-  const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
+  const needsByKind = Object.entries(needsOf(command, firstJudgement, [])) as [Kind, Need[]][];
   // a sandbox cannot
   const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but);
-  const isAllowed = needs.every(([needKind, list]) =>
-    list.every((need) => permissions.judge(needKind, need).verdict === "allow"),
+  const isAllowed = needsByKind.every(([needKind, kindNeeds]) =>
+    kindNeeds.every((need) => permissions.judge(needKind, need).verdict === "allow"),
   );
-  const isHeldAnyway = onWrites === "allow" && changesOnlyFiles(first) && !namesSecret(first, ctx);
+  const isHeldAnyway =
+    onWrites === "allow" && changesOnlyFiles(firstJudgement) && !namesSecret(firstJudgement, ctx);
   return isAllowed && !isLimited && !isHeldAnyway;
 }
 
 /** Whether a copy shows and takes what the line names, as the rules would. */
 async function hasAllOnCopy(
-  judged: Judged,
+  judgement: Judged,
   { root, permissions }: Ctx,
-  tmp: () => Promise<string>,
+  privateTmp: () => Promise<string>,
 ): Promise<boolean> {
-  const named = judged.simple.flatMap(namedPaths).filter((file) => !isInside(root, file));
-  const isLooking = judged.reads.length + named.length > 0;
-  const hidden = isLooking ? (await import("./copy-on-write.ts")).outsidePaths(root) : [];
-  const ownTmp = isLooking ? await tmp() : "";
+  const namedOutside = judgement.simple
+    .flatMap(namedPaths)
+    .filter((namedFile) => !isInside(root, namedFile));
+  const isLooking = judgement.reads.length + namedOutside.length > 0;
+  const hiddenPaths = isLooking ? (await import("./copy-on-write.ts")).outsidePaths(root) : [];
+  const ownTmp = isLooking ? await privateTmp() : "";
   // Commands on a copy do not see the machine's own /tmp.
-  const isInOwnTmp = (file: string) =>
-    fs.existsSync(join(ownTmp, file.slice(OWN_TMP.length))) || !fs.existsSync(file);
-  const isShown = (file: string) =>
-    !isInside(root, file) &&
-    !permissions.secret(file) &&
-    !isInsideAny(hidden, file) &&
-    (!isInside(OWN_TMP, file) || (file !== OWN_TMP && isInOwnTmp(file)));
-  const mayRead = (name: string) => {
-    const { verdict } = permissions.judge("read", name);
-    const file = permissions.place(name);
+  const isInOwnTmp = (namedFile: string) =>
+    fs.existsSync(join(ownTmp, namedFile.slice(OWN_TMP.length))) || !fs.existsSync(namedFile);
+  const isShown = (namedFile: string) =>
+    !isInside(root, namedFile) &&
+    !permissions.secret(namedFile) &&
+    !isInsideAny(hiddenPaths, namedFile) &&
+    (!isInside(OWN_TMP, namedFile) || (namedFile !== OWN_TMP && isInOwnTmp(namedFile)));
+  const mayRead = (readName: string) => {
+    const { verdict } = permissions.judge("read", readName);
+    const absolutePath = permissions.place(readName);
     return (
-      verdict === "allow" || (verdict === "ask" && isShown(file) && isShown(realOf(file) ?? file))
+      verdict === "allow" ||
+      (verdict === "ask" && isShown(absolutePath) && isShown(realOf(absolutePath) ?? absolutePath))
     );
   };
-  const mayWrite = (name: string) =>
-    permissions.judge("write", name).verdict !== "deny" &&
-    [root, OWN_TMP].some((folder) => isInside(folder, permissions.place(name)));
+  const mayWrite = (writtenName: string) =>
+    permissions.judge("write", writtenName).verdict !== "deny" &&
+    [root, OWN_TMP].some((folder) => isInside(folder, permissions.place(writtenName)));
   return (
-    judged.reads.every(mayRead) &&
-    named.every((file) => file === OWN_TMP || (isShown(file) && isShown(realOf(file) ?? file))) &&
-    judged.writes.every(mayWrite)
+    judgement.reads.every(mayRead) &&
+    namedOutside.every(
+      (namedFile) =>
+        namedFile === OWN_TMP || (isShown(namedFile) && isShown(realOf(namedFile) ?? namedFile)),
+    ) &&
+    judgement.writes.every(mayWrite)
   );
 }
 
@@ -167,37 +180,45 @@ async function hasAllOnCopy(
  * line run, whatever is allowed. What names other files, or cannot be known, keeps its denial.
  */
 export async function askedInstead(
-  first: Judged,
-  judge: Judge,
+  firstJudgement: Judged,
+  judgeAgain: Judge,
   { root, permissions }: Ctx,
 ): Promise<Judged> {
-  const denied = first.simple.filter(({ verdict }) => verdict === "deny");
+  const deniedCommands = firstJudgement.simple.filter(({ verdict }) => verdict === "deny");
   const isInProject = (simpleCommand: Simple) =>
     simpleCommand.words.every((word) => word !== undefined) &&
     !!simpleCommand.dirs?.length &&
     namedPaths(simpleCommand).every((absolutePath) => isInside(root, absolutePath));
-  if (permissions.wide !== undefined || !denied.length || !denied.every(isInProject)) return first;
-  const lifted = await judge(ONLY_FILES);
-  if (lifted.verdict === "deny") return first;
+  if (
+    permissions.wide !== undefined ||
+    !deniedCommands.length ||
+    !deniedCommands.every(isInProject)
+  )
+    return firstJudgement;
+  const liftedJudgement = await judgeAgain(ONLY_FILES);
+  if (liftedJudgement.verdict === "deny") return firstJudgement;
   const instead = "would run on the project itself, since no copy can hold the line";
   const reasons = new Map(
-    denied.map((command) => [command.text, command.why.replace(/is on the deny list$/, instead)]),
+    deniedCommands.map((command) => [
+      command.text,
+      command.why.replace(/is on the deny list$/, instead),
+    ]),
   );
-  const simple = lifted.simple.map((command): Simple => {
+  const simple = liftedJudgement.simple.map((command): Simple => {
     const because = reasons.get(command.text);
     return because === undefined ? command : { ...command, verdict: "unknown", why: because };
   });
   return simple.some(({ text }) => reasons.has(text))
-    ? { ...lifted, simple, verdict: "ask", why: first.why }
-    : first;
+    ? { ...liftedJudgement, simple, verdict: "ask", why: firstJudgement.why }
+    : firstJudgement;
 }
 
 /**
  * Without a sandbox nothing holds a denial of files: what names such a file, or a folder around it,
  * is asked for, whatever is allowed.
  */
-export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judged {
-  const rules = permissions.rules.flatMap(({ verdict, kind, name }) =>
+export function askedForDenied(judgement: Judged, { root, permissions }: Ctx): Judged {
+  const denyRules = permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "deny" && /^(read|write)$/.test(kind) && name
       ? [
           {
@@ -209,36 +230,38 @@ export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judg
         ]
       : [],
   );
-  if (!rules.length) return judged;
-  const simple = judged.simple.map((command): Simple => {
+  if (!denyRules.length) return judgement;
+  const simple = judgement.simple.map((command): Simple => {
     if (command.verdict === "allow" || command.verdict === "deny") return command;
-    const named = wordsAsPaths(command).map((absolutePath) =>
+    const pathsInWords = wordsAsPaths(command).map((absolutePath) =>
       join(realOf(dirname(absolutePath)) ?? dirname(absolutePath), basename(absolutePath)),
     );
     const isDenied = (needKind: Rule["kind"], absolutePath: string) =>
       permissions.judge(needKind, absolutePath).verdict === "deny"; // by another name
-    const denied = rules.find(({ kind, fits, place }) =>
-      named.some(
+    const deniedRule = denyRules.find(({ kind, fits, place }) =>
+      pathsInWords.some(
         (absolutePath) =>
           fits(absolutePath) || isInside(absolutePath, place) || isDenied(kind, absolutePath),
       ),
     );
-    return denied
+    return deniedRule
       ? {
           ...command,
           verdict: "unknown",
-          why: `it names what ${denied.said} covers, and there is no sandbox`,
+          why: `it names what ${deniedRule.said} covers, and there is no sandbox`,
         }
       : command;
   });
-  return { ...judged, simple };
+  return { ...judgement, simple };
 
-  function wordsAsPaths({ words: [, ...args], dirs = [root] }: Simple): string[] {
-    const names = args.flatMap((word = "") =>
+  function wordsAsPaths({ words: [, ...argumentWords], dirs = [root] }: Simple): string[] {
+    const pathNames = argumentWords.flatMap((word = "") =>
       word && !word.startsWith("-") ? [word, word.replace(/^[^=/]*=/, "")] : [],
     );
-    return names.flatMap((name) =>
-      isAbsolute(name) ? [name] : dirs.map((dir) => resolve(dir, name)),
+    return pathNames.flatMap((pathName) =>
+      isAbsolute(pathName)
+        ? [pathName]
+        : dirs.map((workingFolder) => resolve(workingFolder, pathName)),
     );
   }
 }
@@ -248,21 +271,27 @@ export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judg
  * one around it instead.
  */
 function asksOtherRepository(
-  { words: [program, ...args], dirs = [] }: Simple,
+  { words: [program, ...argumentWords], dirs = [] }: Simple,
   root: string,
 ): boolean {
   if (program === undefined || basename(program) !== "git") return false;
   const projectTop = repositoryTop(root);
-  const [options] = gitParts(args, (word) => word);
-  if (options.some((word) => /^--(git-dir|work-tree|bare)/.test(word ?? ""))) return true;
-  const folders = options.flatMap((word, i) => (word === "-C" ? [options[i + 1] ?? ""] : []));
+  const [options] = gitParts(argumentWords, (argument) => argument);
+  if (options.some((argument) => /^--(git-dir|work-tree|bare)/.test(argument ?? ""))) return true;
+  const folders = options.flatMap((argument, i) =>
+    argument === "-C" ? [options[i + 1] ?? ""] : [],
+  );
   const startFolders = [
     ...dirs,
-    ...dirs.flatMap((dir) => folders.map((folder) => inFolder(dir, folder))),
+    ...dirs.flatMap((workingFolder) =>
+      folders.map((optionFolder) => inFolder(workingFolder, optionFolder)),
+    ),
   ];
   return startFolders
-    .map((folder) => realOf(folder) ?? folder)
-    .some((folder) => isInside(root, folder) && repositoryTop(folder) !== projectTop);
+    .map((startFolder) => realOf(startFolder) ?? startFolder)
+    .some(
+      (startFolder) => isInside(root, startFolder) && repositoryTop(startFolder) !== projectTop,
+    );
 }
 
 /**
@@ -270,11 +299,17 @@ function asksOtherRepository(
  * would find nothing, and succeed. Where zz's tables know that it only reads, a word may be a
  * pattern, and what it reads is judged anyway.
  */
-function namedPaths({ verdict, words: [, ...args], dirs = [] }: Simple): string[] {
+function namedPaths({ verdict, words: [, ...argumentWords], dirs = [] }: Simple): string[] {
   if (verdict === "allow") return [];
-  const names = new Set(args.flatMap((word = "") => [word, word.replace(/^[^=/]*=/, "")]));
-  return [...names]
-    .flatMap((name) => (isAbsolute(name) ? [name] : dirs.map((dir) => inFolder(dir, name))))
+  const pathNames = new Set(
+    argumentWords.flatMap((word = "") => [word, word.replace(/^[^=/]*=/, "")]),
+  );
+  return [...pathNames]
+    .flatMap((pathName) =>
+      isAbsolute(pathName)
+        ? [pathName]
+        : dirs.map((workingFolder) => inFolder(workingFolder, pathName)),
+    )
     .map(existingPart);
 }
 

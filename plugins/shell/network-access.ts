@@ -3,18 +3,18 @@ import type { Ctx, Verdict } from "zz";
 
 export function describeSandbox(
   sandbox: string | undefined,
-  net: NetworkAccess,
-  strict = false,
+  access: NetworkAccess,
+  isStrict = false,
 ): string {
   if (!sandbox)
     return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
-  return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${describeNetwork(net, strict)}.`;
+  return `Sandbox ${sandbox}: it writes ${isStrict ? "nothing, since nobody was asked" : "only in the project"}; ${describeNetwork(access, isStrict)}.`;
 }
 
-function describeNetwork(net: NetworkAccess, strict: boolean): string {
-  if (net === "all") return "all of the network";
-  if (net !== "none") return `of the network ${net.join(", ")}`;
-  return strict ? "no network" : "no network, unless you allow a host that it tries";
+function describeNetwork(access: NetworkAccess, isStrict: boolean): string {
+  if (access === "all") return "all of the network";
+  if (access !== "none") return `of the network ${access.join(", ")}`;
+  return isStrict ? "no network" : "no network, unless you allow a host that it tries";
 }
 
 export type NetworkAccess = "none" | "all" | string[];
@@ -23,18 +23,34 @@ export type NetworkAccess = "none" | "all" | string[];
  * match a denied host is left out.
  */
 export function networkAccess({ permissions }: Ctx, granted: string[] = []): NetworkAccess {
-  const rules = permissions.rules.filter(({ kind }) => kind === "net");
-  const named = (verdict: Verdict) =>
-    rules.flatMap((rule) => (rule.verdict === verdict && !rule.but ? [rule.name] : []));
-  const [denied, asked, allowed] = [named("deny"), named("ask"), named("allow")];
-  const isLimited = rules.some(({ but }) => but);
-  if (denied.includes(undefined)) return "none";
-  if (allowed.includes(undefined) && !denied.length && !asked.length && !isLimited) return "all";
-  const covers = (names: typeof denied, host: string) =>
-    (/[*?]/.test(host) && names.length > 0) ||
-    names.some((pattern) => pattern === undefined || permissions.matches("net", pattern)(host));
-  const isShut = (host: string) => isLimited && permissions.judge("net", host).verdict === "deny";
-  const open = allowed.filter((name) => name !== undefined).filter((name) => !covers(asked, name));
-  const hosts = [...open, ...granted].filter((host) => !covers(denied, host) && !isShut(host));
-  return hosts.length ? hosts.map((host) => host.replace(/:\*+$/, "")) : "none";
+  const netRules = permissions.rules.filter(({ kind }) => kind === "net");
+  const namesWith = (verdict: Verdict) =>
+    netRules.flatMap((netRule) =>
+      netRule.verdict === verdict && !netRule.but ? [netRule.name] : [],
+    );
+  const [deniedHosts, askedHosts, allowed] = [
+    namesWith("deny"),
+    namesWith("ask"),
+    namesWith("allow"),
+  ];
+  const isLimited = netRules.some(({ but }) => but);
+  if (deniedHosts.includes(undefined)) return "none";
+  if (allowed.includes(undefined) && !deniedHosts.length && !askedHosts.length && !isLimited)
+    return "all";
+  const coversHost = (patterns: typeof deniedHosts, hostName: string) =>
+    (/[*?]/.test(hostName) && patterns.length > 0) ||
+    patterns.some(
+      (pattern) => pattern === undefined || permissions.matches("net", pattern)(hostName),
+    );
+  const isHostShut = (hostName: string) =>
+    isLimited && permissions.judge("net", hostName).verdict === "deny";
+  const openHosts = allowed
+    .filter((hostName) => hostName !== undefined)
+    .filter((hostName) => !coversHost(askedHosts, hostName));
+  const reachedHosts = [...openHosts, ...granted].filter(
+    (hostName) => !coversHost(deniedHosts, hostName) && !isHostShut(hostName),
+  );
+  return reachedHosts.length
+    ? reachedHosts.map((hostName) => hostName.replace(/:\*+$/, ""))
+    : "none";
 }

@@ -41,8 +41,8 @@ const SUBCOMMANDS = new Map(
   bundle install update
   composer install update require`
     .split("\n")
-    .map((line) => {
-      const [program, ...subcommands] = split(line);
+    .map((tableLine) => {
+      const [program, ...subcommands] = split(tableLine);
       return [program, new Set(subcommands)];
     }),
 );
@@ -59,14 +59,14 @@ const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
  * Why a copy cannot contain the effects of a command of the line; undefined if it can contain them
  * all.
  */
-export function whyNotOnCopy(line: readonly Simple[]): string | undefined {
-  const hasBackground = line.some(({ ends }) => ends === "background");
-  for (const simpleCommand of line) {
+export function whyNotOnCopy(commandLine: readonly Simple[]): string | undefined {
+  const hasBackground = commandLine.some(({ ends }) => ends === "background");
+  for (const simpleCommand of commandLine) {
     if (simpleCommand.ends === undefined && staysUp(simpleCommand))
       return `'${simpleCommand.text}' runs until it is stopped`;
     if (!reachesOut(simpleCommand, hasBackground)) continue;
-    const isGit = /^git(-|$)/.test(path.basename(simpleCommand.words[0] ?? ""));
-    const effect = isGit
+    const isGitCommand = /^git(-|$)/.test(path.basename(simpleCommand.words[0] ?? ""));
+    const effect = isGitCommand
       ? "changes the repository"
       : "reaches other machines, or services of this one";
     return `'${simpleCommand.text}' ${effect}`;
@@ -91,8 +91,8 @@ const ONLY_ASKS: Record<string, RegExp> = {
   gunicorn: /^-v$/,
   caddy: /^(version|validate)$/,
 };
-const onlyAsks = (name: string, [first]: readonly (string | undefined)[]): boolean =>
-  Object.hasOwn(ONLY_ASKS, name) && ONLY_ASKS[name]!.test(first ?? "");
+const onlyAsks = (programName: string, [firstArgument]: readonly (string | undefined)[]): boolean =>
+  Object.hasOwn(ONLY_ASKS, programName) && ONLY_ASKS[programName]!.test(firstArgument ?? "");
 
 /**
  * A line may talk to programs that it started in the background: its network has nothing else on
@@ -102,55 +102,71 @@ function reachesOut(
   { words: [program, ...args], verdict, git }: Simple,
   hasBackground: boolean,
 ): boolean {
-  if (program === undefined || args.some((word) => /^--(version|help)$/.test(word ?? "")))
+  if (program === undefined || args.some((argument) => /^--(version|help)$/.test(argument ?? "")))
     return false;
-  const name = path.basename(program);
-  if (onlyAsks(name, args)) return false;
-  if (/^git(-|$)/.test(name))
+  const programName = path.basename(program);
+  if (onlyAsks(programName, args)) return false;
+  if (/^git(-|$)/.test(programName))
     return (
       verdict !== "allow" &&
-      (git === true || changesRepository(name === "git" ? args : [name.slice(4), ...args]))
+      (git === true ||
+        changesRepository(programName === "git" ? args : [programName.slice(4), ...args]))
     );
-  if (name === "rsync") return reachesFurther(name, args);
-  if (PROGRAMS.has(name))
-    return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(name) && asksOnlyHere(args));
-  const [first, second] = args.filter((word) => word !== undefined && !word.startsWith("-"));
-  if (name === "yarn" && args.length === 0) return true; // it installs
-  if (reachesWith(name, first)) return true;
-  if (/^python[\d.]*$/.test(name) && args[args.indexOf("-m") + 1] === "pip")
-    return args.some((word) => reachesWith("pip", word));
-  return name === "npx" && /^(npm|pnpm|yarn)$/.test(first ?? "") && reachesWith(first!, second);
+  if (programName === "rsync") return reachesFurther(programName, args);
+  if (PROGRAMS.has(programName))
+    return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(programName) && asksOnlyHere(args));
+  const [firstWord, secondWord] = args.filter(
+    (argument) => argument !== undefined && !argument.startsWith("-"),
+  );
+  if (programName === "yarn" && args.length === 0) return true; // it installs
+  if (reachesWith(programName, firstWord)) return true;
+  if (/^python[\d.]*$/.test(programName) && args[args.indexOf("-m") + 1] === "pip")
+    return args.some((argument) => reachesWith("pip", argument));
+  return (
+    programName === "npx" &&
+    /^(npm|pnpm|yarn)$/.test(firstWord ?? "") &&
+    reachesWith(firstWord!, secondWord)
+  );
 }
 
-const HERE = /^(https?:\/\/)?(localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(:|\/|$)/;
-const isAddress = (word: string): boolean =>
-  /:\/\/|^[\w.[\]-]+(:\d+)?(\/|$)/.test(word) && /[.:/]|^localhost/.test(word);
+const LOCAL_ADDRESS = /^(https?:\/\/)?(localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(:|\/|$)/;
+const isAddress = (argument: string): boolean =>
+  /:\/\/|^[\w.[\]-]+(:\d+)?(\/|$)/.test(argument) && /[.:/]|^localhost/.test(argument);
 /** Whether all addresses among the arguments are on this machine. */
 function asksOnlyHere(args: readonly (string | undefined)[]): boolean {
-  const plain = args.filter((word) => !word?.startsWith("-"));
+  const plainWords = args.filter((argument) => !argument?.startsWith("-"));
   return (
-    plain.some((word) => HERE.test(word ?? "")) &&
-    plain.every((word) => !isAddress(word ?? "://") || HERE.test(word!))
+    plainWords.some((plainWord) => LOCAL_ADDRESS.test(plainWord ?? "")) &&
+    plainWords.every(
+      (plainWord) => !isAddress(plainWord ?? "://") || LOCAL_ADDRESS.test(plainWord!),
+    )
   );
 }
 
 function staysUp({ words: [program, ...args] }: Simple): boolean {
   if (program === undefined) return false;
-  const name = path.basename(program);
-  if (SERVERS.has(name))
-    return !onlyAsks(name, args) && !args.some((word) => /^--(version|help)$/.test(word ?? ""));
-  const plain = args.filter((word) => word !== undefined && !word.startsWith("-"));
-  const [first, second] = plain;
-  if (RUNNERS.test(name))
-    return SERVER.test((/^(run|run-script|task)$/.test(first ?? "") ? second : first) ?? "");
-  if (/^python[\d.]*$/.test(name))
-    return args.includes("http.server") || plain.includes("runserver");
-  if (/^(npx|pnpx|bunx)$/.test(name)) return staysUp({ words: plain } as unknown as Simple);
-  if (name === "tail") return args.some((word) => /^(-\d*[fF]|--follow.*)$/.test(word ?? ""));
+  const programName = path.basename(program);
+  if (SERVERS.has(programName))
+    return (
+      !onlyAsks(programName, args) &&
+      !args.some((argument) => /^--(version|help)$/.test(argument ?? ""))
+    );
+  const plainWords = args.filter((argument) => argument !== undefined && !argument.startsWith("-"));
+  const [firstWord, secondWord] = plainWords;
+  if (RUNNERS.test(programName))
+    return SERVER.test(
+      (/^(run|run-script|task)$/.test(firstWord ?? "") ? secondWord : firstWord) ?? "",
+    );
+  if (/^python[\d.]*$/.test(programName))
+    return args.includes("http.server") || plainWords.includes("runserver");
+  if (/^(npx|pnpx|bunx)$/.test(programName))
+    return staysUp({ words: plainWords } as unknown as Simple);
+  if (programName === "tail")
+    return args.some((argument) => /^(-\d*[fF]|--follow.*)$/.test(argument ?? ""));
   if (
-    /^(tsc|jest|vitest|node|tsx|cargo|tailwindcss|esbuild|rollup|webpack)$/.test(name) &&
-    args.some((word) => word?.startsWith("--watch"))
+    /^(tsc|jest|vitest|node|tsx|cargo|tailwindcss|esbuild|rollup|webpack)$/.test(programName) &&
+    args.some((argument) => argument?.startsWith("--watch"))
   )
     return true;
-  return SERVING.has(name) && !args.some((word) => ENDS_BY_ITSELF.test(word ?? ""));
+  return SERVING.has(programName) && !args.some((argument) => ENDS_BY_ITSELF.test(argument ?? ""));
 }

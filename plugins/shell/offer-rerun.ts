@@ -7,7 +7,7 @@ import { unique } from "./judge/judge-state.ts";
 
 type RerunCall = { command: string; timeout_ms?: number; hosts?: string[] };
 /** Where it ran, in words: as a place, and what there is not. */
-const RAN_ON = {
+const PLACE_WORDS = {
   copy: {
     ran: "on a copy of the project",
     lacks: "a copy has none of that",
@@ -24,9 +24,9 @@ const offerOf = (command: string, hosts: readonly string[] = []): string =>
 const UNREACHABLE =
   /EAI_AGAIN|ENOTFOUND|ENETUNREACH|resolve host|Temporary failure in name resolution|Name or service not known|nodename nor servname|Network is unreachable|Failed to resolve|no such host|dial (tcp|udp)/i;
 /** Output that says that a connection failed, but not to which host. */
-const VAGUE =
+const VAGUE_FAILURE =
   /fetch failed|network (error|failure)|connection (error|failed|refused)|(cannot|could ?n[o']t|failed to) connect|no internet|offline/i;
-const HOSTS = [
+const HOST_PATTERNS = [
   /(?:EAI_AGAIN|ENOTFOUND) ([\w.-]+)/g,
   /resolve host(?:name)?(?: address)?[:\s'"‘]+([\w.-]+)/gi,
   /Failed to resolve '([^']+)'/g,
@@ -34,8 +34,8 @@ const HOSTS = [
   /\blookup ([\w.-]+)(?= on |:)/g,
   /ENETUNREACH ([\d.]+:\d+)/g,
 ];
-const URLS = /\b(?:https?|wss?|git):\/\/(?:[^\s/@'"]*@)?([\w.-]+)/g;
-const IN_GIT =
+const URL_PATTERN = /\b(?:https?|wss?|git):\/\/(?:[^\s/@'"]*@)?([\w.-]+)/g;
+const GIT_REFUSAL =
   /\.git\b.*(read-only file system|permission denied)|EROFS.*\.git\b|(read-only file system|permission denied).*\.git\b/i;
 
 /** EOVERFLOW: on the view, the person is the only owner of files that exists. */
@@ -51,40 +51,50 @@ export function findMissingAccess(
   root: string,
   lookups: string[] = [],
 ): MissingAccess | undefined {
-  const lines = output.split("\n").slice(-MAX_LINES);
-  const hosts = hostsIn(command, lines);
-  if (hosts.length) return { hosts: hosts };
-  if (lookups.length && lines.some((line) => VAGUE.test(line) || UNREACHABLE.test(line)))
+  const lastLines = output.split("\n").slice(-MAX_LINES);
+  const triedHosts = hostsIn(command, lastLines);
+  if (triedHosts.length) return { hosts: triedHosts };
+  if (
+    lookups.length &&
+    lastLines.some((outputLine) => VAGUE_FAILURE.test(outputLine) || UNREACHABLE.test(outputLine))
+  )
     return { hosts: lookups.slice(0, MAX_HOSTS) };
   const isHidden =
-    lines.some((line) => /not a git repository/i.test(line)) && fs.existsSync(join(root, ".git"));
-  if (isHidden || lines.some((line) => IN_GIT.test(line))) return { direct: true };
-  return lines.some((line) => UNMAPPED.test(line)) ? { direct: true, owner: true } : undefined;
+    lastLines.some((outputLine) => /not a git repository/i.test(outputLine)) &&
+    fs.existsSync(join(root, ".git"));
+  if (isHidden || lastLines.some((outputLine) => GIT_REFUSAL.test(outputLine)))
+    return { direct: true };
+  return lastLines.some((outputLine) => UNMAPPED.test(outputLine))
+    ? { direct: true, owner: true }
+    : undefined;
 }
 const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 
-function hostsIn(command: string, lines: string[]): string[] {
-  const unreachable = lines.filter((line) => line.length < 2_000 && UNREACHABLE.test(line));
+function hostsIn(command: string, outputLines: string[]): string[] {
+  const unreachable = outputLines.filter(
+    (outputLine) => outputLine.length < 2_000 && UNREACHABLE.test(outputLine),
+  );
   if (!unreachable.length) return [];
   const findHosts = (patterns: RegExp[], texts: string[]) =>
     texts.flatMap((text) =>
       patterns.flatMap((pattern) =>
-        [...text.matchAll(pattern)].map(([, host]) => host!.toLowerCase()),
+        [...text.matchAll(pattern)].map(([, hostName]) => hostName!.toLowerCase()),
       ),
     );
-  const isHost = (host: string) =>
-    /^[a-z0-9]([\w.-]*[a-z0-9])?(:\d+)?$/.test(host) && /\./.test(host);
-  const named = unique(findHosts([...HOSTS, URLS], unreachable)).filter(isHost);
-  return (named.length ? named : unique(findHosts([URLS], [command])).filter(isHost)).slice(
-    0,
-    MAX_HOSTS,
+  const isHostName = (hostName: string) =>
+    /^[a-z0-9]([\w.-]*[a-z0-9])?(:\d+)?$/.test(hostName) && /\./.test(hostName);
+  const namedHosts = unique(findHosts([...HOST_PATTERNS, URL_PATTERN], unreachable)).filter(
+    isHostName,
   );
+  return (
+    namedHosts.length ? namedHosts : unique(findHosts([URL_PATTERN], [command])).filter(isHostName)
+  ).slice(0, MAX_HOSTS);
 }
 
-const quotedList = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(", ");
-function describeLack(lack: MissingAccess): string {
-  if ("hosts" in lack) return `tried to reach ${quotedList(lack.hosts)}`;
-  return lack.owner
+const quotedList = (hosts: string[]): string => hosts.map((hostName) => `'${hostName}'`).join(", ");
+function describeLack(missingAccess: MissingAccess): string {
+  if ("hosts" in missingAccess) return `tried to reach ${quotedList(missingAccess.hosts)}`;
+  return missingAccess.owner
     ? "came upon a file of another owner, which it cannot change there"
     : "needed .git, which it can only read there";
 }
@@ -94,9 +104,9 @@ function describeLack(lack: MissingAccess): string {
  * reason.
  */
 export function describeLookups(lookups: string[]): string {
-  const hosts = lookups.slice(0, MAX_HOSTS);
-  if (!hosts.length) return "";
-  return `It looked up ${quotedList(hosts)}, and a copy has no network. If it failed for that, call it again with hosts: ${JSON.stringify(hosts)}.`;
+  const triedHosts = lookups.slice(0, MAX_HOSTS);
+  if (!triedHosts.length) return "";
+  return `It looked up ${quotedList(triedHosts)}, and a copy has no network. If it failed for that, call it again with hosts: ${JSON.stringify(triedHosts)}.`;
 }
 
 /**
@@ -104,30 +114,32 @@ export function describeLookups(lookups: string[]): string {
  * not run again.
  */
 export async function offerRerun(
-  lack: MissingAccess,
-  call: RerunCall,
+  missingAccess: MissingAccess,
+  rerunCall: RerunCall,
   ctx: Ctx,
   offers: Offers,
-  where: keyof typeof RAN_ON,
+  ranPlace: keyof typeof PLACE_WORDS,
 ): Promise<Result | string> {
-  const attempt = describeLack(lack);
-  const hosts = "hosts" in lack ? unique([...(call.hosts ?? []), ...lack.hosts]) : [];
-  const extraArgs = "hosts" in lack ? { hosts } : { direct: true };
-  const extraArgsText = "hosts" in lack ? `hosts: ${JSON.stringify(hosts)}` : "direct: true";
-  const { ran, lacks, again } = RAN_ON[where];
+  const attempt = describeLack(missingAccess);
+  const hosts =
+    "hosts" in missingAccess ? unique([...(rerunCall.hosts ?? []), ...missingAccess.hosts]) : [];
+  const extraArgs = "hosts" in missingAccess ? { hosts } : { direct: true };
+  const extraArgsText =
+    "hosts" in missingAccess ? `hosts: ${JSON.stringify(hosts)}` : "direct: true";
+  const { ran, lacks, again } = PLACE_WORDS[ranPlace];
   if (!ctx.ask) return `It ${attempt}, and ${lacks}. Call it again with ${extraArgsText}.`;
-  const key = offerOf(call.command, hosts);
-  offers.set(key, `It ran ${ran}, where it ${attempt}. Run it again with that${again}?`);
+  const offerKey = offerOf(rerunCall.command, hosts);
+  offers.set(offerKey, `It ran ${ran}, where it ${attempt}. Run it again with that${again}?`);
   try {
-    const result = await ctx.call("run_command", { ...call, ...extraArgs });
-    if (result.refused)
-      return `It ${attempt}. The person was asked to let it run again with that. ${result.text}`;
-    const first = `${ran[0]!.toUpperCase()}${ran.slice(1)}`;
+    const rerunResult = await ctx.call("run_command", { ...rerunCall, ...extraArgs });
+    if (rerunResult.refused)
+      return `It ${attempt}. The person was asked to let it run again with that. ${rerunResult.text}`;
+    const capitalized = `${ran[0]!.toUpperCase()}${ran.slice(1)}`;
     return {
-      ...result,
-      text: `[${first} it ${attempt}; the person let it run again with that.]\n${result.text}`,
+      ...rerunResult,
+      text: `[${capitalized} it ${attempt}; the person let it run again with that.]\n${rerunResult.text}`,
     };
   } finally {
-    offers.delete(key);
+    offers.delete(offerKey);
   }
 }

@@ -30,27 +30,36 @@ const IS_MAC = process.platform === "darwin";
 
 export async function openSandbox(limits: Limits): Promise<Sandbox> {
   const root = fs.realpathSync(limits.root);
-  const avoid = real([root, ...limits.write]);
+  const avoidedFolders = real([root, ...limits.write]);
   const { programs } = limits;
-  const program = IS_MAC ? "/usr/bin/sandbox-exec" : requireBubblewrap(limits, root, avoid);
+  const program = IS_MAC
+    ? "/usr/bin/sandbox-exec"
+    : requireBubblewrap(limits, root, avoidedFolders);
   const seatbelt = IS_MAC ? await import("./seatbelt.ts") : undefined;
   const workFolder = fs.realpathSync(
     temporaryFolder("sandbox", limits.view?.workFolder ?? os.tmpdir()),
   );
   const inner = await openLimits(limits, root, workFolder, program);
-  const folders = [root, ...avoid.filter((folder) => isFolder(folder) && !isInside(root, folder))];
-  const git = findOutside(programs, "git", avoid);
-  const watch =
+  const folders = [
+    root,
+    ...avoidedFolders.filter((folder) => isFolder(folder) && !isInside(root, folder)),
+  ];
+  const gitProgram = findOutside(programs, "git", avoidedFolders);
+  const guardWatch =
     limits.readonly || limits.service
       ? undefined
-      : watchGuardedFiles(folders, workFolder, git ? { programs, program: git } : undefined);
+      : watchGuardedFiles(
+          folders,
+          workFolder,
+          gitProgram ? { programs, program: gitProgram } : undefined,
+        );
   return {
     name: IS_MAC ? "sandbox-exec" : "bubblewrap",
     tmp: inner.tmp,
     ...(limits.view && { upper: limits.view.upper }),
     lookups: () => inner.lookups?.names() ?? [],
     wrap(argv) {
-      if (watch) inner.guard = watch.begin();
+      if (guardWatch) inner.guard = guardWatch.begin();
       if (seatbelt)
         return {
           argv: [program, ...seatbelt.seatbeltProfile(inner), ...argv],
@@ -62,14 +71,14 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
         : (inner.guard?.endpoints ?? findRepositories(root, false).endpoints);
       const sockets = findEndpoints(folders, inProject);
       inner.endpoints = sockets.paths;
-      const calls = callsFile(workFolder, !sockets.unknown || inner.proxy !== undefined);
-      const fullArgv = [...withLimits(program, calls), ...bubblewrapArgs(inner), ...argv];
+      const filterFile = callsFile(workFolder, !sockets.unknown || inner.proxy !== undefined);
+      const fullArgv = [...withLimits(program, filterFile), ...bubblewrapArgs(inner), ...argv];
       return { argv: limits.view?.wrap(fullArgv) ?? fullArgv, env: environment(inner) };
     },
     settle: () => [
       ...(inner.proxy?.refused() ?? []),
       ...(inner.guard?.notes ?? []),
-      ...(watch?.end() ?? []),
+      ...(guardWatch?.end() ?? []),
     ],
     close() {
       inner.proxy?.close();
@@ -87,7 +96,7 @@ async function openLimits(
 ): Promise<OpenLimits> {
   const net = limits.readonly && !limits.service ? "none" : limits.net;
   const sized = !IS_MAC && (await knowsSize(limits.programs, program));
-  const inner: OpenLimits = {
+  const innerLimits: OpenLimits = {
     ...limits,
     root,
     own: workFolder,
@@ -96,18 +105,25 @@ async function openLimits(
     sized,
     tmp: limits.tmp ?? path.join(workFolder, "tmp"),
   };
-  fs.mkdirSync(inner.tmp, { recursive: true, mode: 0o700 });
+  fs.mkdirSync(innerLimits.tmp, { recursive: true, mode: 0o700 });
   if (Array.isArray(net) && net.length) {
     const { openProxy } = await import("./host-proxy.ts");
-    inner.proxy = await openProxy(net, IS_MAC ? undefined : { folder: workFolder, name: SOCKET });
+    innerLimits.proxy = await openProxy(
+      net,
+      IS_MAC ? undefined : { folder: workFolder, name: SOCKET },
+    );
   }
   if ((limits.view || limits.service) && net === "none" && hasPlace())
-    inner.lookups = await recordLookups(workFolder);
-  return inner;
+    innerLimits.lookups = await recordLookups(workFolder);
+  return innerLimits;
 }
 
-function requireBubblewrap({ programs, readonly }: Limits, root: string, avoid: string[]): string {
-  const program = findOutside(programs, "bwrap", readonly ? [] : avoid);
+function requireBubblewrap(
+  { programs, readonly }: Limits,
+  root: string,
+  avoidedFolders: string[],
+): string {
+  const program = findOutside(programs, "bwrap", readonly ? [] : avoidedFolders);
   if (program) return program;
   if (programs.find("bwrap"))
     throw new Error(
@@ -122,13 +138,13 @@ function requireBubblewrap({ programs, readonly }: Limits, root: string, avoid: 
  * If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy
  * needs one.
  */
-export function callsFile(folder: string, unix: boolean): string | undefined {
-  const [file, calls] = [
-    path.join(folder, unix ? "calls" : "calls-without-unix"),
+export function callsFile(workFolder: string, unix: boolean): string | undefined {
+  const [filterFile, callFilter] = [
+    path.join(workFolder, unix ? "calls" : "calls-without-unix"),
     seccompFilter({ unix }),
   ];
-  if (calls && !fs.existsSync(file)) writeWhole(file, calls, 0o400);
-  return calls && file;
+  if (callFilter && !fs.existsSync(filterFile)) writeWhole(filterFile, callFilter, 0o400);
+  return callFilter && filterFile;
 }
 
 /**
@@ -136,32 +152,34 @@ export function callsFile(folder: string, unix: boolean): string | undefined {
  * threads, more than builds need; when memory runs out, the kernel kills this first. Lower limits
  * that the person has set stay.
  */
-export function withLimits(program: string, calls: string | undefined): string[] {
-  const limits =
+export function withLimits(program: string, filterFile: string | undefined): string[] {
+  const resourceLimits =
     "ulimit -c 0; ulimit -f 20971520; ulimit -u 8192 || ulimit -p 8192; echo 1000 > /proc/self/oom_score_adj";
-  const start = calls ? `exec 9<'${calls.replaceAll("'", "'\\''")}' "$@"` : 'exec "$@"';
+  const startScript = filterFile
+    ? `exec 9<'${filterFile.replaceAll("'", "'\\''")}' "$@"`
+    : 'exec "$@"';
   return [
     "/bin/sh",
     "-c",
-    `{ ${limits}; } 2>/dev/null; ${start}`,
+    `{ ${resourceLimits}; } 2>/dev/null; ${startScript}`,
     "sh",
     program,
-    ...(calls ? ["--seccomp", "9"] : []),
+    ...(filterFile ? ["--seccomp", "9"] : []),
   ];
 }
 
 function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, string> {
   const tmpFolder = process.platform === "linux" ? "/tmp" : tmp;
-  const env: Record<string, string> = {
+  const variables: Record<string, string> = {
     TMPDIR: tmpFolder,
     TMP: tmpFolder,
     TEMP: tmpFolder,
     npm_config_cache: path.join(tmpFolder, ".npm"), // the home is not writable
     ...(view && { XDG_CACHE_HOME: path.join(tmpFolder, ".cache") }), // and not visible
   };
-  if (!proxy) return env;
-  const url = `http://127.0.0.1:${proxy.port ?? PORT}`;
-  const names = [
+  if (!proxy) return variables;
+  const proxyUrl = `http://127.0.0.1:${proxy.port ?? PORT}`;
+  const proxyVariables = [
     "http_proxy",
     "https_proxy",
     "HTTP_PROXY",
@@ -170,16 +188,16 @@ function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, stri
     "all_proxy",
   ];
   // The command's own servers are on the sandbox's loopback, unless the machine's is allowed.
-  const local = ["localhost", "127.0.0.1", "::1"];
-  const isAllowed = (net as string[]).some((host) =>
-    local.some((name) => host.replace(/[[\]]/g, "").startsWith(name)),
+  const localNames = ["localhost", "127.0.0.1", "::1"];
+  const isAllowed = (net as string[]).some((allowedHost) =>
+    localNames.some((localName) => allowedHost.replace(/[[\]]/g, "").startsWith(localName)),
   );
-  const direct = isAllowed ? "" : local.join(",");
+  const withoutProxy = isAllowed ? "" : localNames.join(",");
   return {
-    ...env,
-    ...Object.fromEntries(names.map((name) => [name, url])),
-    NO_PROXY: direct,
-    no_proxy: direct,
+    ...variables,
+    ...Object.fromEntries(proxyVariables.map((variable) => [variable, proxyUrl])),
+    NO_PROXY: withoutProxy,
+    no_proxy: withoutProxy,
     NODE_USE_ENV_PROXY: "1",
   };
 }

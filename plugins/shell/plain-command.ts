@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Judged, Simple } from "./judge/judge-line.ts";
 
 /** The folders where a system keeps its own programs. */
-const SYSTEM = [
+const SYSTEM_FOLDERS = [
   "/usr/local/bin",
   "/usr/bin",
   "/bin",
@@ -30,20 +30,20 @@ interface PlainPart {
 
 const BLANKS = /(?:[ \t]|\\\n)*/y;
 const BRACKET = /\[(?= )|\](?=[\s;|&]|$)/y; // of a test; nothing else may be in the word
-const PIECE =
+const WORD_PIECE =
   /([\w@%+=:,./^~!{}-]+)|([*?]+)|\\([!-/:-@[-`{-~])|'([^']*)'|"((?:[^"$`\\!]|\\[^!\n])*)"/y;
 const NOWHERE = /(?:([12]?>|&>|<) ?\/dev\/null|(2>&1)|1?(>&2))(?=[\s;|&]|$)/y;
-const INPUT = /<(?![<&(>])[ \t]*/y;
-const JOINT = /\|\||&&|[|;\n]/y;
-const GAP = /(?:\s|\\\n)*/y;
+const INPUT_SIGN = /<(?![<&(>])[ \t]*/y;
+const COMMAND_JOINT = /\|\||&&|[|;\n]/y;
+const JOINT_GAP = /(?:\s|\\\n)*/y;
 const NOT_ASCII = /[^\x20-\x7e\n]/;
 
 /** What is there, after which it goes on. */
 class LineReader {
   offset = 0;
   readonly line: string;
-  constructor(line: string) {
-    this.line = line;
+  constructor(sourceLine: string) {
+    this.line = sourceLine;
   }
   take(pattern: RegExp): RegExpExecArray | undefined {
     pattern.lastIndex = this.offset;
@@ -57,89 +57,111 @@ class LineReader {
  * The commands of a line without assignments, expansions, blocks and redirections to files, joined
  * by | && || ; and line ends.
  */
-function plainParts(line: string): PlainPart[] | undefined {
-  const reader = new LineReader(line.trim());
-  if (NOT_ASCII.test(reader.line)) return undefined;
-  const parts: PlainPart[] = [];
+function plainParts(commandLine: string): PlainPart[] | undefined {
+  const lineReader = new LineReader(commandLine.trim());
+  if (NOT_ASCII.test(lineReader.line)) return undefined;
+  const lineParts: PlainPart[] = [];
   for (;;) {
-    const part = readPart(reader);
-    const [first] = part?.words ?? [];
-    if (!part || typeof first !== "string" || first.includes("=")) return undefined;
-    parts.push(part);
-    const joint = reader.take(JOINT)?.[0];
-    if (joint === undefined) return reader.offset === reader.line.length ? parts : undefined;
-    reader.take(GAP);
-    if (reader.offset === reader.line.length) return joint === ";" ? parts : undefined;
-    part.tail += joint === "\n" || joint === ";" ? "; " : ` ${joint} `;
+    const linePart = readPart(lineReader);
+    const [firstWord] = linePart?.words ?? [];
+    if (!linePart || typeof firstWord !== "string" || firstWord.includes("=")) return undefined;
+    lineParts.push(linePart);
+    const jointText = lineReader.take(COMMAND_JOINT)?.[0];
+    if (jointText === undefined)
+      return lineReader.offset === lineReader.line.length ? lineParts : undefined;
+    lineReader.take(JOINT_GAP);
+    if (lineReader.offset === lineReader.line.length)
+      return jointText === ";" ? lineParts : undefined;
+    linePart.tail += jointText === "\n" || jointText === ";" ? "; " : ` ${jointText} `;
   }
 }
 
-function readPart(reader: LineReader): PlainPart | undefined {
-  const part: PlainPart = { words: [], inputs: [], tail: "" };
+function readPart(lineReader: LineReader): PlainPart | undefined {
+  const linePart: PlainPart = { words: [], inputs: [], tail: "" };
   for (;;) {
-    reader.take(BLANKS);
-    const nowhere = reader.take(NOWHERE);
-    const isInput = !nowhere && reader.take(INPUT) !== undefined;
-    const word = nowhere ? undefined : readWord(reader);
-    if (nowhere) part.tail += redirection(nowhere);
+    lineReader.take(BLANKS);
+    const nowhere = lineReader.take(NOWHERE);
+    const isInput = !nowhere && lineReader.take(INPUT_SIGN) !== undefined;
+    const nextWord = nowhere ? undefined : readWord(lineReader);
+    if (nowhere) linePart.tail += redirection(nowhere);
     else if (isInput) {
-      if (typeof word !== "string") return undefined;
-      part.inputs.push(word);
-      part.tail += ` <${quoted(word)}`;
-    } else if (word !== undefined) part.words.push(word);
-    else return part;
+      if (typeof nextWord !== "string") return undefined;
+      linePart.inputs.push(nextWord);
+      linePart.tail += ` <${quoteWord(nextWord)}`;
+    } else if (nextWord !== undefined) linePart.words.push(nextWord);
+    else return linePart;
     if (
-      !/^(?:[\s;|&]|$)/.test(reader.line.slice(reader.offset, reader.offset + 1)) &&
-      !reader.line.startsWith("\\\n", reader.offset)
+      !/^(?:[\s;|&]|$)/.test(lineReader.line.slice(lineReader.offset, lineReader.offset + 1)) &&
+      !lineReader.line.startsWith("\\\n", lineReader.offset)
     )
       return undefined;
   }
 }
 
-const redirection = ([, to, duplicate, err]: RegExpExecArray): string => {
-  if (duplicate || err) return ` ${duplicate ?? err}`;
-  if (to === "&>") return " >/dev/null 2>&1";
-  return ` ${to}/dev/null`;
+const redirection = ([, outputSign, duplicate, errorSign]: RegExpExecArray): string => {
+  if (duplicate || errorSign) return ` ${duplicate ?? errorSign}`;
+  if (outputSign === "&>") return " >/dev/null 2>&1";
+  return ` ${outputSign}/dev/null`;
 };
 
-function readWord(reader: LineReader): string | Glob | undefined {
-  const bracket = reader.take(BRACKET)?.[0];
+function readWord(lineReader: LineReader): string | Glob | undefined {
+  const bracket = lineReader.take(BRACKET)?.[0];
   if (bracket !== undefined) return bracket;
-  let [word, pattern, isGlob]: [string | undefined, string, boolean] = [undefined, "", false];
-  for (let piece = reader.take(PIECE); piece; piece = reader.take(PIECE)) {
-    const [, bare, stars, escaped, single, double] = piece;
-    const text = bare ?? stars ?? escaped ?? single ?? double!.replace(/\\(["\\$`])/g, "$1");
-    isGlob ||= stars !== undefined;
-    word = (word ?? "") + text;
+  let [wordText, pattern, hasWildcard]: [string | undefined, string, boolean] = [
+    undefined,
+    "",
+    false,
+  ];
+  for (
+    let wordPiece = lineReader.take(WORD_PIECE);
+    wordPiece;
+    wordPiece = lineReader.take(WORD_PIECE)
+  ) {
+    const [, bareText, wildcards, escaped, singleQuoted, doubleQuoted] = wordPiece;
+    const pieceText =
+      bareText ??
+      wildcards ??
+      escaped ??
+      singleQuoted ??
+      doubleQuoted!.replace(/\\(["\\$`])/g, "$1");
+    hasWildcard ||= wildcards !== undefined;
+    wordText = (wordText ?? "") + pieceText;
     pattern +=
-      stars === undefined
-        ? text.replace(/\W/g, "\\$&")
-        : stars.replace(/\*+|\?/g, (sign) => (sign === "?" ? "[^/]" : "[^/]*"));
+      wildcards === undefined
+        ? pieceText.replace(/\W/g, "\\$&")
+        : wildcards.replace(/\*+|\?/g, (wildcard) => (wildcard === "?" ? "[^/]" : "[^/]*"));
   }
-  return isGlob ? { glob: new RegExp(`^${pattern}$`) } : word;
+  return hasWildcard ? { glob: new RegExp(`^${pattern}$`) } : wordText;
 }
 
 /** The words as the judge read them, if both readings agree. */
 function agreedWords(
   { words, inputs }: PlainPart,
-  { verdict, words: judged, reads }: Simple,
+  { verdict, words: judgedWords, reads }: Simple,
 ): string[] | undefined {
-  if (!inputs.every((name) => reads.some((read) => path.basename(read) === path.basename(name))))
+  if (
+    !inputs.every((inputName) =>
+      reads.some((readPath) => path.basename(readPath) === path.basename(inputName)),
+    )
+  )
     return undefined;
-  let index = 0;
-  for (const word of words) {
-    if (typeof word === "string") {
-      if (judged[index++] !== word) return undefined;
+  let judgedIndex = 0;
+  for (const plainWord of words) {
+    if (typeof plainWord === "string") {
+      if (judgedWords[judgedIndex++] !== plainWord) return undefined;
       continue;
     }
-    const from = index;
-    while (index < judged.length && word.glob.test(judged[index] ?? "")) index++;
-    if (index === from) return undefined;
+    const startIndex = judgedIndex;
+    while (judgedIndex < judgedWords.length && plainWord.glob.test(judgedWords[judgedIndex] ?? ""))
+      judgedIndex++;
+    if (judgedIndex === startIndex) return undefined;
   }
-  return verdict === "allow" && index === judged.length ? (judged as string[]) : undefined;
+  return verdict === "allow" && judgedIndex === judgedWords.length
+    ? (judgedWords as string[])
+    : undefined;
 }
 
-const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+const quoteWord = (plainWord: string): string => `'${plainWord.replaceAll("'", "'\\''")}'`;
 
 /**
  * What to start for a line that zz's own tables allow. Three must agree: the judge, the words
@@ -147,40 +169,41 @@ const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
  * but quoted words and what joins them.
  */
 export function plainCommand(
-  line: string,
+  commandLine: string,
   { verdict, simple, writes }: Judged,
-  find: (name: string) => string | undefined,
+  findProgram: (programName: string) => string | undefined,
 ): string[] | undefined {
-  const parts = plainParts(line);
-  if (verdict !== "allow" || writes.length || !parts || parts.length !== simple.length)
+  const lineParts = plainParts(commandLine);
+  if (verdict !== "allow" || writes.length || !lineParts || lineParts.length !== simple.length)
     return undefined;
-  const commands = parts.map((part, i) => {
-    const [name, ...remainingWords] = agreedWords(part, simple[i]!) ?? [];
-    if (name === "cd") return [name, ...remainingWords];
-    const program = name && findSystemProgram(name, find);
+  const commands = lineParts.map((linePart, i) => {
+    const [commandName, ...remainingWords] = agreedWords(linePart, simple[i]!) ?? [];
+    if (commandName === "cd") return [commandName, ...remainingWords];
+    const program = commandName && findSystemProgram(commandName, findProgram);
     return program && [program, ...remainingWords];
   });
   if (!commands.every((command) => Array.isArray(command))) return undefined;
-  const [only, ...others] = commands;
-  if (!others.length && !parts[0]!.tail && only![0] !== "cd") return only;
-  const shell = findSystemProgram("sh", find);
-  const script = commands
-    .map((command, i) => command.map(quoted).join(" ") + parts[i]!.tail)
+  const [firstCommand, ...otherCommands] = commands;
+  if (!otherCommands.length && !lineParts[0]!.tail && firstCommand![0] !== "cd")
+    return firstCommand;
+  const shellProgram = findSystemProgram("sh", findProgram);
+  const shellScript = commands
+    .map((command, i) => command.map(quoteWord).join(" ") + lineParts[i]!.tail)
     .join("");
-  return shell ? [shell, "-c", script] : undefined;
+  return shellProgram ? [shellProgram, "-c", shellScript] : undefined;
 }
 
 /** A program of the system. */
 function findSystemProgram(
-  name: string,
-  find: (name: string) => string | undefined,
+  programName: string,
+  findProgram: (programName: string) => string | undefined,
 ): string | undefined {
-  const named = name.startsWith("/") ? path.posix.normalize(name) : name;
+  const normalName = programName.startsWith("/") ? path.posix.normalize(programName) : programName;
   if (
-    OF_SHELLS.test(path.posix.basename(named)) ||
-    (!path.isAbsolute(named) && named.includes("/"))
+    OF_SHELLS.test(path.posix.basename(normalName)) ||
+    (!path.isAbsolute(normalName) && normalName.includes("/"))
   )
     return undefined;
-  const program = find(named);
-  return program && SYSTEM.includes(path.posix.dirname(program)) ? program : undefined;
+  const program = findProgram(normalName);
+  return program && SYSTEM_FOLDERS.includes(path.posix.dirname(program)) ? program : undefined;
 }

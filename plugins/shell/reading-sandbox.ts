@@ -14,7 +14,7 @@ const MAC_SYSTEM = ["/usr/lib", "/System", "/Library/Apple", "/dev", "/private/v
 
 export async function openReadingSandbox(
   ctx: Ctx,
-  reads: string[],
+  readPaths: string[],
 ): Promise<Pick<Sandbox, "wrap" | "close">> {
   const { root, permissions, programs } = ctx;
   const allowed = permissions.rules.flatMap(({ verdict, kind, name, but }) =>
@@ -22,20 +22,23 @@ export async function openReadingSandbox(
       ? [permissions.place(name ?? "/")]
       : [],
   );
-  const visible = outermost(real([root, ...reads, ...allowed]));
-  const closed = (await findUnreadableFiles(ctx)).hide;
-  const hidden = outermost(real([...closed, path.join(root, ".git")])).filter((file) =>
-    visible.some((folder) => isInside(folder, file) && folder !== file),
+  const visible = outermost(real([root, ...readPaths, ...allowed]));
+  const closedPaths = (await findUnreadableFiles(ctx)).hide;
+  const hiddenPaths = outermost(real([...closedPaths, path.join(root, ".git")])).filter(
+    (hiddenPath) =>
+      visible.some(
+        (visibleFolder) => isInside(visibleFolder, hiddenPath) && visibleFolder !== hiddenPath,
+      ),
   );
-  if (process.platform === "darwin") return onMac(visible, hidden);
+  if (process.platform === "darwin") return openOnMac(visible, hiddenPaths);
   const program = findOutside(programs, "bwrap", [])!; // it was tried before
   const workFolder = temporaryFolder("sandbox");
-  const calls = callsFile(workFolder, false);
+  const filterFile = callsFile(workFolder, false);
   return {
     wrap: (argv) => ({
       argv: [
-        ...withLimits(program, calls),
-        ...mountArgs(visible, hidden),
+        ...withLimits(program, filterFile),
+        ...mountArgs(visible, hiddenPaths),
         "--chdir",
         root,
         "--",
@@ -47,30 +50,32 @@ export async function openReadingSandbox(
   };
 }
 
-function mountArgs(visible: string[], hidden: string[]): string[] {
-  const empty = visible.includes("/") ? [] : ["--tmpfs", "/"];
+function mountArgs(visible: string[], hiddenPaths: string[]): string[] {
+  const emptyRoot = visible.includes("/") ? [] : ["--tmpfs", "/"];
   return [
     "--unshare-all",
     "--die-with-parent",
     "--new-session",
     "--cap-drop",
     "ALL",
-    ...empty,
-    ...visible.flatMap((file) => ["--ro-bind", file, file]),
+    ...emptyRoot,
+    ...visible.flatMap((visiblePath) => ["--ro-bind", visiblePath, visiblePath]),
     "--dev",
     "/dev",
     "--proc",
     "/proc",
-    ...hidden.flatMap((file) =>
-      isFolder(file) ? ["--perms", "0000", "--tmpfs", file] : ["--ro-bind", "/dev/null", file],
+    ...hiddenPaths.flatMap((hiddenPath) =>
+      isFolder(hiddenPath)
+        ? ["--perms", "0000", "--tmpfs", hiddenPath]
+        : ["--ro-bind", "/dev/null", hiddenPath],
     ),
-    ...hidden.filter(isFolder).flatMap((file) => ["--remount-ro", file]),
-    ...(empty.length ? ["--remount-ro", "/"] : []),
+    ...hiddenPaths.filter(isFolder).flatMap((hiddenPath) => ["--remount-ro", hiddenPath]),
+    ...(emptyRoot.length ? ["--remount-ro", "/"] : []),
   ];
 }
 
-function onMac(visible: string[], hidden: string[]): Pick<Sandbox, "wrap" | "close"> {
-  const profile = readingProfile(visible, hidden);
+function openOnMac(visible: string[], hiddenPaths: string[]): Pick<Sandbox, "wrap" | "close"> {
+  const profile = readingProfile(visible, hiddenPaths);
   return {
     wrap: (argv) => ({ argv: ["/usr/bin/sandbox-exec", "-p", profile, ...argv], env: {} }),
     close() {},
@@ -78,22 +83,22 @@ function onMac(visible: string[], hidden: string[]): Pick<Sandbox, "wrap" | "clo
 }
 
 /** Written with care, since no test here can run it. Later rules win. */
-export function readingProfile(visible: string[], hidden: string[]): string {
-  const paths = (list: string[]) =>
-    list.map((file) => `(subpath ${JSON.stringify(file)})`).join(" ");
-  const rules = [
+export function readingProfile(visible: string[], hiddenPaths: string[]): string {
+  const subpathsOf = (pathList: string[]) =>
+    pathList.map((listedPath) => `(subpath ${JSON.stringify(listedPath)})`).join(" ");
+  const profileRules = [
     '(version 1) (allow default) (deny file-write*) (deny network*) (deny file-read-data (subpath "/"))',
-    `(allow file-read-data (literal "/") ${paths([...visible, ...MAC_SYSTEM])})`,
-    hidden.length ? `(deny file-read* ${paths(hidden)})` : "",
+    `(allow file-read-data (literal "/") ${subpathsOf([...visible, ...MAC_SYSTEM])})`,
+    hiddenPaths.length ? `(deny file-read* ${subpathsOf(hiddenPaths)})` : "",
     ...outsideRules(),
   ];
-  return rules.filter(Boolean).join("\n");
+  return profileRules.filter(Boolean).join("\n");
 }
 
 /** Without those that lie in another of them. */
-function outermost(paths: string[]): string[] {
-  const distinct = [...new Set(paths)].sort((a, b) => a.length - b.length);
+function outermost(nestedPaths: string[]): string[] {
+  const distinct = [...new Set(nestedPaths)].sort((first, second) => first.length - second.length);
   return distinct.filter(
-    (file, i) => !distinct.slice(0, i).some((folder) => isInside(folder, file)),
+    (candidate, i) => !distinct.slice(0, i).some((outerFolder) => isInside(outerFolder, candidate)),
   );
 }

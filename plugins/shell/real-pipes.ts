@@ -21,20 +21,20 @@ export const unusedFifos: number[] = [];
 /** One for each output; none where they cannot be had. */
 export function openPipes(programs: Programs): Pipe[] {
   if (process.platform !== "linux") return [];
-  const opened: number[] = [];
+  const openedFiles: number[] = [];
   try {
     if (unusedFifos.length < 2) unusedFifos.push(...makeFifos(programs));
     return unusedFifos.splice(-2).map((fifo) => {
-      opened.push(fifo);
+      openedFiles.push(fifo);
       const fd = fs.openSync(`/proc/self/fd/${fifo}`, O_RDONLY | O_NONBLOCK);
-      opened.push(fd);
+      openedFiles.push(fd);
       const write = fs.openSync(`/proc/self/fd/${fifo}`, O_WRONLY);
-      opened.splice(-2, 2, fd, write);
+      openedFiles.splice(-2, 2, fd, write);
       fs.closeSync(fifo);
       return { write, read: () => new net.Socket({ fd, readable: true, writable: false }) };
     });
   } catch {
-    for (const fd of opened) fs.closeSync(fd);
+    for (const descriptor of openedFiles) fs.closeSync(descriptor);
     return [];
   }
 }
@@ -42,9 +42,11 @@ export function openPipes(programs: Programs): Pipe[] {
 function makeFifos(programs: Programs): number[] {
   const folder = temporaryFolder("pipes");
   try {
-    const names = Array.from({ length: MADE_AT_ONCE }, (_, i) => path.join(folder, `${i}`));
-    const { status } = programs.run("mkfifo", ["-m", "600", ...names], { stdio: "ignore" });
-    return status === 0 ? names.map((name) => fs.openSync(name, O_RDWR | O_NONBLOCK)) : [];
+    const fifoPaths = Array.from({ length: MADE_AT_ONCE }, (_, i) => path.join(folder, `${i}`));
+    const { status } = programs.run("mkfifo", ["-m", "600", ...fifoPaths], { stdio: "ignore" });
+    return status === 0
+      ? fifoPaths.map((fifoPath) => fs.openSync(fifoPath, O_RDWR | O_NONBLOCK))
+      : [];
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }

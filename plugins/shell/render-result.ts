@@ -6,17 +6,20 @@ export const shownAsTyped = (command: string): string =>
   command
     .trim()
     .split("\n")
-    .map((line, i) => `${i ? " " : "$"} ${line}`)
+    .map((commandLine, i) => `${i ? " " : "$"} ${commandLine}`)
     .join("\n");
 export type Shown = { exit: number | null; stdout: string; stderr: string; unkept?: string };
 export function renderRow({ exit, stdout, stderr, unkept }: Shown): string {
-  const shown = [stdout, stderr].join("\n");
-  const omittedLines = [...shown.matchAll(/^\[… (\d+) lines?, /gm)].reduce(
-    (sum, [, count]) => sum + Number(count) - 2,
+  const bothOutputs = [stdout, stderr].join("\n");
+  const omittedLines = [...bothOutputs.matchAll(/^\[… (\d+) lines?, /gm)].reduce(
+    (sum, [, lineCount]) => sum + Number(lineCount) - 2,
     0,
   );
-  const lines = shown.split("\n").filter((line) => line.trim()).length + omittedLines;
+  const totalLines =
+    bothOutputs.split("\n").filter((outputLine) => outputLine.trim()).length + omittedLines;
   const exitWords = exit ? `exit ${exit}` : "";
-  const end = exit === null ? "killed" : exitWords;
-  return [end, lines ? plural(lines, "line") : "no output", unkept].filter(Boolean).join(" · ");
+  const endWords = exit === null ? "killed" : exitWords;
+  return [endWords, totalLines ? plural(totalLines, "line") : "no output", unkept]
+    .filter(Boolean)
+    .join(" · ");
 }

@@ -4,27 +4,29 @@ import path from "node:path";
 import { tryTo } from "zz/text";
 
 /** Real paths, with links followed; missing ones are left out. */
-export function real(paths: string[]): string[] {
-  return [...new Set(paths.flatMap((absolutePath) => realOf(absolutePath) ?? []))];
+export function real(absolutePaths: string[]): string[] {
+  return [...new Set(absolutePaths.flatMap((absolutePath) => realOf(absolutePath) ?? []))];
 }
 
-export const realOf = (file: string): string | undefined => tryTo(() => fs.realpathSync(file));
+export const realOf = (filePath: string): string | undefined =>
+  tryTo(() => fs.realpathSync(filePath));
 
 export function isFolder(absolutePath: string): boolean {
   return !!fs.lstatSync(absolutePath, { throwIfNoEntry: false })?.isDirectory();
 }
 
 /** Whether a name leads to a folder, relative to one of these; links are followed. */
-export function isFolderIn(name: string | undefined, dirs: readonly string[]): boolean {
-  return dirs.some(
-    (dir) =>
-      name !== undefined && tryTo(() => fs.statSync(inFolder(dir, name)).isDirectory()) === true,
+export function isFolderIn(pathName: string | undefined, folders: readonly string[]): boolean {
+  return folders.some(
+    (folder) =>
+      pathName !== undefined &&
+      tryTo(() => fs.statSync(inFolder(folder, pathName)).isDirectory()) === true,
   );
 }
 
 /** Not path.join(), which resolves `link/..` differently from the disk. */
-export const inFolder = (dir: string, name: string): string =>
-  path.isAbsolute(name) ? name : `${dir}/${name}`;
+export const inFolder = (folder: string, pathName: string): string =>
+  path.isAbsolute(pathName) ? pathName : `${folder}/${pathName}`;
 
 /**
  * The entries of a folder; none if it is gone or unreadable: then no command can read it either.
@@ -37,14 +39,14 @@ export const direntsOf = (folder: string): fs.Dirent[] =>
  * person's to open. Who owns a folder could open it.
  */
 export function canAppear(absolutePath: string): boolean {
-  const folder = path.dirname(absolutePath);
+  const parentFolder = path.dirname(absolutePath);
   try {
-    fs.accessSync(folder, fs.constants.W_OK);
+    fs.accessSync(parentFolder, fs.constants.W_OK);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EROFS") return false;
-    const stat = fs.statSync(folder, { throwIfNoEntry: false });
-    return !stat || stat.uid === process.getuid?.(); // a folder that is missing could be made, too
+    const folderStats = fs.statSync(parentFolder, { throwIfNoEntry: false });
+    return !folderStats || folderStats.uid === process.getuid?.(); // a folder that is missing could be made, too
   }
 }
 

@@ -40,22 +40,22 @@ interface Snapshots {
 export function watchGuardedFiles(
   roots: string[],
   workFolder: string,
-  git: GitProgram | undefined,
+  gitProgram: GitProgram | undefined,
 ): { begin(): Guard; end(): string[] } {
   let running = 0;
-  let before: Snapshots;
+  let snapshotsBefore: Snapshots;
   const zz = path.join(roots[0]!, ".zz");
   return {
     begin() {
-      if (running++) return before.guard;
-      before = takeSnapshots(roots, workFolder, git);
-      return before.guard;
+      if (running++) return snapshotsBefore.guard;
+      snapshotsBefore = takeSnapshots(roots, workFolder, gitProgram);
+      return snapshotsBefore.guard;
     },
     end() {
       if (--running) return [];
       // the empty folder that the cover was mounted on
-      if (!before.zz && isThere(zz)) fs.rmdirSync(zz);
-      return restoreGuarded(before, roots, git);
+      if (!snapshotsBefore.zz && isThere(zz)) fs.rmdirSync(zz);
+      return restoreGuarded(snapshotsBefore, roots, gitProgram);
     },
   };
 }
@@ -63,57 +63,65 @@ export function watchGuardedFiles(
 function takeSnapshots(
   roots: string[],
   workFolder: string,
-  git: GitProgram | undefined,
+  gitProgram: GitProgram | undefined,
 ): Snapshots {
-  const scan = scanProjects(roots);
-  const named = roots.map((root) => findSelfRunningFiles(root, git));
+  const projectScan = scanProjects(roots);
+  const selfRunningFiles = roots.map((root) => findSelfRunningFiles(root, gitProgram));
   const selfRunning = {
-    paths: named.flatMap((projectFiles) => projectFiles.paths),
-    hooks: named[0]!.hooks,
+    paths: selfRunningFiles.flatMap((projectFiles) => projectFiles.paths),
+    hooks: selfRunningFiles[0]!.hooks,
   };
   const watched = new Map(
-    pathsToWatch(scan, selfRunning).map((absolutePath) => [absolutePath, snapshot(absolutePath)]),
+    pathsToWatch(projectScan, selfRunning).map((absolutePath) => [
+      absolutePath,
+      snapshot(absolutePath),
+    ]),
   );
   const guard = {
-    ...findGuardedFiles(roots, scan, selfRunning),
+    ...findGuardedFiles(roots, projectScan, selfRunning),
     copies: copyHooks(selfRunning.hooks, workFolder),
-    endpoints: scan.endpoints,
+    endpoints: projectScan.endpoints,
   };
   const { hooks } = selfRunning;
   if (hooks && !guard.copies.length) {
     if (isThere(hooks)) guard.readonly.push(hooks);
     watched.set(hooks, snapshot(hooks));
   }
-  return { found: scan, watched, zz: isThere(path.join(roots[0]!, ".zz")), guard };
+  return { found: projectScan, watched, zz: isThere(path.join(roots[0]!, ".zz")), guard };
 }
 
 /** What had to be put back or removed, in sentences. */
-function restoreGuarded(before: Snapshots, roots: string[], git: GitProgram | undefined): string[] {
-  const notes = [...before.watched].flatMap(([absolutePath, saved]) =>
-    withAccess(absolutePath, () => restorePath(absolutePath, saved, git)),
+function restoreGuarded(
+  snapshotsBefore: Snapshots,
+  roots: string[],
+  gitProgram: GitProgram | undefined,
+): string[] {
+  const restoreNotes = [...snapshotsBefore.watched].flatMap(([absolutePath, savedFiles]) =>
+    withAccess(absolutePath, () => restorePath(absolutePath, savedFiles, gitProgram)),
   );
-  const [scanBefore, scanNow] = [before.found, scanProjects(roots, false)];
-  const newOnes = (found: "folders" | "gitPointers" | "startFiles") =>
-    scanNow[found].filter((file) => !scanBefore[found].includes(file));
+  const [scanBefore, scanNow] = [snapshotsBefore.found, scanProjects(roots, false)];
+  const newOnes = (scanField: "folders" | "gitPointers" | "startFiles") =>
+    scanNow[scanField].filter((newPath) => !scanBefore[scanField].includes(newPath));
   const foldersNow = [...scanBefore.folders, ...scanNow.folders];
-  const removed = (file: string) => [file].filter(remove).map(removalNote);
+  const removed = (newPath: string) => [newPath].filter(removePath).map(removalNote);
   const removals = [
     ...newOnes("folders")
-      .filter((folder) => !isMoved(folder, before.watched))
+      .filter((folder) => !isMoved(folder, snapshotsBefore.watched))
       .flatMap((folder) =>
         withAccess(folder, () => removeRunnable(folder, roots).map(removalNote)),
       ),
-    ...newOnes("gitPointers").flatMap((file) =>
-      withAccess(file, () => (pointsInto(file, foldersNow) ? [] : removed(file))),
+    ...newOnes("gitPointers").flatMap((newPath) =>
+      withAccess(newPath, () => (pointsInto(newPath, foldersNow) ? [] : removed(newPath))),
     ),
-    ...newOnes("startFiles").flatMap((file) => withAccess(file, () => removed(file))),
+    ...newOnes("startFiles").flatMap((newPath) => withAccess(newPath, () => removed(newPath))),
   ];
-  const discarded = before.guard.copies.filter(
+  const discarded = snapshotsBefore.guard.copies.filter(
     ({ at, from }) => !isSameSnapshot(snapshot(at), snapshot(from)),
   );
-  for (const { from } of before.guard.copies) fs.rmSync(from, { recursive: true, force: true });
+  for (const { from } of snapshotsBefore.guard.copies)
+    fs.rmSync(from, { recursive: true, force: true });
   return [
-    ...notes,
+    ...restoreNotes,
     ...removals,
     ...discarded.map(
       ({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`,
@@ -121,28 +129,35 @@ function restoreGuarded(before: Snapshots, roots: string[], git: GitProgram | un
   ];
 }
 
-function scanProjects(roots: string[], links = true): ProjectScan {
-  const scans = roots.map((root) => findRepositories(root, links));
-  const outer = repositoryPaths(roots[0]!).folders.flatMap(gitFolders);
+function scanProjects(roots: string[], checksLinks = true): ProjectScan {
+  const projectScans = roots.map((root) => findRepositories(root, checksLinks));
+  const outerFolders = repositoryPaths(roots[0]!).folders.flatMap(gitFolders);
   return {
-    folders: [...new Set([...outer, ...scans.flatMap((scan) => scan.folders)])],
-    gitPointers: scans.flatMap((scan) => scan.gitPointers),
-    startFiles: scans.flatMap((scan) => scan.startFiles),
-    hardLinked: scans.flatMap((scan) => scan.hardLinked),
-    endpoints: scans.flatMap((scan) => scan.endpoints),
-    isIncomplete: scans.some((scan) => scan.isIncomplete),
+    folders: [...new Set([...outerFolders, ...projectScans.flatMap((scan) => scan.folders)])],
+    gitPointers: projectScans.flatMap((scan) => scan.gitPointers),
+    startFiles: projectScans.flatMap((scan) => scan.startFiles),
+    hardLinked: projectScans.flatMap((scan) => scan.hardLinked),
+    endpoints: projectScans.flatMap((scan) => scan.endpoints),
+    isIncomplete: projectScans.some((scan) => scan.isIncomplete),
   };
 }
 
 /** Package installers write to a hooks folder, so a small one is mounted as a copy. */
-function copyHooks(hooks: string | undefined, workFolder: string): { at: string; from: string }[] {
-  if (!hooks || !isFolder(hooks) || fs.lstatSync(hooks).isSymbolicLink()) return [];
-  const files = [...snapshot(hooks).values()];
-  if (files.length > MAX_COPIED || files.some(({ bytes, link }) => !bytes && link === undefined))
+function copyHooks(
+  hooksFolder: string | undefined,
+  workFolder: string,
+): { at: string; from: string }[] {
+  if (!hooksFolder || !isFolder(hooksFolder) || fs.lstatSync(hooksFolder).isSymbolicLink())
+    return [];
+  const hookFiles = [...snapshot(hooksFolder).values()];
+  if (
+    hookFiles.length > MAX_COPIED ||
+    hookFiles.some(({ bytes, link }) => !bytes && link === undefined)
+  )
     return [];
   const from = fs.mkdtempSync(path.join(workFolder, "hooks-"));
-  fs.cpSync(hooks, from, { recursive: true, verbatimSymlinks: true });
-  return [{ at: hooks, from }];
+  fs.cpSync(hooksFolder, from, { recursive: true, verbatimSymlinks: true });
+  return [{ at: hooksFolder, from }];
 }
 const MAX_COPIED = 300; // files
 
@@ -150,13 +165,13 @@ const isThere = (absolutePath: string): boolean =>
   fs.lstatSync(absolutePath, { throwIfNoEntry: false }) !== undefined;
 
 /** Tries again with access to the folder, which a command may have taken away. */
-function withAccess(absolutePath: string, act: () => string[]): string[] {
+function withAccess(absolutePath: string, attempt: () => string[]): string[] {
   try {
-    return act();
+    return attempt();
   } catch {
     try {
       fs.chmodSync(path.dirname(absolutePath), 0o700);
-      return act();
+      return attempt();
     } catch (error) {
       return [
         `'${absolutePath}' may run commands outside of the sandbox, and cannot be put right: ${(error as Error).message}`,
@@ -170,11 +185,13 @@ const removalNote = (absolutePath: string): string =>
 const restoreNote = (absolutePath: string): string =>
   `'${absolutePath}' could run commands outside of the sandbox: it was put back as it was`;
 
-function pathsToWatch(scan: ProjectScan, { paths, hooks }: SelfRunningFiles): string[] {
-  const git = scan.folders.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
-  return [...new Set([...git, ...scan.gitPointers, ...scan.startFiles, ...paths])].filter(
-    (absolutePath) => absolutePath !== hooks,
+function pathsToWatch(projectScan: ProjectScan, { paths, hooks }: SelfRunningFiles): string[] {
+  const gitPaths = projectScan.folders.flatMap((folder) =>
+    IN_GIT.map((fileName) => path.join(folder, fileName)),
   );
+  return [
+    ...new Set([...gitPaths, ...projectScan.gitPointers, ...projectScan.startFiles, ...paths]),
+  ].filter((absolutePath) => absolutePath !== hooks);
 }
 
 // ── snapshots ────────────────────────────────────────────────────────────────────────────────────
@@ -182,27 +199,29 @@ function pathsToWatch(scan: ProjectScan, { paths, hooks }: SelfRunningFiles): st
 const MAX_KEPT = 4 << 20; // bytes per file
 const MAX_ENTRIES = 2_000; // per folder
 
-function snapshot(top: string, name = "", kept: Snapshot = new Map()): Snapshot {
-  const absolutePath = path.join(top, name);
-  const stat = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
-  if (!stat || kept.size >= MAX_ENTRIES) return kept;
-  if (stat.isDirectory())
-    for (const dirent of direntsOf(absolutePath)) snapshot(top, path.join(name, dirent.name), kept);
-  else if (stat.isSymbolicLink()) kept.set(name, { mode: 0, link: fs.readlinkSync(absolutePath) });
-  else if (stat.isFile() && stat.size <= MAX_KEPT) {
+function snapshot(topPath: string, relativeName = "", collected: Snapshot = new Map()): Snapshot {
+  const absolutePath = path.join(topPath, relativeName);
+  const fileStats = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
+  if (!fileStats || collected.size >= MAX_ENTRIES) return collected;
+  if (fileStats.isDirectory())
+    for (const dirent of direntsOf(absolutePath))
+      snapshot(topPath, path.join(relativeName, dirent.name), collected);
+  else if (fileStats.isSymbolicLink())
+    collected.set(relativeName, { mode: 0, link: fs.readlinkSync(absolutePath) });
+  else if (fileStats.isFile() && fileStats.size <= MAX_KEPT) {
     // The cover of a missing file leaves an empty one.
-    if (stat.size || !/\/(config|hooks)$/.test(absolutePath))
-      kept.set(name, { mode: stat.mode & 0o7777, bytes: bytesOf(absolutePath) });
+    if (fileStats.size || !/\/(config|hooks)$/.test(absolutePath))
+      collected.set(relativeName, { mode: fileStats.mode & 0o7777, bytes: bytesOf(absolutePath) });
   } else
-    kept.set(name, {
-      mode: stat.mode & 0o7777,
-      mark: `${stat.mode} ${stat.size} ${stat.mtimeMs} ${stat.ino}`,
+    collected.set(relativeName, {
+      mode: fileStats.mode & 0o7777,
+      mark: `${fileStats.mode} ${fileStats.size} ${fileStats.mtimeMs} ${fileStats.ino}`,
     });
-  return kept;
+  return collected;
 }
 
 function isSameSnapshot(snapshotA: Snapshot, snapshotB: Snapshot): boolean {
-  const isSame = (a: SavedFile, b: SavedFile | undefined) =>
+  const isSameFile = (a: SavedFile, b: SavedFile | undefined) =>
     b &&
     a.link === b.link &&
     a.mark === b.mark &&
@@ -210,8 +229,9 @@ function isSameSnapshot(snapshotA: Snapshot, snapshotB: Snapshot): boolean {
   return (
     snapshotA.size === snapshotB.size &&
     [...snapshotA].every(
-      ([absolutePath, kept]) =>
-        isSame(kept, snapshotB.get(absolutePath)) && isSameMode(kept, snapshotB.get(absolutePath)!),
+      ([absolutePath, savedFile]) =>
+        isSameFile(savedFile, snapshotB.get(absolutePath)) &&
+        isSameMode(savedFile, snapshotB.get(absolutePath)!),
     )
   );
 }
@@ -223,24 +243,28 @@ const isSameMode = (fileA: SavedFile, fileB: SavedFile): boolean =>
  * Restores what changed. What was removed stays removed, unless something else was put in its
  * place.
  */
-function restorePath(absolutePath: string, saved: Snapshot, git: GitProgram | undefined): string[] {
+function restorePath(
+  absolutePath: string,
+  savedFiles: Snapshot,
+  gitProgram: GitProgram | undefined,
+): string[] {
   if (!isReachedDirectly(absolutePath)) return []; // its folder is gone, or is a link, which is checked separately
   const current = snapshot(absolutePath);
-  if (isSameSnapshot(saved, current) || (!current.size && !isPointer(absolutePath))) return [];
+  if (isSameSnapshot(savedFiles, current) || (!current.size && !isPointer(absolutePath))) return [];
   if (
     path.basename(absolutePath) === "config" &&
-    git &&
-    onlyHarmless(absolutePath, saved.get("")?.bytes, git)
+    gitProgram &&
+    onlyHarmless(absolutePath, savedFiles.get("")?.bytes, gitProgram)
   )
     return [];
-  remove(absolutePath);
-  for (const [name, { mode, link, bytes }] of saved) {
-    const file = path.join(absolutePath, name);
-    fs.mkdirSync(path.dirname(file), { recursive: true });
-    if (link !== undefined) fs.symlinkSync(link, file);
-    else if (bytes) fs.writeFileSync(file, bytes, { mode, flag: "wx" });
+  removePath(absolutePath);
+  for (const [relativeName, { mode, link, bytes }] of savedFiles) {
+    const restoredFile = path.join(absolutePath, relativeName);
+    fs.mkdirSync(path.dirname(restoredFile), { recursive: true });
+    if (link !== undefined) fs.symlinkSync(link, restoredFile);
+    else if (bytes) fs.writeFileSync(restoredFile, bytes, { mode, flag: "wx" });
   }
-  return [saved.size ? restoreNote(absolutePath) : removalNote(absolutePath)];
+  return [savedFiles.size ? restoreNote(absolutePath) : removalNote(absolutePath)];
 }
 
 /** Whether git would look elsewhere for a configuration if the file were missing. */
@@ -249,15 +273,15 @@ const isPointer = (absolutePath: string): boolean =>
 
 /** Whether the path's folder is reached without a link, whose target may be anywhere. */
 function isReachedDirectly(absolutePath: string): boolean {
-  const folder = path.dirname(absolutePath);
+  const parentFolder = path.dirname(absolutePath);
   try {
-    return fs.realpathSync(folder) === folder;
+    return fs.realpathSync(parentFolder) === parentFolder;
   } catch {
     return false;
   }
 }
 
-function remove(absolutePath: string): boolean {
+function removePath(absolutePath: string): boolean {
   fs.rmSync(absolutePath, { recursive: true, force: true });
   return true;
 }
@@ -265,13 +289,15 @@ function remove(absolutePath: string): boolean {
 // ── repositories ─────────────────────────────────────────────────────────────────────────────────
 
 /** Whether a file or link named .git leads to one of the folders that were checked. */
-function pointsInto(point: string, folders: string[]): boolean {
-  const [, to] =
-    /^gitdir: (.+)\n?$/.exec(fs.lstatSync(point).isFile() ? fs.readFileSync(point, "utf8") : "") ??
-    [];
+function pointsInto(pointerFile: string, folders: string[]): boolean {
+  const [, targetPath] =
+    /^gitdir: (.+)\n?$/.exec(
+      fs.lstatSync(pointerFile).isFile() ? fs.readFileSync(pointerFile, "utf8") : "",
+    ) ?? [];
   try {
     return (
-      to !== undefined && folders.includes(fs.realpathSync(path.resolve(path.dirname(point), to)))
+      targetPath !== undefined &&
+      folders.includes(fs.realpathSync(path.resolve(path.dirname(pointerFile), targetPath)))
     );
   } catch {
     return false;
@@ -279,16 +305,18 @@ function pointsInto(point: string, folders: string[]): boolean {
 }
 
 /** Whether this is a repository that was moved here unchanged. */
-function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
-  const current = new Map(IN_GIT.map((name) => [name, snapshot(path.join(folder, name))]));
-  const gone = [...watched.keys()].filter(
+function isMoved(newFolder: string, watched: Map<string, Snapshot>): boolean {
+  const current = new Map(
+    IN_GIT.map((fileName) => [fileName, snapshot(path.join(newFolder, fileName))]),
+  );
+  const goneConfigs = [...watched.keys()].filter(
     (absolutePath) => absolutePath.endsWith("/config") && !isThere(path.dirname(absolutePath)),
   );
-  return gone.some((absolutePath) =>
-    IN_GIT.every((name) =>
+  return goneConfigs.some((absolutePath) =>
+    IN_GIT.every((fileName) =>
       isSameSnapshot(
-        current.get(name)!,
-        watched.get(path.join(path.dirname(absolutePath), name)) ?? new Map(),
+        current.get(fileName)!,
+        watched.get(path.join(path.dirname(absolutePath), fileName)) ?? new Map(),
       ),
     ),
   );
@@ -298,27 +326,30 @@ function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
  * Removes from a repository that a command made whatever could run something. Returns what was
  * removed.
  */
-function removeRunnable(git: string, roots: string[]): string[] {
-  const partOf = (name: string) => path.join(git, name);
+function removeRunnable(gitFolder: string, roots: string[]): string[] {
+  const pathInGit = (fileName: string) => path.join(gitFolder, fileName);
   const isWorktree =
-    /\/worktrees\/[^/]+$/.test(git) && textOfPlainFile(partOf("commondir")).trim() === "../..";
-  const risky = ["config.worktree", ...(isWorktree ? [] : ["commondir", "gitdir"])];
-  const removed = risky.map(partOf).filter(isThere);
-  const hooks = fs.lstatSync(partOf("hooks"), { throwIfNoEntry: false });
+    /\/worktrees\/[^/]+$/.test(gitFolder) &&
+    textOfPlainFile(pathInGit("commondir")).trim() === "../..";
+  const riskyNames = ["config.worktree", ...(isWorktree ? [] : ["commondir", "gitdir"])];
+  const removed = riskyNames.map(pathInGit).filter(isThere);
+  const hooksStats = fs.lstatSync(pathInGit("hooks"), { throwIfNoEntry: false });
   if (
-    hooks &&
+    hooksStats &&
     !(
-      hooks.isDirectory() &&
-      fs.readdirSync(partOf("hooks")).every((name) => name.endsWith(".sample"))
+      hooksStats.isDirectory() &&
+      fs.readdirSync(pathInGit("hooks")).every((hookName) => hookName.endsWith(".sample"))
     )
   )
-    removed.push(partOf("hooks"));
-  const config = fs.lstatSync(partOf("config"), { throwIfNoEntry: false });
-  const text = textOfPlainFile(partOf("config"));
-  const kept = keepHarmless(text, git, roots);
-  if (config && (!config.isFile() || kept !== text)) removed.push(partOf("config"));
-  removed.forEach(remove);
-  if (removed.includes(partOf("config"))) fs.writeFileSync(partOf("config"), kept, { flag: "wx" });
+    removed.push(pathInGit("hooks"));
+  const configStats = fs.lstatSync(pathInGit("config"), { throwIfNoEntry: false });
+  const configText = textOfPlainFile(pathInGit("config"));
+  const harmlessText = keepHarmless(configText, gitFolder, roots);
+  if (configStats && (!configStats.isFile() || harmlessText !== configText))
+    removed.push(pathInGit("config"));
+  removed.forEach(removePath);
+  if (removed.includes(pathInGit("config")))
+    fs.writeFileSync(pathInGit("config"), harmlessText, { flag: "wx" });
   return removed;
 }
 
@@ -342,26 +373,33 @@ const HARMLESS: Record<string, RegExp> = {
  * Whether a setting cannot run anything, judging by its section and key; a URL of the kind "ext::"
  * names a program.
  */
-function isHarmless(section: string | undefined, key: string, value: string): boolean {
-  return section !== undefined && !!HARMLESS[section]?.test(key) && !value.includes("::");
+function isHarmless(
+  section: string | undefined,
+  settingKey: string,
+  settingValue: string,
+): boolean {
+  return (
+    section !== undefined && !!HARMLESS[section]?.test(settingKey) && !settingValue.includes("::")
+  );
 }
 
 /** Keeps only lines in git's own format that cannot run anything. */
-function keepHarmless(config: string, git: string, roots: string[]): string {
+function keepHarmless(configText: string, gitFolder: string, roots: string[]): string {
   let section: string | undefined;
-  const lines = config.split("\n").filter((line) => {
-    const head = /^\[(\w+)(?: "[^"\\\]]*")?\]$/.exec(line);
-    if (head || line.trimStart().startsWith("[")) section = head?.[1]?.toLowerCase();
-    if (head) return Object.hasOwn(HARMLESS, section!);
-    const [, key, value] = /^\s*(\w+) = ([^\\"#;]*)$/.exec(line) ?? [];
-    if (line === "") return true;
-    if (key === undefined || value === undefined) return false;
+  const keptLines = configText.split("\n").filter((configLine) => {
+    const sectionHead = /^\[(\w+)(?: "[^"\\\]]*")?\]$/.exec(configLine);
+    if (sectionHead || configLine.trimStart().startsWith("["))
+      section = sectionHead?.[1]?.toLowerCase();
+    if (sectionHead) return Object.hasOwn(HARMLESS, section!);
+    const [, settingKey, settingValue] = /^\s*(\w+) = ([^\\"#;]*)$/.exec(configLine) ?? [];
+    if (configLine === "") return true;
+    if (settingKey === undefined || settingValue === undefined) return false;
     // A submodule's repository names its working folder.
-    if (section === "core" && key === "worktree" && git.includes("/modules/"))
-      return roots.some((root) => isInside(root, path.resolve(git, value)));
-    return isHarmless(section, key, value);
+    if (section === "core" && settingKey === "worktree" && gitFolder.includes("/modules/"))
+      return roots.some((root) => isInside(root, path.resolve(gitFolder, settingValue)));
+    return isHarmless(section, settingKey, settingValue);
   });
-  return lines.join("\n");
+  return keptLines.join("\n");
 }
 
 /**
@@ -369,21 +407,24 @@ function keepHarmless(config: string, git: string, roots: string[]): string {
  */
 function onlyHarmless(
   absolutePath: string,
-  saved: Buffer = Buffer.alloc(0),
-  git: GitProgram,
+  savedConfig: Buffer = Buffer.alloc(0),
+  gitProgram: GitProgram,
 ): boolean {
   if (!fs.lstatSync(absolutePath).isFile()) return false;
-  const list = (file: string, input?: Buffer) =>
-    askGit(git, ["config", "--file", file, "--list", "-z"], input)?.split("\0");
-  const [before, current] = [list("-", saved), list(absolutePath)];
+  const listSettings = (configFile: string, inputBytes?: Buffer) =>
+    askGit(gitProgram, ["config", "--file", configFile, "--list", "-z"], inputBytes)?.split("\0");
+  const [settingsBefore, current] = [listSettings("-", savedConfig), listSettings(absolutePath)];
   return (
-    !!before &&
+    !!settingsBefore &&
     !!current &&
-    current.every((text) => text === "" || before.includes(text) || isPlain(text))
+    current.every(
+      (settingText) =>
+        settingText === "" || settingsBefore.includes(settingText) || isPlain(settingText),
+    )
   );
 }
 
-function isPlain(text: string): boolean {
-  const { key, value } = parseGitSetting(text);
+function isPlain(settingText: string): boolean {
+  const { key, value } = parseGitSetting(settingText);
   return isHarmless(key.split(".")[0], key.split(".").at(-1)!, value);
 }

@@ -43,18 +43,18 @@ export async function runCommand(
   if (!decision.sandbox) checkWithoutSandbox(decided, config);
   const net = decision.strict ? "none" : networkAccess(ctx, args.hosts);
   const allowed = allowedVariables(ctx);
-  const call: PreparedCall = { args, ctx, config, state, decision, net, allowed };
-  const env = environmentFor(decision, net, allowed, ctx);
+  const preparedCall: PreparedCall = { args, ctx, config, state, decision, net, allowed };
+  const environment = environmentFor(decision, net, allowed, ctx);
   const opened: Opened = {};
   try {
     if (decision.onView)
       opened.view = (await import("./copy-on-write.ts")).openView(ctx.programs, ctx.root);
-    const recordLost = await watchFilesForGit(call);
+    const recordLost = await watchFilesForGit(preparedCall);
     if (decision.sandbox)
       opened.sandbox = await openSandboxForCall(ctx, net, decision.strict, opened.view, state);
-    const outcome = await runJob(jobFor(call, env, opened.sandbox));
+    const outcome = await runJob(buildJob(preparedCall, environment, opened.sandbox));
     const undoable = (await recordLost?.()) ?? "";
-    return await resultOf(call, opened, withoutAllowed(outcome, allowed), undoable);
+    return await resultOf(preparedCall, opened, withoutAllowed(outcome, allowed), undoable);
   } finally {
     opened.sandbox?.close();
     opened.view?.close();
@@ -73,12 +73,12 @@ function checkWithoutSandbox(decision: Decision | undefined, { sandbox }: Config
 
 /** What a command that was asked for lets git take from the files is recorded for undo. */
 async function watchFilesForGit({ decision, ctx }: PreparedCall) {
-  const simple = decision.strict ? [] : (decision.judgement?.simple ?? []);
-  if (!simple.length) return undefined;
-  return (await import("./git-undo.ts")).filesBefore(simple, ctx);
+  const simpleCommands = decision.strict ? [] : (decision.judgement?.simple ?? []);
+  if (!simpleCommands.length) return undefined;
+  return (await import("./git-undo.ts")).filesBefore(simpleCommands, ctx);
 }
 
-function jobFor(
+function buildJob(
   { args, ctx, config, state, decision, allowed }: PreparedCall,
   env: NodeJS.ProcessEnv,
   sandbox: CallSandbox | undefined,
@@ -96,28 +96,28 @@ function jobFor(
     ...(sandbox && { sandbox }),
     ...(decision.argv && { argv: decision.argv }),
     caps: { upper: config.maxCopyMB * 2 ** 20 },
-    onTail: (lines) => ctx.progress(withoutValues(lines, allowed)),
-    veil: (text) => withoutValues(state.veil(text), allowed),
+    onTail: (tailLines) => ctx.progress(withoutValues(tailLines, allowed)),
+    veil: (outputText) => withoutValues(state.veil(outputText), allowed),
     keepIn: join(ctx.about.home, "outputs"),
   };
 }
 
 /** Also without those in zz's own notes, such as the name of a host that was refused. */
 function withoutAllowed(outcome: Outcome, allowed: Record<string, string>): Outcome {
-  const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map((output) =>
+  const [shownText, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map((output) =>
     withoutValues(output, allowed),
   );
-  return { ...outcome, text: text!, stdout: stdout!, stderr: stderr! };
+  return { ...outcome, text: shownText!, stdout: stdout!, stderr: stderr! };
 }
 
 /** What the model reads, once the command has ended: run again, kept, or as it is. */
 async function resultOf(
-  call: PreparedCall,
+  preparedCall: PreparedCall,
   { sandbox, view }: Opened,
   outcome: Outcome,
   undoable: string,
 ): Promise<Result> {
-  const { ctx, net, decision } = call;
+  const { ctx, net, decision } = preparedCall;
   const { exit, signal, timedOut, file, aborted, text, stdout, stderr } = outcome;
   if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
   const unwanted =
@@ -128,13 +128,13 @@ async function resultOf(
   const data = { exit, signal, timedOut, stdout, stderr, file };
   const isStopped = timedOut === true || aborted === true || exit === null;
   const mayLackAccess = failed && sandbox && net !== "all" && !isStopped;
-  const again = mayLackAccess ? await runAgain(call, { sandbox, view }, text) : "";
-  if (typeof again !== "string") return again;
+  const rerunResult = mayLackAccess ? await runAgain(preparedCall, { sandbox, view }, text) : "";
+  if (typeof rerunResult !== "string") return rerunResult;
   if (view) {
     const { keepChanges } = await import("./keep-changes.ts");
-    const line = shownAsTyped(call.args.command);
+    const line = shownAsTyped(preparedCall.args.command);
     const { unkept, ...kept } = await keepChanges(view, ctx, { line, failed, isStopped });
-    const fullText = text + kept.text + (again && `\n[${again}]`);
+    const fullText = text + kept.text + (rerunResult && `\n[${rerunResult}]`);
     return { ...kept, text: fullText, data: { ...data, ...(unkept && { unkept }) } };
   }
   const sandboxNote =
@@ -142,28 +142,31 @@ async function resultOf(
       ? `\n[${describeSandbox(decision.sandbox, net, decision.strict)}]`
       : "";
   const unwantedNotes = unwanted.map(
-    (name) => `\n[It made '${visible(name)}', which the rules forbid. Look at it.]`,
+    (fileName) => `\n[It made '${visible(fileName)}', which the rules forbid. Look at it.]`,
   );
-  const notes = [undoable, again].map((note) => note && `\n[${note}]`);
-  return { text: [text, sandboxNote, ...unwantedNotes, ...notes].join(""), data, failed };
+  const extraNotes = [undoable, rerunResult].map((extraNote) => extraNote && `\n[${extraNote}]`);
+  return { text: [text, sandboxNote, ...unwantedNotes, ...extraNotes].join(""), data, failed };
 }
 
 /** A string is for the model: the command was not run again. */
 async function runAgain(
   { args: { command, timeout_ms, hosts = [] }, ctx, net, state: { offers } }: PreparedCall,
   { sandbox, view }: Opened,
-  output: string,
+  outputText: string,
 ): Promise<Result | string> {
   const { findMissingAccess, describeLookups, offerRerun } = await import("./offer-rerun.ts");
   const lookups = (sandbox?.lookups?.() ?? []).filter(
-    (host) => ctx.permissions.judge("net", host).verdict !== "deny",
+    (hostName) => ctx.permissions.judge("net", hostName).verdict !== "deny",
   );
-  const lack = findMissingAccess(command, output, ctx.root, lookups);
-  const call = { command, hosts, ...(timeout_ms !== undefined && { timeout_ms }) };
-  if (view) return lack ? offerRerun(lack, call, ctx, offers, "copy") : describeLookups(lookups);
+  const missingAccess = findMissingAccess(command, outputText, ctx.root, lookups);
+  const rerunCall = { command, hosts, ...(timeout_ms !== undefined && { timeout_ms }) };
+  if (view)
+    return missingAccess
+      ? offerRerun(missingAccess, rerunCall, ctx, offers, "copy")
+      : describeLookups(lookups);
   const newHosts =
-    lack && "hosts" in lack
-      ? lack.hosts.filter((host) => net === "none" || !net.includes(host))
+    missingAccess && "hosts" in missingAccess
+      ? missingAccess.hosts.filter((hostName) => net === "none" || !net.includes(hostName))
       : [];
-  return newHosts.length ? offerRerun({ hosts: newHosts }, call, ctx, offers, "sandbox") : "";
+  return newHosts.length ? offerRerun({ hosts: newHosts }, rerunCall, ctx, offers, "sandbox") : "";
 }

@@ -38,7 +38,7 @@ export interface CommandJob {
   sandbox?: Sandbox;
   argv?: string[]; // runs instead of the command, without a shell
   // gets the last few lines that it printed, at most ten times a second
-  onTail?(lines: string): void;
+  onTail?(tailLines: string): void;
   veil?(output: string): string; // hides what nobody may read, before what is too long is cut
   keepIn: string; // folder for full outputs: 0700, the files 0600
   caps?: Partial<ResourceCaps>; // limits that replace the usual ones
@@ -119,8 +119,8 @@ async function runJobOnce(job: CommandJob): Promise<Outcome> {
   const abort = () => stop("abort");
   job.signal.addEventListener("abort", abort, { once: true });
   if (job.signal.aborted) abort(); // aborted while it started
-  const timed = job.timeoutMs > 0 && Number.isFinite(job.timeoutMs);
-  const cancelLimit = timed ? clock.timer(job.timeoutMs, () => stop("timeout")) : () => {};
+  const isTimed = job.timeoutMs > 0 && Number.isFinite(job.timeoutMs);
+  const cancelLimit = isTimed ? clock.timer(job.timeoutMs, () => stop("timeout")) : () => {};
   const { code, signal } = await waitForExit(child);
   unwatch();
   cancelLimit();
@@ -146,22 +146,22 @@ interface Ended {
 function outcomeOf(
   job: CommandJob,
   [everyOutput, standardOutput, standardError]: [Captured, Captured, Captured],
-  kept: ReturnType<OutputStore["close"]>,
+  keptOutput: ReturnType<OutputStore["close"]>,
   ended: Ended,
   leftoverNote: string | undefined,
 ): Outcome {
   const { stopReason, code, signal, ms } = ended;
-  const notes = [
+  const endNotes = [
     ...(leftoverNote ? [leftoverNote] : []),
     ...(job.sandbox?.settle?.() ?? []),
-    ...(kept.failure ? [kept.failure] : []),
+    ...(keptOutput.failure ? [keptOutput.failure] : []),
     ...explainOutput(job.command, code, everyOutput),
   ];
-  const shown = shorten(everyOutput, kept.path, job.veil);
-  if (shown.whole) kept.drop();
-  const text = [
-    shown.text.replace(/\n+$/, ""),
-    ...notes.map((note) => `[${note}]`),
+  const shownOutput = shorten(everyOutput, keptOutput.path, job.veil);
+  if (shownOutput.whole) keptOutput.drop();
+  const textParts = [
+    shownOutput.text.replace(/\n+$/, ""),
+    ...endNotes.map((endNote) => `[${endNote}]`),
     `[${describeEnd(job, ended)}]`,
   ];
   return {
@@ -169,10 +169,10 @@ function outcomeOf(
     ...(signal && { signal }),
     ...(stopReason === "timeout" && { timedOut: true }),
     ...(stopReason === "abort" && { aborted: true }),
-    stdout: shorten(standardOutput, kept.path, job.veil).text,
-    stderr: shorten(standardError, kept.path, job.veil).text,
-    text: text.filter(Boolean).join("\n"),
-    ...(kept.path && !shown.whole && { file: kept.path }),
+    stdout: shorten(standardOutput, keptOutput.path, job.veil).text,
+    stderr: shorten(standardError, keptOutput.path, job.veil).text,
+    text: textParts.filter(Boolean).join("\n"),
+    ...(keptOutput.path && !shownOutput.whole && { file: keptOutput.path }),
     bytes: everyOutput.bytes,
     ms,
   };
@@ -183,11 +183,11 @@ function outcomeOf(
 /** Starts a leader of its own group and session, without a terminal, with an empty stdin. */
 async function startProcess(
   job: CommandJob,
-  mark: ProcessMark,
+  processMark: ProcessMark,
 ): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
   if (!fs.statSync(job.cwd, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot run a command in '${job.cwd}': no such folder. Choose another one.`);
-  const { argv, env } = (job.sandbox ?? mark).wrap(shellArgv(job));
+  const { argv, env } = (job.sandbox ?? processMark).wrap(shellArgv(job));
   const [stdoutPipe, stderrPipe] = openPipes(job.programs);
   const inherited = inheritedFiles();
   const nothing = inherited.length ? fs.openSync(os.devNull, "r") : -1;
@@ -196,13 +196,13 @@ async function startProcess(
     stdoutPipe?.write ?? "pipe",
     stderrPipe?.write ?? "pipe",
   ];
-  for (const fd of inherited) stdio[fd] = nothing;
+  for (const descriptor of inherited) stdio[descriptor] = nothing;
   try {
     const child = job.programs.start(argv[0]!, argv.slice(1), {
       cwd: job.cwd,
       env: { ...job.env, ...env },
       ownPath: true, // the line was judged with this PATH
-      stdio: Array.from(stdio, (target) => target ?? "ignore"),
+      stdio: Array.from(stdio, (stdioTarget) => stdioTarget ?? "ignore"),
       detached: process.platform !== "win32", // on Windows it would open a window
       windowsHide: true,
       windowsVerbatimArguments: process.platform === "win32",
@@ -218,8 +218,8 @@ async function startProcess(
     job.sandbox?.settle?.();
     throw startError(error as NodeJS.ErrnoException, argv[0]!);
   } finally {
-    for (const fd of [stdoutPipe?.write, stderrPipe?.write, nothing])
-      if (fd !== undefined && fd >= 0) fs.closeSync(fd);
+    for (const descriptor of [stdoutPipe?.write, stderrPipe?.write, nothing])
+      if (descriptor !== undefined && descriptor >= 0) fs.closeSync(descriptor);
   }
 }
 
@@ -227,10 +227,10 @@ function shellArgv(job: CommandJob): string[] {
   if (job.argv) return job.argv;
   if (process.platform === "win32")
     return [process.env.ComSpec ?? "cmd.exe", "/d", "/s", "/c", `"${job.command}"`];
-  const bash = ["bash", "sh"]
-    .map((name) => job.programs.find(name, job.env.PATH ?? "/usr/bin:/bin"))
+  const shellProgram = ["bash", "sh"]
+    .map((shellName) => job.programs.find(shellName, job.env.PATH ?? "/usr/bin:/bin"))
     .find(Boolean);
-  return [bash ?? "sh", "-c", "--", job.command]; // a line may begin with a dash
+  return [shellProgram ?? "sh", "-c", "--", job.command]; // a line may begin with a dash
 }
 
 /**
@@ -239,13 +239,14 @@ function shellArgv(job: CommandJob): string[] {
  */
 function inheritedFiles(): number[] {
   if (process.platform !== "linux") return [];
-  const open = fs.readdirSync("/proc/self/fdinfo").map(Number);
-  return open.filter((fd) => {
-    if (fd < 3) return false;
+  const openFiles = fs.readdirSync("/proc/self/fdinfo").map(Number);
+  return openFiles.filter((descriptor) => {
+    if (descriptor < 3) return false;
     try {
-      const flags =
-        /^flags:\s*(\d+)/m.exec(fs.readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1] ?? "0";
-      return !(Number.parseInt(flags, 8) & 0o2000000); // O_CLOEXEC
+      const openFlags =
+        /^flags:\s*(\d+)/m.exec(fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, "utf8"))?.[1] ??
+        "0";
+      return !(Number.parseInt(openFlags, 8) & 0o2000000); // O_CLOEXEC
     } catch {
       return false; // closed meanwhile
     }
@@ -262,37 +263,42 @@ function startError(error: { code?: string; message?: string }, program: string)
 }
 
 function waitForExit(
-  child: ChildProcess,
+  childProcess: ChildProcess,
 ): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
-  return new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
+  return new Promise((resolve) =>
+    childProcess.once("exit", (code, signal) => resolve({ code, signal })),
+  );
 }
 
 /** Reports the last non-empty lines, now and then. */
 function watchTail(
   clock: Clock,
   captured: Captured,
-  show?: (lines: string) => void,
+  showTail?: (tailLines: string) => void,
 ): { onOutput(): void; stop(): void } {
-  let cancel: (() => void) | undefined; // while a report is due
+  let cancelReport: (() => void) | undefined; // while a report is due
   let lastShown = -Infinity;
-  const report = () => {
-    cancel = undefined;
+  const reportTail = () => {
+    cancelReport = undefined;
     lastShown = clock.now();
-    const end = (captured.back || captured.front).slice(-4_000);
-    const lines = outputForModel(end)
+    const outputEnd = (captured.back || captured.front).slice(-4_000);
+    const lastLines = outputForModel(outputEnd)
       .split("\n")
-      .flatMap((line) => (line.trim() ? [line.trimEnd().slice(-500)] : []));
-    if (lines.length) show?.(lines.slice(-LIVE_LINES).join("\n"));
+      .flatMap((outputLine) => (outputLine.trim() ? [outputLine.trimEnd().slice(-500)] : []));
+    if (lastLines.length) showTail?.(lastLines.slice(-LIVE_LINES).join("\n"));
   };
   return {
     onOutput() {
-      if (show && !cancel)
-        cancel = clock.timer(Math.max(0, lastShown + LIVE_INTERVAL_MS - clock.now()), report);
+      if (showTail && !cancelReport)
+        cancelReport = clock.timer(
+          Math.max(0, lastShown + LIVE_INTERVAL_MS - clock.now()),
+          reportTail,
+        );
     },
     stop() {
-      if (!cancel) return;
-      cancel();
-      report();
+      if (!cancelReport) return;
+      cancelReport();
+      reportTail();
     },
   };
 }
@@ -304,34 +310,37 @@ function describeEnd(job: CommandJob, { stopReason, code, signal, ms }: Ended): 
   if (stopReason === "abort") return "interrupted";
   if (stopReason === "timeout") {
     const { timeoutMs, maxTimeoutMs = 600_000 } = job;
-    const upTo = Number.isFinite(maxTimeoutMs) ? ` (up to ${maxTimeoutMs})` : "";
-    const longer =
+    const upperBound = Number.isFinite(maxTimeoutMs) ? ` (up to ${maxTimeoutMs})` : "";
+    const timeAdvice =
       timeoutMs < maxTimeoutMs
-        ? `Give it a longer timeout_ms${upTo}, or let it do less`
+        ? `Give it a longer timeout_ms${upperBound}, or let it do less`
         : "Let it do less";
-    return `killed after ${Number((timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. ${longer}; what runs forever must be stopped within the command`;
+    return `killed after ${Number((timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. ${timeAdvice}; what runs forever must be stopped within the command`;
   }
   if (typeof stopReason === "object") return `killed after ${elapsed}: it ${stopReason.exceeded}`;
   if (stopReason === "flood")
     return `killed after ${elapsed}: it printed more than ${MAX_FILE_BYTES / 1024 / 1024} MB. Let it print less, by head, grep or a file`;
   if (signal) return `killed by ${signal} · ${elapsed}`;
-  const name = Object.entries(os.constants.signals).find(
-    ([, number]) => number + 128 === code,
+  const signalName = Object.entries(os.constants.signals).find(
+    ([, signalNumber]) => signalNumber + 128 === code,
   )?.[0];
-  return name
-    ? `exit code ${code}, as after ${name} · ${elapsed}`
+  return signalName
+    ? `exit code ${code}, as after ${signalName} · ${elapsed}`
     : `exit code ${code} · ${elapsed}`;
 }
 
-const ASKS =
+const ASKS_FOR_INPUT =
   /EOFError|EOF when reading|\/dev\/tty|not a (?:tty|terminal)|terminal is required|No tty present|inappropriate ioctl/i;
-const READS = /(?:^|[;&|({\s])(?:read|select|passwd|sudo|su|ssh)\b/;
+const READS_INPUT = /(?:^|[;&|({\s])(?:read|select|passwd|sudo|su|ssh)\b/;
 
 /** Explains what a model would otherwise have to guess. */
-function explainOutput(command: string, code: number | null, captured: Captured): string[] {
+function explainOutput(command: string, exitCode: number | null, captured: Captured): string[] {
   const sentences: string[] = [];
-  const words = captured.front.slice(-2_000) + captured.back.slice(-2_000);
-  if (code !== 0 && (ASKS.test(words) || (!words.trim() && READS.test(command))))
+  const outputEnds = captured.front.slice(-2_000) + captured.back.slice(-2_000);
+  if (
+    exitCode !== 0 &&
+    (ASKS_FOR_INPUT.test(outputEnds) || (!outputEnds.trim() && READS_INPUT.test(command)))
+  )
     sentences.push(
       "nobody can type into a command: its input is empty and it has no terminal. Give the answer by an option such as -y, or pipe it: echo yes | …",
     );

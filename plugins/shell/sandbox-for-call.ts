@@ -17,23 +17,23 @@ export async function openSandboxForCall(
   net: NetworkAccess,
   readonly: boolean,
   view: View | undefined,
-  state: ShellState,
+  shellState: ShellState,
 ) {
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
   );
-  const closed = await findUnreadableFiles(ctx, view !== undefined);
+  const unreadable = await findUnreadableFiles(ctx, view !== undefined);
   const visibility = view
-    ? { ...(await hiddenOnCopy(ctx, view, closed.hide)), tmp: await state.tmp() }
-    : await hiddenHome(ctx, closed.hide);
+    ? { ...(await hiddenOnCopy(ctx, view, unreadable.hide)), tmp: await shellState.tmp() }
+    : await hiddenHome(ctx, unreadable.hide);
   return {
-    keep: closed.keep,
-    absent: closed.absent,
+    keep: unreadable.keep,
+    absent: unreadable.absent,
     ...(await openSandbox({
       programs: ctx.programs,
       root: ctx.root,
       write,
-      ...closed,
+      ...unreadable,
       net,
       readonly,
       ...visibility,
@@ -46,15 +46,15 @@ export type CallSandbox = Awaited<ReturnType<typeof openSandboxForCall>>;
 const GIT_SETTINGS = /\/(\.gitconfig|git\/config)$/;
 
 /** What commands that were asked for do not see of the home. */
-async function hiddenHome({ permissions, root, git }: Ctx, closed: string[]) {
+async function hiddenHome({ permissions, root, git }: Ctx, closedPaths: string[]) {
   const allowed = permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && /^(read|write)$/.test(kind) && name ? [permissions.place(name)] : [],
   );
   const { hide, show } = hideHomeExceptNeeded(root, allowed, permissions.secret);
   // zz gets to know the passwords in git's settings, and replaces them in what is printed
-  if (show.some((file) => GIT_SETTINGS.test(file)))
+  if (show.some((shownFile) => GIT_SETTINGS.test(shownFile)))
     await git.check(root, { command: { HOME: homedir() } }).catch(() => {});
-  return { hide: [...closed, ...hide], show };
+  return { hide: [...closedPaths, ...hide], show };
 }
 
 /**
@@ -85,20 +85,20 @@ export async function openServiceSandbox(
  * What commands on a view, which run unreviewed, cannot see: all but the project, the system and
  * PATH's programs.
  */
-async function hiddenOnCopy(ctx: Ctx, view: View, hide: string[]) {
+async function hiddenOnCopy(ctx: Ctx, view: View, hiddenPaths: string[]) {
   const { index, history } = await secretsInGit(ctx);
   const isDenied = ctx.permissions.rules.some(
     ({ verdict, kind }) => verdict !== "allow" && kind === "read",
   );
-  const git =
+  const gitPaths =
     index || history || isDenied || mayHoldPasswords(ctx.root)
       ? [join(ctx.root, ".git"), ...repositoryPaths(ctx.root).write]
       : [];
   const outside = outsidePaths(ctx.root);
-  const programs = toolchains(ctx.root, [...outside, ...hide], ctx.permissions.secret);
+  const programs = toolchains(ctx.root, [...outside, ...hiddenPaths], ctx.permissions.secret);
   return {
     view,
-    hide: [...hide, ...git, ...outside, view.workFolder, ...programs.hide],
+    hide: [...hiddenPaths, ...gitPaths, ...outside, view.workFolder, ...programs.hide],
     show: programs.show,
   };
 }

@@ -7,7 +7,7 @@ type ServiceLimits = { hosts: string[]; write: string[]; readonly: boolean };
 /** How the sandbox is found and opened, by this plugin's settings. */
 interface SandboxOpener {
   find(ctx: Pick<Ctx, "programs">): Promise<string | undefined>;
-  open(ctx: Ctx, limits: ServiceLimits): Promise<OpenSandbox>;
+  open(ctx: Ctx, serviceLimits: ServiceLimits): Promise<OpenSandbox>;
   openReader(ctx: Ctx, folders: string[]): Promise<Pick<OpenSandbox, "wrap" | "close" | "lookups">>;
 }
 
@@ -15,20 +15,22 @@ export function sandboxService({ find, open, openReader }: SandboxOpener): Sandb
   return {
     name: find,
     async start(argv, { hosts = [], write = [] }, ctx) {
-      const name = await find(ctx);
-      if (!name) return undefined;
+      const sandboxName = await find(ctx);
+      if (!sandboxName) return undefined;
       const folders = write.map(ctx.permissions.place);
       const readonly = !isInsideAny(folders, ctx.root);
-      return wrapProgram(await open(ctx, { hosts, write: folders, readonly }), name, argv);
+      return wrapProgram(await open(ctx, { hosts, write: folders, readonly }), sandboxName, argv);
     },
     async startReader(argv, folders, ctx) {
-      const name = await find(ctx);
-      return name ? wrapProgram(await openReader(ctx, folders), name, argv) : undefined;
+      const sandboxName = await find(ctx);
+      return sandboxName
+        ? wrapProgram(await openReader(ctx, folders), sandboxName, argv)
+        : undefined;
     },
     async startDecoder(argv, files, ctx) {
-      const name = await find(ctx);
-      return name
-        ? (await import("./decoder-sandbox.ts")).shutSandbox(ctx.programs, name, argv, files)
+      const sandboxName = await find(ctx);
+      return sandboxName
+        ? (await import("./decoder-sandbox.ts")).shutSandbox(ctx.programs, sandboxName, argv, files)
         : undefined;
     },
   };

@@ -43,7 +43,7 @@ export const OUTSIDE = [
     "com.apple.nsurlstorage-cache",
     "com.apple.CoreLocation.agent",
   ]
-    .map((name) => `(global-name ${JSON.stringify(name)})`)
+    .map((serviceName) => `(global-name ${JSON.stringify(serviceName)})`)
     .join(" ")})`,
 ];
 
@@ -53,29 +53,29 @@ export const outsideRules = (): readonly string[] => enforcedRules;
 
 /** Whether a profile works here at all, and which of these rules do. */
 export async function tryRules(
-  works: (rule: string) => Promise<string | undefined>,
+  tryRule: (sandboxRule: string) => Promise<string | undefined>,
 ): Promise<boolean> {
-  const [plain, ...each] = await Promise.all(["", ...OUTSIDE].map(works));
-  enforcedRules = OUTSIDE.filter((_, i) => each[i]);
-  return plain !== undefined;
+  const [plainResult, ...ruleResults] = await Promise.all(["", ...OUTSIDE].map(tryRule));
+  enforcedRules = OUTSIDE.filter((_, i) => ruleResults[i]);
+  return plainResult !== undefined;
 }
 
 /** Shared by all programs: bubblewrap gives a command its own. */
-const SHARED = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
+const SHARED_FOLDERS = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
 
 /**
  * Written with care, since no test here can run it: a test reads it by the rule that the last match
  * wins.
  */
 export function seatbeltProfile(
-  limits: OpenLimits,
+  openLimits: OpenLimits,
   outside: readonly string[] = enforcedRules,
 ): string[] {
-  const { root, pin = [], tmp, net, proxy } = limits;
-  const paths = planPaths(limits);
-  const { writable, never, guarded, shown, hidden, needed, locked } = paths;
-  const open = [...shown, ...needed, ...writable, root, tmp];
-  const foldersOnTheWay = [...new Set(open.flatMap(foldersAbove))].filter((target) =>
+  const { root, pin = [], tmp, net, proxy } = openLimits;
+  const plannedPaths = planPaths(openLimits);
+  const { writable, never, guarded, shown, hidden, needed, locked } = plannedPaths;
+  const openPaths = [...shown, ...needed, ...writable, root, tmp];
+  const foldersOnTheWay = [...new Set(openPaths.flatMap(foldersAbove))].filter((target) =>
     isInsideAny(hidden, target),
   );
   // A folder that is moved takes what is hidden or guarded in it to a path that no rule names.
@@ -90,13 +90,15 @@ export function seatbeltProfile(
   const unmovable = [
     ...new Set(immovable.flatMap((target) => [target, ...foldersAbove(target)])),
   ].filter((target) => isInsideAny(writable, target));
-  const rules = [
+  const profileRules = [
     "(version 1) (allow default) (deny file-write*)",
-    ...layersOf(limits, paths)
-      .sort((a, b) => depth(a) - depth(b))
-      .map(({ at, rule }) => rule.replace("{}", () => `(subpath ${quoted(at)})`)),
+    ...layersOf(openLimits, plannedPaths)
+      .sort((first, second) => depthOf(first) - depthOf(second))
+      .map(({ at, rule }) => rule.replace("{}", () => `(subpath ${quotePath(at)})`)),
     ruleFor("(allow file-read-metadata", "literal", foldersOnTheWay),
-    ...never.map((target) => `(deny file-write* (subpath ${quoted(target)}) ${anyCase(target)})`),
+    ...never.map(
+      (target) => `(deny file-write* (subpath ${quotePath(target)}) ${anyCase(target)})`,
+    ),
     ruleFor("(deny file-write-unlink", "literal", unmovable),
     ruleFor("(allow file-write*", "literal", [
       "/dev/null",
@@ -112,23 +114,25 @@ export function seatbeltProfile(
     proxy ? `(allow network-outbound (remote ip "localhost:${proxy.port}"))` : "",
     ...outside,
   ];
-  return ["-p", rules.filter(Boolean).join("\n")];
+  return ["-p", profileRules.filter(Boolean).join("\n")];
 }
 
-function planPaths(limits: OpenLimits) {
-  const { root, write, hide, keep = [], show = [], readonly, service, guard } = limits;
-  const { write: gitWritable, guard: gits } = repositoryPaths(root);
+function planPaths(openLimits: OpenLimits) {
+  const { root, write, hide, keep = [], show = [], readonly, service, guard } = openLimits;
+  const { write: gitWritable, guard: guardedGits } = repositoryPaths(root);
   const serviceFiles = readonly && service ? real(write) : [];
   const writable = readonly ? serviceFiles : [...real([root, ...write]), ...gitWritable];
-  const git = path.join(root, ".git");
-  const inGit = ["hooks", "config", ...GUARDED_IF_THERE].map((name) => path.join(git, name));
-  const never = [...new Set([...inGit, path.join(root, ".zz"), ...gits])];
+  const gitFolder = path.join(root, ".git");
+  const pathsInGit = ["hooks", "config", ...GUARDED_IF_THERE].map((fileName) =>
+    path.join(gitFolder, fileName),
+  );
+  const never = [...new Set([...pathsInGit, path.join(root, ".zz"), ...guardedGits])];
   const guarded = guard ? [...guard.readonly, ...guard.copies.map(({ at }) => at)] : [];
   const shown = real(show);
-  const hidden = [...real(hide).filter((target) => !shown.includes(target)), ...SHARED];
-  const secret = (target: string) =>
-    hidden.some((folder) => isInside(folder, target) && !isInside(folder, root));
-  const needed = real([process.execPath, ...pathFolders()]).filter((target) => !secret(target));
+  const hidden = [...real(hide).filter((target) => !shown.includes(target)), ...SHARED_FOLDERS];
+  const isSecret = (target: string) =>
+    hidden.some((hiddenFolder) => isInside(hiddenFolder, target) && !isInside(hiddenFolder, root));
+  const needed = real([process.execPath, ...pathFolders()]).filter((target) => !isSecret(target));
   const locked = real(keep);
   return { writable, never, guarded, shown, hidden, needed, locked };
 }
@@ -139,42 +143,43 @@ function layersOf(
   { writable, guarded, shown, hidden, needed, locked }: ReturnType<typeof planPaths>,
 ): Layer[] {
   return [
-    ...layers(hidden, "(deny file* {})"),
-    ...layers([...shown, ...needed, root], "(allow file-read* {})"),
-    ...layers([...writable, tmp], "(allow file-read* file-write* {})"),
-    ...layers(guarded, "(deny file-write* {})"),
-    ...layers(guard?.writable ?? [], "(allow file-write* {})"),
-    ...layers(locked, "(deny file-write* {})"),
+    ...makeLayers(hidden, "(deny file* {})"),
+    ...makeLayers([...shown, ...needed, root], "(allow file-read* {})"),
+    ...makeLayers([...writable, tmp], "(allow file-read* file-write* {})"),
+    ...makeLayers(guarded, "(deny file-write* {})"),
+    ...makeLayers(guard?.writable ?? [], "(allow file-write* {})"),
+    ...makeLayers(locked, "(deny file-write* {})"),
   ];
 }
 
-const layers = (targets: string[], rule: string): Layer[] => targets.map((at) => ({ at, rule }));
+const makeLayers = (targets: string[], rule: string): Layer[] =>
+  targets.map((at) => ({ at, rule }));
 
 interface Layer {
   at: string;
   rule: string;
 }
-const depth = ({ at }: Layer): number => at.split("/").filter(Boolean).length;
+const depthOf = ({ at }: Layer): number => at.split("/").filter(Boolean).length;
 const foldersAbove = (target: string): string[] =>
   path.dirname(target) === target
     ? []
     : [path.dirname(target), ...foldersAbove(path.dirname(target))];
-const ruleFor = (begin: string, matcher: string, paths: string[]): string =>
-  paths.length
-    ? `${begin} ${paths.map((target) => `(${matcher} ${quoted(target)})`).join(" ")})`
+const ruleFor = (ruleStart: string, matcher: string, targetPaths: string[]): string =>
+  targetPaths.length
+    ? `${ruleStart} ${targetPaths.map((target) => `(${matcher} ${quotePath(target)})`).join(" ")})`
     : "";
-const quoted = (target: string): string => JSON.stringify(target);
+const quotePath = (target: string): string => JSON.stringify(target);
 
 /**
  * The disk may take a capital and a small letter for the same: git finds its hooks in `.GIT/Hooks`,
  * too.
  */
 function anyCase(target: string): string {
-  const letters = (text: string) =>
-    text.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`);
-  const plain = target.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const from = plain.search(/\/\\\.(git|zz)\b/i);
-  return target.includes('"') || from < 0
+  const letters = (pathText: string) =>
+    pathText.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`);
+  const escapedPath = target.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const nameOffset = escapedPath.search(/\/\\\.(git|zz)\b/i);
+  return target.includes('"') || nameOffset < 0
     ? ""
-    : `(regex #"^${plain.slice(0, from)}${letters(plain.slice(from))}(/|$)")`;
+    : `(regex #"^${escapedPath.slice(0, nameOffset)}${letters(escapedPath.slice(nameOffset))}(/|$)")`;
 }

@@ -3,11 +3,11 @@
 // filter, assembled by hand.
 
 const [LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]; // classic BPF
-const [NUMBER, ARCHITECTURE] = [0, 4]; // offsets in struct seccomp_data
+const [CALL_NUMBER, ARCHITECTURE] = [0, 4]; // offsets in struct seccomp_data
 // the lower half, which is all that the kernel uses of these
 const argument = (i: number): number => 16 + 8 * i;
 const ALLOW = 0x7fff0000;
-const fails = (errno: number): number => 0x00050000 | errno;
+const failWith = (errorNumber: number): number => 0x00050000 | errorNumber;
 const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];
 
 /**
@@ -26,7 +26,7 @@ const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff];
  * System calls, with their numbers on x64 and on arm64; those since Linux 5.1 have the same on all
  * machines.
  */
-const CALLS = `
+const SYSTEM_CALLS = `
   ioctl 16 29, socket 41 198, clone 56 220, syslog 103 116, personality 135 92, pivot_root 155 41,
   chroot 161 51, acct 163 89, mount 165 40, umount2 166 39, swapon 167 224, swapoff 168 225,
   reboot 169 142, iopl 172 -, ioperm 173 -, init_module 175 105, delete_module 176 106,
@@ -38,7 +38,7 @@ const CALLS = `
   fsopen 430 430, fsconfig 431 431, fsmount 432 432, fspick 433 433, clone3 435 435,
   mount_setattr 442 442, quotactl_fd 443 443, open_tree_attr 467 467`;
 const MACHINES = ["x64", "arm64"];
-const AUDIT = [0xc000003e, 0xc00000b7];
+const AUDIT_VALUES = [0xc000003e, 0xc00000b7];
 
 /**
  * Allowed depending on their arguments. Tracing is not restricted: everything that can be traced is
@@ -55,40 +55,48 @@ export function seccompFilter({
   machine = process.arch as string,
   unix = true,
 } = {}): Buffer | undefined {
-  const column = MACHINES.indexOf(machine);
-  if (column < 0) return;
-  const rows = CALLS.split(",").map((row) => row.trim().split(" "));
-  const callNumbers = rows.map(([name = "", ...numbers]): [string, number] => [
-    name,
-    Number(numbers[column]),
+  const machineColumn = MACHINES.indexOf(machine);
+  if (machineColumn < 0) return;
+  const callRows = SYSTEM_CALLS.split(",").map((callRow) => callRow.trim().split(" "));
+  const callNumbers = callRows.map(([callName = "", ...numbers]): [string, number] => [
+    callName,
+    Number(numbers[machineColumn]),
   ]);
-  const numbers = Object.fromEntries(callNumbers.filter(([, number]) => number >= 0));
-  const plain = Object.entries(numbers).filter(([name]) => !DEPENDS_ON_ARGUMENTS.includes(name));
+  const numbers = Object.fromEntries(callNumbers.filter(([, callNumber]) => callNumber >= 0));
+  const plainCalls = Object.entries(numbers).filter(
+    ([callName]) => !DEPENDS_ON_ARGUMENTS.includes(callName),
+  );
   const families = unix ? FAMILIES : FAMILIES.filter((family) => family !== 1);
   return compile([
     [LOAD, ARCHITECTURE],
-    [EQUAL, AUDIT[column]!, 1, 0],
-    [RETURN, fails(ENOSYS)], // calls of another machine: 32 bits
-    [LOAD, NUMBER],
+    [EQUAL, AUDIT_VALUES[machineColumn]!, 1, 0],
+    [RETURN, failWith(ENOSYS)], // calls of another machine: 32 bits
+    [LOAD, CALL_NUMBER],
     ...(machine === "x64"
-      ? [[AT_LEAST, 0x40000000, 0, 1] as Instruction, [RETURN, fails(ENOSYS)] as Instruction]
+      ? [[AT_LEAST, 0x40000000, 0, 1] as Instruction, [RETURN, failWith(ENOSYS)] as Instruction]
       : []),
-    ...plain.flatMap(([name, number]): Instruction[] => [
-      [EQUAL, number, 0, 1],
-      [RETURN, fails(errorOf(name))],
+    ...plainCalls.flatMap(([callName, callNumber]): Instruction[] => [
+      [EQUAL, callNumber, 0, 1],
+      [RETURN, failWith(errorOf(callName))],
     ]),
-    ...callRule(numbers.clone!, 0, [[ANY_BIT, NAMESPACES, 0, 1]], fails(EPERM), ALLOW),
-    ...callRule(numbers.unshare!, 0, [[ANY_BIT, NAMESPACES | NEWTIME, 0, 1]], fails(EPERM), ALLOW),
-    ...callRule(numbers.ioctl!, 1, anyOf(TERMINAL), fails(EPERM), ALLOW),
-    ...callRule(numbers.socket!, 0, anyOf(families), ALLOW, fails(EAFNOSUPPORT)),
-    ...callRule(numbers.personality!, 0, anyOf(PERSONALITIES), ALLOW, fails(EPERM)),
+    ...callRule(numbers.clone!, 0, [[ANY_BIT, NAMESPACES, 0, 1]], failWith(EPERM), ALLOW),
+    ...callRule(
+      numbers.unshare!,
+      0,
+      [[ANY_BIT, NAMESPACES | NEWTIME, 0, 1]],
+      failWith(EPERM),
+      ALLOW,
+    ),
+    ...callRule(numbers.ioctl!, 1, buildTests(TERMINAL), failWith(EPERM), ALLOW),
+    ...callRule(numbers.socket!, 0, buildTests(families), ALLOW, failWith(EAFNOSUPPORT)),
+    ...callRule(numbers.personality!, 0, buildTests(PERSONALITIES), ALLOW, failWith(EPERM)),
     [RETURN, ALLOW],
   ]);
 }
 
-function errorOf(call: string): number {
-  if (NOT_IMPLEMENTED.includes(call)) return ENOSYS;
-  return call === "name_to_handle_at" ? EOPNOTSUPP : EPERM;
+function errorOf(callName: string): number {
+  if (NOT_IMPLEMENTED.includes(callName)) return ENOSYS;
+  return callName === "name_to_handle_at" ? EOPNOTSUPP : EPERM;
 }
 
 /**
@@ -96,23 +104,23 @@ function errorOf(call: string): number {
  * this.
  */
 function callRule(
-  number: number,
+  callNumber: number,
   i: number,
-  tests: Instruction[],
-  met: number,
-  unmet: number,
+  argumentTests: Instruction[],
+  metAction: number,
+  unmetAction: number,
 ): Instruction[] {
   return [
-    [EQUAL, number, 0, tests.length + 3],
+    [EQUAL, callNumber, 0, argumentTests.length + 3],
     [LOAD, argument(i)],
-    ...tests,
-    [RETURN, met],
-    [RETURN, unmet],
+    ...argumentTests,
+    [RETURN, metAction],
+    [RETURN, unmetAction],
   ];
 }
 
 /** If the last test is not met, it jumps past the first RETURN. */
-function anyOf(values: number[]): Instruction[] {
+function buildTests(values: number[]): Instruction[] {
   return values.map((value, i) => [
     EQUAL,
     value,
@@ -122,12 +130,12 @@ function anyOf(values: number[]): Instruction[] {
 }
 
 function compile(instructions: Instruction[]): Buffer {
-  const bytes = Buffer.alloc(instructions.length * 8);
-  instructions.forEach(([code, k, yes = 0, no = 0], i) => {
-    bytes.writeUInt16LE(code, i * 8);
-    bytes.writeUInt8(yes, i * 8 + 2);
-    bytes.writeUInt8(no, i * 8 + 3);
-    bytes.writeUInt32LE(k >>> 0, i * 8 + 4);
+  const programBytes = Buffer.alloc(instructions.length * 8);
+  instructions.forEach(([operation, operand, jumpIfMet = 0, jumpIfUnmet = 0], i) => {
+    programBytes.writeUInt16LE(operation, i * 8);
+    programBytes.writeUInt8(jumpIfMet, i * 8 + 2);
+    programBytes.writeUInt8(jumpIfUnmet, i * 8 + 3);
+    programBytes.writeUInt32LE(operand >>> 0, i * 8 + 4);
   });
-  return bytes;
+  return programBytes;
 }

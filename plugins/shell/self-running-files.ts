@@ -20,7 +20,7 @@ const START_FILES = split(`
   .mcp.json .claude .cursor .gemini .codex .zed/tasks.json .zed/settings.json .helix`);
 
 /** Files of a home, which may be in the project, or be the project. */
-const HOME = split(`
+const HOME_FILES = split(`
   .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc .zshrc .zshenv
   .zprofile .zlogin .zlogout .oh-my-zsh .config/zsh .config/fish .kshrc .cshrc .tcshrc .xprofile
   .xinitrc .xsession .xsessionrc .pam_environment .gitconfig .config/git .ssh .config/autostart
@@ -29,7 +29,7 @@ const HOME = split(`
   .emacs.d .config/emacs .tmux.conf .config/tmux .screenrc .config/direnv .config/starship.toml
   .npmrc .pythonrc .irbrc .psqlrc .sqliterc .vscode .config/Code .config/mise .asdfrc .zz`);
 
-const HOOKS = split(`
+const GIT_HOOKS = split(`
   applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg
   commit-msg post-commit pre-rebase post-checkout post-merge pre-push post-rewrite pre-auto-gc
   reference-transaction post-index-change fsmonitor-watchman sendemail-validate`);
@@ -43,18 +43,23 @@ export interface SelfRunningFiles {
 }
 
 /** The places of a project: those known by name, and those that git's configuration names. */
-export function findSelfRunningFiles(root: string, git: GitProgram | undefined): SelfRunningFiles {
-  const home = os.homedir();
-  const startFiles = isInside(root, home) ? HOME.map((name) => path.join(home, name)) : [];
-  const fromGit = git ? filesNamedByGit(root, git) : { paths: [] };
-  const named = [
-    ...START_FILES.map((name) => path.join(root, name)),
+export function findSelfRunningFiles(
+  root: string,
+  gitProgram: GitProgram | undefined,
+): SelfRunningFiles {
+  const homeFolder = os.homedir();
+  const startFiles = isInside(root, homeFolder)
+    ? HOME_FILES.map((fileName) => path.join(homeFolder, fileName))
+    : [];
+  const fromGit = gitProgram ? filesNamedByGit(root, gitProgram) : { paths: [] };
+  const namedPaths = [
+    ...START_FILES.map((fileName) => path.join(root, fileName)),
     ...startFiles,
     ...fromGit.paths,
   ];
   return {
     ...fromGit,
-    paths: [...new Set(named.flatMap((absolutePath) => linkAndTarget(root, absolutePath)))],
+    paths: [...new Set(namedPaths.flatMap((absolutePath) => linkAndTarget(root, absolutePath)))],
   };
 }
 
@@ -64,20 +69,20 @@ export function findSelfRunningFiles(root: string, git: GitProgram | undefined):
  */
 function linkAndTarget(root: string, absolutePath: string): string[] {
   let current = root;
-  for (const part of path
+  for (const folderName of path
     .relative(root, path.dirname(absolutePath))
     .split(path.sep)
     .filter(Boolean)) {
-    current = path.join(current, part);
+    current = path.join(current, folderName);
     if (!fs.lstatSync(current, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
-    let real: string;
+    let realFolder: string;
     try {
-      real = fs.realpathSync(current);
+      realFolder = fs.realpathSync(current);
     } catch {
       return [current];
     }
-    const there = path.join(real, path.relative(current, absolutePath));
-    return [current, ...(isInside(root, there) ? linkAndTarget(root, there) : [])];
+    const targetPath = path.join(realFolder, path.relative(current, absolutePath));
+    return [current, ...(isInside(root, targetPath) ? linkAndTarget(root, targetPath) : [])];
   }
   return [absolutePath];
 }
@@ -86,42 +91,48 @@ function linkAndTarget(root: string, absolutePath: string): string[] {
  * The project's files that git's configuration is read from, or names: hooks, filters, commands of
  * aliases.
  */
-function filesNamedByGit(root: string, git: GitProgram): SelfRunningFiles {
-  const top = repositoryTop(root);
-  if (!top) return { paths: [] };
-  const files = new Set<string>();
-  let hooks: string | undefined;
-  const add = (file: string): void => {
-    if (isInside(root, file) && file !== root && !isInside(path.join(root, ".git"), file))
-      files.add(file);
+function filesNamedByGit(root: string, gitProgram: GitProgram): SelfRunningFiles {
+  const topFolder = repositoryTop(root);
+  if (!topFolder) return { paths: [] };
+  const namedFiles = new Set<string>();
+  let hooksFolder: string | undefined;
+  const addFile = (candidate: string): void => {
+    if (
+      isInside(root, candidate) &&
+      candidate !== root &&
+      !isInside(path.join(root, ".git"), candidate)
+    )
+      namedFiles.add(candidate);
   };
-  for (const { origin, key, value } of configuration(root, git)) {
-    add(origin);
-    const resolve = (name: string, from: string) =>
-      path.resolve(from, name.replace(/^~(?=\/)/, os.homedir()));
-    if (/^include(if\..*)?\.path$/.test(key)) add(resolve(value, path.dirname(origin)));
-    else if (key === "core.hookspath") hooks = value && resolve(value, top);
+  for (const { origin, key, value } of configuration(root, gitProgram)) {
+    addFile(origin);
+    const resolve = (pathName: string, baseFolder: string) =>
+      path.resolve(baseFolder, pathName.replace(/^~(?=\/)/, os.homedir()));
+    if (/^include(if\..*)?\.path$/.test(key)) addFile(resolve(value, path.dirname(origin)));
+    else if (key === "core.hookspath") hooksFolder = value && resolve(value, topFolder);
     else if (!/^(remote|branch|submodule|user)\./.test(key))
-      for (const word of value.split(/[\s'"!;&|()=]+/).filter(Boolean)) {
-        const absolutePath = resolve(word, top);
+      for (const settingWord of value.split(/[\s'"!;&|()=]+/).filter(Boolean)) {
+        const absolutePath = resolve(settingWord, topFolder);
         if (
           isInside(root, absolutePath) &&
           fs.statSync(absolutePath, { throwIfNoEntry: false })?.isFile()
         )
-          add(absolutePath);
+          addFile(absolutePath);
       }
   }
   if (
-    !hooks ||
-    !(isInside(root, hooks) || isInside(hooks, root)) ||
-    isInside(path.join(root, ".git"), hooks)
+    !hooksFolder ||
+    !(isInside(root, hooksFolder) || isInside(hooksFolder, root)) ||
+    isInside(path.join(root, ".git"), hooksFolder)
   )
-    return { paths: [...files] };
+    return { paths: [...namedFiles] };
   // it runs the hooks above
-  const folder = path.basename(hooks) === "_" ? path.dirname(hooks) : hooks;
+  const folder = path.basename(hooksFolder) === "_" ? path.dirname(hooksFolder) : hooksFolder;
   if (folder !== root && isInside(root, folder))
-    return { paths: [...files, folder], hooks: folder };
-  return { paths: [...files, ...HOOKS.map((name) => path.join(hooks, name))] };
+    return { paths: [...namedFiles, folder], hooks: folder };
+  return {
+    paths: [...namedFiles, ...GIT_HOOKS.map((hookName) => path.join(hooksFolder, hookName))],
+  };
 }
 
 export interface Setting {
@@ -135,19 +146,25 @@ export interface Setting {
  * read has changed.
  */
 const configurations = new Map<string, { stamp: string; settings: Setting[] }>();
-function configuration(root: string, git: GitProgram): Setting[] {
+function configuration(root: string, gitProgram: GitProgram): Setting[] {
   const remembered = configurations.get(root);
   const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
   if (remembered && remembered.stamp === stampOfSettings(root, origins(remembered.settings)))
     return remembered.settings;
-  const output =
-    askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split(
-      "\0",
-    ) ?? [];
-  const settings = output.flatMap((text, i) => {
-    if (i % 2 || output[i + 1] === undefined) return [];
-    const origin = path.resolve(root, text.replace(/^file:/, ""));
-    return [{ origin, ...parseGitSetting(output[i + 1]!) }];
+  const configFields =
+    askGit(gitProgram, [
+      "-C",
+      root,
+      "config",
+      "--list",
+      "-z",
+      "--show-origin",
+      "--includes",
+    ])?.split("\0") ?? [];
+  const settings = configFields.flatMap((originField, i) => {
+    if (i % 2 || configFields[i + 1] === undefined) return [];
+    const origin = path.resolve(root, originField.replace(/^file:/, ""));
+    return [{ origin, ...parseGitSetting(configFields[i + 1]!) }];
   });
   configurations.set(root, { stamp: stampOfSettings(root, origins(settings)), settings });
   return settings;
@@ -158,24 +175,26 @@ function configuration(root: string, git: GitProgram): Setting[] {
  * may depend on.
  */
 function stampOfSettings(root: string, origins: string[]): string {
-  const home = process.env.XDG_CONFIG_HOME ?? path.join(os.homedir(), ".config");
-  const top = path.join(repositoryTop(root) ?? root, ".git");
-  const usual = [
+  const configHome = process.env.XDG_CONFIG_HOME ?? path.join(os.homedir(), ".config");
+  const gitFolder = path.join(repositoryTop(root) ?? root, ".git");
+  const usualFiles = [
     path.join(os.homedir(), ".gitconfig"),
-    path.join(home, "git/config"),
+    path.join(configHome, "git/config"),
     "/etc/gitconfig",
-    top,
+    gitFolder,
   ];
-  const repositoryFiles = ["config", "config.worktree", "HEAD"].map((name) => path.join(top, name));
-  const files = [...usual, ...repositoryFiles, ...origins].map(stampOf);
-  return [process.env.GIT_CONFIG_GLOBAL, process.env.GIT_CONFIG_SYSTEM, ...files].join();
+  const repositoryFiles = ["config", "config.worktree", "HEAD"].map((fileName) =>
+    path.join(gitFolder, fileName),
+  );
+  const fileStamps = [...usualFiles, ...repositoryFiles, ...origins].map(stampOf);
+  return [process.env.GIT_CONFIG_GLOBAL, process.env.GIT_CONFIG_SYSTEM, ...fileStamps].join();
 }
 
-export function parseGitSetting(text: string): { key: string; value: string } {
-  const lineEnd = text.indexOf("\n");
+export function parseGitSetting(settingText: string): { key: string; value: string } {
+  const lineEnd = settingText.indexOf("\n");
   return lineEnd < 0
-    ? { key: text, value: "" }
-    : { key: text.slice(0, lineEnd), value: text.slice(lineEnd + 1) };
+    ? { key: settingText, value: "" }
+    : { key: settingText.slice(0, lineEnd), value: settingText.slice(lineEnd + 1) };
 }
 
 /** Which git to ask, and how to start it. */
@@ -184,16 +203,16 @@ export type GitProgram = { programs: Programs; program: string };
 /** Runs git, only for questions that make it run nothing else. */
 export function askGit(
   { programs, program }: GitProgram,
-  args: string[],
-  input?: Buffer,
+  gitArguments: string[],
+  inputBytes?: Buffer,
 ): string | undefined {
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^GIT_(?!CONFIG_)/.test(name)),
+  const environment = Object.fromEntries(
+    Object.entries(process.env).filter(([variable]) => !/^GIT_(?!CONFIG_)/.test(variable)),
   );
   try {
-    const { status, stdout } = programs.run(program, args, {
-      env: { ...env, GIT_ALLOW_PROTOCOL: "none", LC_ALL: "C.UTF-8" },
-      input: input ?? "",
+    const { status, stdout } = programs.run(program, gitArguments, {
+      env: { ...environment, GIT_ALLOW_PROTOCOL: "none", LC_ALL: "C.UTF-8" },
+      input: inputBytes ?? "",
       stdio: ["pipe", "pipe", "ignore"],
       timeout: 5_000,
       maxBuffer: 1 << 24,
@@ -222,8 +241,8 @@ const MAX_FILES = 20_000; // checked for hard links
  * Searches a project, nearest folders first, without installed packages, in which a person does not
  * work.
  */
-export function findRepositories(root: string, links = true): ProjectScan {
-  const scan: ProjectScan = {
+export function findRepositories(root: string, checksLinks = true): ProjectScan {
+  const projectScan: ProjectScan = {
     folders: [],
     gitPointers: [],
     startFiles: [],
@@ -231,64 +250,69 @@ export function findRepositories(root: string, links = true): ProjectScan {
     endpoints: [],
     isIncomplete: false,
   };
-  const queue = [root];
-  let files = 0;
-  const named = new Map<string, { names: string[]; links: number }>();
-  for (let i = 0; i < queue.length && i < MAX_FOLDERS; i++) {
-    const inside = direntsOf(queue[i]!);
-    const has = (name: string) => inside.some((dirent) => dirent.name === name);
-    if (i && has("HEAD") && has("objects") && has("refs")) {
-      scan.folders.push(...gitFolders(queue[i]!)); // a bare repository
+  const folderQueue = [root];
+  let checkedFiles = 0;
+  const linkedFiles = new Map<string, { names: string[]; links: number }>();
+  for (let i = 0; i < folderQueue.length && i < MAX_FOLDERS; i++) {
+    const folderEntries = direntsOf(folderQueue[i]!);
+    const hasEntry = (entryName: string) =>
+      folderEntries.some((dirent) => dirent.name === entryName);
+    if (i && hasEntry("HEAD") && hasEntry("objects") && hasEntry("refs")) {
+      projectScan.folders.push(...gitFolders(folderQueue[i]!)); // a bare repository
       continue;
     }
-    for (const child of inside) {
-      const absolutePath = path.join(queue[i]!, child.name);
+    for (const child of folderEntries) {
+      const absolutePath = path.join(folderQueue[i]!, child.name);
       if (child.name === ".git") {
-        if (child.isDirectory()) scan.folders.push(...gitFolders(absolutePath));
-        else scan.gitPointers.push(absolutePath);
+        if (child.isDirectory()) projectScan.folders.push(...gitFolders(absolutePath));
+        else projectScan.gitPointers.push(absolutePath);
       } else if (child.isDirectory()) {
-        if (child.name !== "node_modules") queue.push(absolutePath);
-      } else if (queue[i] !== root && runsByItself(absolutePath))
-        scan.startFiles.push(absolutePath);
-      else if (child.isSocket() || child.isFIFO()) scan.endpoints.push(absolutePath);
-      else if (links && child.isFile() && files++ < MAX_FILES) countLink(absolutePath);
+        if (child.name !== "node_modules") folderQueue.push(absolutePath);
+      } else if (folderQueue[i] !== root && runsByItself(absolutePath))
+        projectScan.startFiles.push(absolutePath);
+      else if (child.isSocket() || child.isFIFO()) projectScan.endpoints.push(absolutePath);
+      else if (checksLinks && child.isFile() && checkedFiles++ < MAX_FILES) countLink(absolutePath);
     }
   }
-  scan.isIncomplete = queue.length > MAX_FOLDERS;
-  scan.hardLinked = [...named.values()].flatMap((linkedFile) =>
+  projectScan.isIncomplete = folderQueue.length > MAX_FOLDERS;
+  projectScan.hardLinked = [...linkedFiles.values()].flatMap((linkedFile) =>
     linkedFile.names.length < linkedFile.links ? linkedFile.names : [],
   );
-  return scan;
+  return projectScan;
 
-  function countLink(file: string): void {
-    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-    if (!stat || stat.nlink < 2) return;
-    const key = `${stat.dev} ${stat.ino}`;
-    const linkedFile = named.get(key) ?? { names: [], links: stat.nlink };
-    linkedFile.names.push(file);
-    named.set(key, linkedFile);
+  function countLink(filePath: string): void {
+    const fileStats = fs.lstatSync(filePath, { throwIfNoEntry: false });
+    if (!fileStats || fileStats.nlink < 2) return;
+    const inodeKey = `${fileStats.dev} ${fileStats.ino}`;
+    const linkedFile = linkedFiles.get(inodeKey) ?? { names: [], links: fileStats.nlink };
+    linkedFile.names.push(filePath);
+    linkedFiles.set(inodeKey, linkedFile);
   }
 }
 
 /** A repository's own folder, and those of its worktrees and submodules. */
-export function gitFolders(git: string): string[] {
-  const subfolders = (name: string) =>
-    direntsOf(path.join(git, name)).flatMap((dirent) =>
-      dirent.isDirectory() ? [path.join(git, name, dirent.name)] : [],
+export function gitFolders(gitFolder: string): string[] {
+  const subfolders = (groupName: string) =>
+    direntsOf(path.join(gitFolder, groupName)).flatMap((dirent) =>
+      dirent.isDirectory() ? [path.join(gitFolder, groupName, dirent.name)] : [],
     );
   return [
-    git,
+    gitFolder,
     ...subfolders("worktrees"),
-    ...subfolders("modules").flatMap((folder) => moduleFolders(folder)),
+    ...subfolders("modules").flatMap((moduleFolder) => moduleFolders(moduleFolder)),
   ];
 }
 
 /** A submodule's name may contain slashes. */
-function moduleFolders(folder: string): string[] {
-  if (["HEAD", "config", "objects"].some((name) => fs.existsSync(path.join(folder, name))))
-    return gitFolders(folder);
-  return direntsOf(folder).flatMap((dirent) =>
-    dirent.isDirectory() ? moduleFolders(path.join(folder, dirent.name)) : [],
+function moduleFolders(moduleFolder: string): string[] {
+  if (
+    ["HEAD", "config", "objects"].some((fileName) =>
+      fs.existsSync(path.join(moduleFolder, fileName)),
+    )
+  )
+    return gitFolders(moduleFolder);
+  return direntsOf(moduleFolder).flatMap((dirent) =>
+    dirent.isDirectory() ? moduleFolders(path.join(moduleFolder, dirent.name)) : [],
   );
 }
 
@@ -298,40 +322,43 @@ function moduleFolders(folder: string): string[] {
  */
 export function stores(root: string): string[] {
   const modules = path.join(root, "node_modules");
-  const linked = (file: string): boolean =>
-    (fs.statSync(file, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
-  const sample = (folder: string, file: string) =>
+  const isHardLinked = (filePath: string): boolean =>
+    (fs.statSync(filePath, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
+  const hasLinkedSample = (folder: string, sampleName: string) =>
     direntsOf(folder)
       .filter((dirent) => dirent.isDirectory() && !dirent.name.startsWith("."))
       .slice(0, 20)
-      .some((dirent) => linked(path.join(folder, dirent.name, file)));
+      .some((dirent) => isHardLinked(path.join(folder, dirent.name, sampleName)));
   const isStored = (folder: string): boolean => {
-    const scope = direntsOf(folder).find((dirent) => dirent.name.startsWith("@"));
+    const scopeDirent = direntsOf(folder).find((dirent) => dirent.name.startsWith("@"));
     return (
-      sample(folder, "package.json") ||
-      (!!scope && sample(path.join(folder, scope.name), "package.json"))
+      hasLinkedSample(folder, "package.json") ||
+      (!!scopeDirent && hasLinkedSample(path.join(folder, scopeDirent.name), "package.json"))
     );
   };
-  const pnpm = path.join(modules, ".pnpm");
-  const packageDirent = direntsOf(pnpm).find(
+  const pnpmStore = path.join(modules, ".pnpm");
+  const packageDirent = direntsOf(pnpmStore).find(
     (dirent) => dirent.isDirectory() && dirent.name.includes("@"),
   );
-  const inPnpm = packageDirent && path.join(pnpm, packageDirent.name, "node_modules");
-  return [...node(), ...python()];
+  const pnpmModules = packageDirent && path.join(pnpmStore, packageDirent.name, "node_modules");
+  return [...findNodeStores(), ...findPythonStores()];
 
-  function node(): string[] {
+  function findNodeStores(): string[] {
     if (isStored(modules)) return [modules];
-    return inPnpm && isStored(inPnpm) ? [pnpm] : [];
+    return pnpmModules && isStored(pnpmModules) ? [pnpmStore] : [];
   }
 
-  function python(): string[] {
-    return [".venv", "venv"].flatMap((name) => {
-      const lib = path.join(root, name, "lib");
-      const sites = direntsOf(lib).map((dirent) => path.join(lib, dirent.name, "site-packages"));
-      return sites.filter(
+  function findPythonStores(): string[] {
+    return [".venv", "venv"].flatMap((folderName) => {
+      const libFolder = path.join(root, folderName, "lib");
+      const sitePackages = direntsOf(libFolder).map((dirent) =>
+        path.join(libFolder, dirent.name, "site-packages"),
+      );
+      return sitePackages.filter(
         (absolutePath) =>
           isFolder(absolutePath) &&
-          (sample(absolutePath, "__init__.py") || sample(absolutePath, "METADATA")),
+          (hasLinkedSample(absolutePath, "__init__.py") ||
+            hasLinkedSample(absolutePath, "METADATA")),
       );
     });
   }

@@ -54,10 +54,10 @@ export const settings = {
 
 /** The default time limit of a command, and the highest that a call may set. */
 export function timeLimits({ seconds, maxSeconds }: Config): { ms: number; maxMs: number } {
-  const [ms, maxMs] = [seconds, maxSeconds].map((limit) =>
+  const [defaultMs, highestMs] = [seconds, maxSeconds].map((limit) =>
     limit > 0 ? limit * 1_000 : Number.POSITIVE_INFINITY,
   );
-  return { ms: ms!, maxMs: Math.max(ms!, maxMs!) };
+  return { ms: defaultMs!, maxMs: Math.max(defaultMs!, highestMs!) };
 }
 
 /** The limits in words, for the model. */
@@ -67,7 +67,8 @@ export function describeLimits(config: Config): string {
   return `${Number.isFinite(ms) ? ms : "no limit"} unless it says otherwise${upperBound}`;
 }
 
-export function checkTime(ms: number, maxMs: number): void {
+export function checkTime(timeoutMs: number, maxMs: number): void {
   const upperBound = Number.isFinite(maxMs) ? ` to ${maxMs}` : "";
-  if (ms < 1) throw new Error(`Cannot run it for ${ms} ms. Give a timeout_ms from 1${upperBound}.`);
+  if (timeoutMs < 1)
+    throw new Error(`Cannot run it for ${timeoutMs} ms. Give a timeout_ms from 1${upperBound}.`);
 }

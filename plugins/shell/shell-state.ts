@@ -10,19 +10,19 @@ import type { defaults } from "./shell-settings.ts";
 export interface ShellState {
   offers: Map<string, string>; // commands that are offered again, and why
   tmp(): Promise<string>; // the private /tmp that commands on a copy use in turn
-  veil(text: string): string;
+  veil(outputText: string): string;
   fault(): string | undefined; // what is wrong in the settings
 }
 
 /** A private folder next to the views, so that it is swept with them if zz is killed. */
 export function privateTmp(zz: Zz<typeof defaults>): () => Promise<string> {
-  let base: string | undefined;
+  let baseFolder: string | undefined;
   zz.defer(async () => {
-    if (base !== undefined) removeTree(base);
+    if (baseFolder !== undefined) removeTree(baseFolder);
   });
   return async () => {
-    if (base === undefined || !fs.existsSync(base))
-      base = (await import("./copy-on-write.ts")).makeWorkFolder(os.tmpdir(), ["tmp"]);
-    return join(base, "tmp");
+    if (baseFolder === undefined || !fs.existsSync(baseFolder))
+      baseFolder = (await import("./copy-on-write.ts")).makeWorkFolder(os.tmpdir(), ["tmp"]);
+    return join(baseFolder, "tmp");
   };
 }

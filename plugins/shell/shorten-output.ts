@@ -21,115 +21,137 @@ export function newCapture(): Captured {
   return { front: "", back: "", cut: false, lines: 0, bytes: 0, broken: 0 };
 }
 
-function recordText(capture: Captured, text: string): void {
-  const room = MAX_HELD_CHARS - capture.front.length;
-  if (room > 0) capture.front += text.slice(0, room);
-  if (room < text.length) capture.back += room > 0 ? text.slice(room) : text;
+function recordText(capture: Captured, newText: string): void {
+  const remainingRoom = MAX_HELD_CHARS - capture.front.length;
+  if (remainingRoom > 0) capture.front += newText.slice(0, remainingRoom);
+  if (remainingRoom < newText.length)
+    capture.back += remainingRoom > 0 ? newText.slice(remainingRoom) : newText;
   if (capture.back.length <= 2 * MAX_HELD_CHARS) return;
   capture.back = capture.back.slice(-MAX_HELD_CHARS);
   capture.cut = true;
 }
 
 export function readStream(
-  stream: Readable,
+  outputStream: Readable,
   captured: Captured[],
-  file: OutputStore,
+  outputStore: OutputStore,
   onOutput: () => void,
   onTooMuch: () => void,
 ): Promise<void> {
   const decoder = new TextDecoder(); // holds back incomplete characters
-  const add = (text: string, bytes: Uint8Array) => {
-    const [lines, broken] = [
-      countByte(bytes, 10),
-      text.includes("\ufffd") ? text.split("\ufffd").length - 1 : 0,
+  const addOutput = (decodedText: string, newBytes: Uint8Array) => {
+    const [lineCount, brokenCount] = [
+      countByte(newBytes, 10),
+      decodedText.includes("\ufffd") ? decodedText.split("\ufffd").length - 1 : 0,
     ];
     for (const capture of captured) {
-      recordText(capture, text);
-      capture.bytes += bytes.length;
-      capture.lines += lines;
-      capture.broken += broken;
+      recordText(capture, decodedText);
+      capture.bytes += newBytes.length;
+      capture.lines += lineCount;
+      capture.broken += brokenCount;
     }
   };
-  stream.on("data", (bytes: Buffer) => {
-    file.add(bytes);
-    add(decoder.decode(bytes, { stream: true }), bytes);
+  outputStream.on("data", (newBytes: Buffer) => {
+    outputStore.add(newBytes);
+    addOutput(decoder.decode(newBytes, { stream: true }), newBytes);
     if (captured[0]!.bytes > MAX_FILE_BYTES) onTooMuch();
     onOutput();
   });
   return new Promise((resolve) => {
-    stream.on("error", () => {}); // only its end matters
-    stream.on("end", () => add(decoder.decode(), new Uint8Array()));
-    stream.on("close", resolve);
+    outputStream.on("error", () => {}); // only its end matters
+    outputStream.on("end", () => addOutput(decoder.decode(), new Uint8Array()));
+    outputStream.on("close", resolve);
   });
 }
 
-function countByte(bytes: Uint8Array, byte: number): number {
-  let total = 0;
-  for (let i = 0; i < bytes.length; i++) if (bytes[i] === byte) total++;
-  return total;
+function countByte(bytes: Uint8Array, wantedByte: number): number {
+  let byteCount = 0;
+  for (let i = 0; i < bytes.length; i++) if (bytes[i] === wantedByte) byteCount++;
+  return byteCount;
 }
 
 export function shorten(
   capture: Captured,
-  file: string | undefined,
-  veil: ((output: string) => string) | undefined,
+  outputFile: string | undefined,
+  veilOutput: ((output: string) => string) | undefined,
 ): { text: string; whole: boolean } {
-  const readable = (text: string) => veil?.(outputForModel(text)) ?? outputForModel(text);
+  const readable = (rawText: string) =>
+    veilOutput?.(outputForModel(rawText)) ?? outputForModel(rawText);
   const wholeText = capture.cut ? undefined : readable(capture.front + capture.back);
-  const room = MAX_SHOWN_CHARS - NOTES_CHARS;
-  if (wholeText !== undefined && wholeText.length <= room) return { text: wholeText, whole: true };
-  const head = keepHead(wholeText ?? readable(capture.front), Math.floor(room * HEAD_SHARE));
-  const end = keepTail(wholeText ?? readable(capture.back), Math.floor(room * (1 - HEAD_SHARE)));
-  const lines = Math.max(0, capture.lines - breaks(head) - breaks(end));
-  const bytes = Math.max(0, capture.bytes - Buffer.byteLength(head) - Buffer.byteLength(end));
-  const where = file ? `; all of it is in ${file}` : "";
+  const maxShown = MAX_SHOWN_CHARS - NOTES_CHARS;
+  if (wholeText !== undefined && wholeText.length <= maxShown)
+    return { text: wholeText, whole: true };
+  const shownHead = keepHead(
+    wholeText ?? readable(capture.front),
+    Math.floor(maxShown * HEAD_SHARE),
+  );
+  const shownTail = keepTail(
+    wholeText ?? readable(capture.back),
+    Math.floor(maxShown * (1 - HEAD_SHARE)),
+  );
+  const hiddenLines = Math.max(0, capture.lines - countBreaks(shownHead) - countBreaks(shownTail));
+  const hiddenBytes = Math.max(
+    0,
+    capture.bytes - Buffer.byteLength(shownHead) - Buffer.byteLength(shownTail),
+  );
+  const fileNote = outputFile ? `; all of it is in ${outputFile}` : "";
   return {
-    text: `${head}\n[… ${plural(lines, "line")}, ${plural(bytes, "byte")} left out${where}]\n${end}`,
+    text: `${shownHead}\n[… ${plural(hiddenLines, "line")}, ${plural(hiddenBytes, "byte")} left out${fileNote}]\n${shownTail}`,
     whole: false,
   };
 }
-const breaks = (text: string) => text.split("\n").length - 1;
+const countBreaks = (text: string) => text.split("\n").length - 1;
 function keepHead(text: string, maxChars: number): string {
   const lineEnd = text.lastIndexOf("\n", maxChars);
   return (lineEnd > maxChars / 2 ? text.slice(0, lineEnd) : text.slice(0, maxChars)).toWellFormed();
 }
 
 function keepTail(text: string, maxChars: number): string {
-  const tail = text.slice(-maxChars);
-  const lineEnd = tail.indexOf("\n");
-  return (lineEnd >= 0 && lineEnd < maxChars / 2 ? tail.slice(lineEnd + 1) : tail).toWellFormed();
+  const tailText = text.slice(-maxChars);
+  const lineEnd = tailText.indexOf("\n");
+  return (
+    lineEnd >= 0 && lineEnd < maxChars / 2 ? tailText.slice(lineEnd + 1) : tailText
+  ).toWellFormed();
 }
-const CODES =
+const TERMINAL_CODES =
   /\x1b\[[0-?]*[ -/]*([@-~])?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]/g;
 const CONTROLS = /[\0-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]/g;
 /**
  * The text as a terminal would show it: without control codes, and only the last state of a line
  * that was overwritten.
  */
-export function outputForModel(raw: string): string {
-  const plain = raw.replace(CODES, (code, end) => (end === "K" ? code : "")).replace(CONTROLS, "");
-  if (!/[\r\b\x1b]/.test(plain)) return plain;
-  return plain
+export function outputForModel(rawOutput: string): string {
+  const plainOutput = rawOutput
+    .replace(TERMINAL_CODES, (terminalCode, finalLetter) =>
+      finalLetter === "K" ? terminalCode : "",
+    )
+    .replace(CONTROLS, "");
+  if (!/[\r\b\x1b]/.test(plainOutput)) return plainOutput;
+  return plainOutput
     .split(/\r*\n/)
-    .map((line) => (/[\r\b\x1b]/.test(line) ? lastState(line) : line))
+    .map((outputLine) => (/[\r\b\x1b]/.test(outputLine) ? lastState(outputLine) : outputLine))
     .join("\n");
 }
 
-function lastState(line: string): string {
+function lastState(outputLine: string): string {
   // replaying it would take long
-  if (line.length > 20_000) line = line.replace(/\r+$/, "").replace(/^.*\r/s, "");
-  let [cells, column] = ["", 0];
-  for (const part of line.split(/(\r|\x08|\x1b\[[\d;]*K|\x1b)/)) {
-    if (part === "" || part === "\x1b") continue;
-    if (part === "\r") column = 0;
-    else if (part === "\b") column = Math.max(0, column - 1);
-    else if (part.startsWith("\x1b[1")) cells = " ".repeat(column) + cells.slice(column);
-    else if (part.startsWith("\x1b[2")) cells = "";
-    else if (part.startsWith("\x1b[")) cells = cells.slice(0, column);
+  if (outputLine.length > 20_000) outputLine = outputLine.replace(/\r+$/, "").replace(/^.*\r/s, "");
+  let [shownCells, cursorColumn] = ["", 0];
+  for (const linePart of outputLine.split(/(\r|\x08|\x1b\[[\d;]*K|\x1b)/)) {
+    if (linePart === "" || linePart === "\x1b") continue;
+    if (linePart === "\r") cursorColumn = 0;
+    else if (linePart === "\b") cursorColumn = Math.max(0, cursorColumn - 1);
+    else if (linePart.startsWith("\x1b[1"))
+      shownCells = " ".repeat(cursorColumn) + shownCells.slice(cursorColumn);
+    else if (linePart.startsWith("\x1b[2")) shownCells = "";
+    else if (linePart.startsWith("\x1b[")) shownCells = shownCells.slice(0, cursorColumn);
     else {
-      cells = cells.slice(0, column).padEnd(column) + part + cells.slice(column + part.length);
-      column += part.length;
+      shownCells =
+        shownCells.slice(0, cursorColumn).padEnd(cursorColumn) +
+        linePart +
+        shownCells.slice(cursorColumn + linePart.length);
+      cursorColumn += linePart.length;
     }
   }
-  return cells;
+  return shownCells;
 }

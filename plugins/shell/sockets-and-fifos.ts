@@ -10,7 +10,7 @@ import { direntsOf, real } from "./resolve-paths.ts";
 const MAX_FILES_PER_PROCESS = 12;
 
 /** Such a name means another place in each process. */
-const OWN = /^\/proc\/(?:thread-)?self\//;
+const OWN_PROCESS = /^\/proc\/(?:thread-)?self\//;
 
 interface Endpoints {
   paths: string[]; // to be covered
@@ -21,22 +21,26 @@ interface Endpoints {
 export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
   const { absolute, relative } = boundSockets();
   const processes = relative.length ? workingFolders() : [];
-  const guesses = relative.map((name) =>
+  const guesses = relative.map((relativeName) =>
     [...new Set([...roots, os.homedir(), "/", "/run", "/var/spool/postfix", ...processes])]
-      .map((folder) => path.join(folder, name))
+      .map((folder) => path.join(folder, relativeName))
       .filter(isSocket),
   );
-  const home = direntsOf(os.homedir()).filter((dirent) => dirent.isFIFO() || dirent.isSocket());
-  const mine = home.map((dirent) => path.join(os.homedir(), dirent.name));
+  const homeDirents = direntsOf(os.homedir()).filter(
+    (dirent) => dirent.isFIFO() || dirent.isSocket(),
+  );
+  const homeEndpoints = homeDirents.map((dirent) => path.join(os.homedir(), dirent.name));
   return {
     paths: real([
-      ...absolute.filter((name) => !OWN.test(name)),
+      ...absolute.filter((socketName) => !OWN_PROCESS.test(socketName)),
       ...guesses.flat(),
       ...inProject,
-      ...mine,
+      ...homeEndpoints,
       ...openFifos(),
     ]),
-    unknown: guesses.some((sockets) => !sockets.length) || absolute.some((name) => OWN.test(name)),
+    unknown:
+      guesses.some((sockets) => !sockets.length) ||
+      absolute.some((socketName) => OWN_PROCESS.test(socketName)),
   };
 }
 
@@ -45,48 +49,58 @@ export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
  * is listed with it.
  */
 function boundSockets(): { absolute: string[]; relative: string[] } {
-  let text: string;
+  let socketTable: string;
   try {
-    text = fs.readFileSync("/proc/net/unix", "utf8");
+    socketTable = fs.readFileSync("/proc/net/unix", "utf8");
   } catch {
     return { absolute: [], relative: [] };
   }
-  const names = text.split("\n").flatMap((row) => {
-    const [, flags, type, name] = /^\S+ \S+ \S+ (\S+) (\S+) \S+ +\d+ (.+)$/.exec(row) ?? [];
-    return name && !name.startsWith("@") && (flags === "00010000" || type === "0002") ? [name] : [];
+  const socketNames = socketTable.split("\n").flatMap((socketRow) => {
+    const [, socketFlags, socketType, socketName] =
+      /^\S+ \S+ \S+ (\S+) (\S+) \S+ +\d+ (.+)$/.exec(socketRow) ?? [];
+    return socketName &&
+      !socketName.startsWith("@") &&
+      (socketFlags === "00010000" || socketType === "0002")
+      ? [socketName]
+      : [];
   });
   return {
-    absolute: names.filter((name) => name.startsWith("/")).flatMap(realNames),
-    relative: [...new Set(names.filter((name) => !name.startsWith("/")))],
+    absolute: socketNames.filter((socketName) => socketName.startsWith("/")).flatMap(realNames),
+    relative: [...new Set(socketNames.filter((socketName) => !socketName.startsWith("/")))],
   };
 }
 
 /** A socket may be named by a folder that its process has open, as those of another zz are. */
-const realNames = (name: string): string[] =>
-  name.startsWith("/proc/self/")
-    ? [`${process.pid}`, ...processes()].map((pid) => name.replace("self", pid)).filter(isSocket)
-    : [name];
+const realNames = (socketName: string): string[] =>
+  socketName.startsWith("/proc/self/")
+    ? [`${process.pid}`, ...processes()]
+        .map((processId) => socketName.replace("self", processId))
+        .filter(isSocket)
+    : [socketName];
 
 /** The working folders of this machine's processes, as far as they are visible. */
 function workingFolders(): string[] {
-  return processes().flatMap((pid) => linkTarget(`/proc/${pid}/cwd`));
+  return processes().flatMap((processId) => linkTarget(`/proc/${processId}/cwd`));
 }
 
 /** The FIFOs that a process has open, by their paths: of all processes, however many there are. */
 function openFifos(): string[] {
-  const open = processes().flatMap((pid) =>
-    entriesOf(`/proc/${pid}/fd`)
+  const openFiles = processes().flatMap((processId) =>
+    entriesOf(`/proc/${processId}/fd`)
       .slice(0, MAX_FILES_PER_PROCESS)
-      .flatMap((fd) => linkTarget(`/proc/${pid}/fd/${fd}`)),
+      .flatMap((descriptor) => linkTarget(`/proc/${processId}/fd/${descriptor}`)),
   );
-  return [...new Set(open)].filter((file) => file.startsWith("/") && isFifo(file));
+  return [...new Set(openFiles)].filter((openFile) => openFile.startsWith("/") && isFifo(openFile));
 }
 
 const processes = (): string[] =>
-  entriesOf("/proc").filter((name) => /^\d+$/.test(name) && name !== `${process.pid}`);
+  entriesOf("/proc").filter(
+    (entryName) => /^\d+$/.test(entryName) && entryName !== `${process.pid}`,
+  );
 
-const linkTarget = (file: string): string[] => tryTo(() => [fs.readlinkSync(file)]) ?? [];
-const lstatIfThere = (file: string): fs.Stats | undefined => tryTo(() => fs.lstatSync(file));
-const isSocket = (file: string): boolean => !!lstatIfThere(file)?.isSocket();
-const isFifo = (file: string): boolean =>
-  !isInside("/dev", file) && !isInside("/proc", file) && !!lstatIfThere(file)?.isFIFO();
+const linkTarget = (linkPath: string): string[] => tryTo(() => [fs.readlinkSync(linkPath)]) ?? [];
+const lstatIfThere = (filePath: string): fs.Stats | undefined =>
+  tryTo(() => fs.lstatSync(filePath));
+const isSocket = (filePath: string): boolean => !!lstatIfThere(filePath)?.isSocket();
+const isFifo = (filePath: string): boolean =>
+  !isInside("/dev", filePath) && !isInside("/proc", filePath) && !!lstatIfThere(filePath)?.isFIFO();

@@ -10,14 +10,14 @@ import { direntsOf, isFolder, real, realOf } from "./resolve-paths.ts";
 import { examineFolder } from "./unreadable-files.ts";
 
 /** Lines such as `name: what it needs`. */
-const pairs = (text: string): [name: string, needs: string][] =>
-  text.split("\n").flatMap((line) => {
-    const [name = "", needs] = line.trim().split(": ");
-    return needs === undefined ? [] : [[name, needs]];
+const parsePairs = (tableText: string): [name: string, needs: string][] =>
+  tableText.split("\n").flatMap((tableLine) => {
+    const [pairName = "", neededNames] = tableLine.trim().split(": ");
+    return neededNames === undefined ? [] : [[pairName, neededNames]];
   });
 
 /** Managers of versions, by their folder in the home, and what of it their programs need. */
-const MANAGERS = pairs(`
+const MANAGERS = parsePairs(`
   .nvm: versions alias nvm.sh nvm-exec
   .fnm: node-versions aliases
   .local/share/fnm: node-versions aliases
@@ -53,13 +53,16 @@ const MANAGERS = pairs(`
 /**
  * rustup's programs in `.cargo/bin` are links of its own making: what they start lies elsewhere.
  */
-const ALSO: Record<string, string> = { ".cargo/bin": ".rustup", ".juliaup/bin": ".julia/juliaup" };
+const ALSO_NEEDED: Record<string, string> = {
+  ".cargo/bin": ".rustup",
+  ".juliaup/bin": ".julia/juliaup",
+};
 
 /**
  * Installations, known by a file of theirs in the folder above `bin`, and what of that folder their
  * programs need.
  */
-const INSTALLATIONS = pairs(`
+const INSTALLATIONS = parsePairs(`
   include/node/node.h: bin lib/node_modules include/node share
   lib/node_modules/npm/package.json: bin lib/node_modules
   lib/jrt-fs.jar: bin lib conf jmods include release
@@ -94,7 +97,7 @@ const AT_HOME = split(`
  * The same in `.cache`. Beside them lie clipboards, mails, pages, and what servers answered to
  * those who had logged in.
  */
-const CACHES = split(`
+const NEEDED_CACHES = split(`
   pip pipenv pypoetry uv pdm hatch pre-commit virtualenv ruff mypy black pylint matplotlib numba
   torch huggingface/hub huggingface/datasets Cypress puppeteer ms-playwright selenium electron
   electron-builder node node-gyp yarn pnpm deno esbuild typescript turbo prisma go-build goimports
@@ -108,37 +111,45 @@ const CACHES = split(`
 export function hideHomeExceptNeeded(
   root: string,
   allowed: string[],
-  isSecret: (file: string) => boolean,
+  isSecret: (filePath: string) => boolean,
 ): Shown {
-  const hide = real([os.homedir()]).filter((home) => home !== "/" && !isInside(root, home));
-  const needed = [...AT_HOME, ...CACHES.map((name) => `.cache/${name}`)];
-  const needs = hide.flatMap((home) => needed.map((name) => path.join(home, name)));
-  const programs = toolchains(root, hide, isSecret);
-  const show = real([...needs, ...allowed]).filter(
+  const hiddenHomes = real([os.homedir()]).filter(
+    (homeFolder) => homeFolder !== "/" && !isInside(root, homeFolder),
+  );
+  const homeNames = [...AT_HOME, ...NEEDED_CACHES.map((cacheName) => `.cache/${cacheName}`)];
+  const neededPaths = hiddenHomes.flatMap((homeFolder) =>
+    homeNames.map((homeName) => path.join(homeFolder, homeName)),
+  );
+  const programs = toolchains(root, hiddenHomes, isSecret);
+  const shownPaths = real([...neededPaths, ...allowed]).filter(
     (absolutePath) =>
       !isSecret(absolutePath) &&
-      hide.some((home) => home !== absolutePath && isInside(home, absolutePath)),
+      hiddenHomes.some(
+        (homeFolder) => homeFolder !== absolutePath && isInside(homeFolder, absolutePath),
+      ),
   );
   return {
-    show: [...programs.show, ...show],
-    hide: [...hide, ...programs.hide, ...secretsIn(show, isSecret)],
+    show: [...programs.show, ...shownPaths],
+    hide: [...hiddenHomes, ...programs.hide, ...secretsIn(shownPaths, isSecret)],
   };
 }
 
 /**
  * Secret files in these folders, the nearest first. Allowing a folder does not allow its `.env`.
  */
-const secretsIn = (folders: string[], isSecret: (file: string) => boolean): string[] =>
+const secretsIn = (folders: string[], isSecret: (filePath: string) => boolean): string[] =>
   folders.filter(isFolder).flatMap((folder) => secretsBelow(folder, isSecret));
-function secretsBelow(folder: string, isSecret: (file: string) => boolean): string[] {
+function secretsBelow(folder: string, isSecret: (filePath: string) => boolean): string[] {
   const secrets: string[] = [];
-  const open = [folder];
-  for (let i = 0; i < open.length && i < MAX_FOLDERS; i++) {
-    const current = open[i]!;
+  const openFolders = [folder];
+  for (let i = 0; i < openFolders.length && i < MAX_FOLDERS; i++) {
+    const current = openFolders[i]!;
     const { inner, secret } = examineFolder(current, isSecret, false);
     secrets.push(...secret);
-    open.push(
-      ...inner.filter((name) => !SAMPLES.test(name)).map((name) => path.join(current, name)),
+    openFolders.push(
+      ...inner
+        .filter((innerName) => !SAMPLES.test(innerName))
+        .map((innerName) => path.join(current, innerName)),
     );
   }
   return secrets;
@@ -151,7 +162,7 @@ const MAX_FOLDERS = 200;
 /** What everybody who downloads a package gets: keys to test it with. */
 const SAMPLES = /^(tests?|testdata|fixtures|__pycache__)$/;
 
-const PYTHON = /^python3(?:\.\d+)?$/;
+const PYTHON_LIBRARY = /^python3(?:\.\d+)?$/;
 const MAX_LINKS = 2_000;
 
 export interface Shown {
@@ -163,41 +174,46 @@ export interface Shown {
 export function toolchains(
   root: string,
   hidden: string[],
-  isSecret: (file: string) => boolean,
+  isSecret: (filePath: string) => boolean,
 ): Shown {
-  const homes = real([os.homedir()]);
-  const isWide = (absolutePath: string) =>
+  const homeFolders = real([os.homedir()]);
+  const isTooWide = (absolutePath: string) =>
     absolutePath === "/" ||
     isInside(absolutePath, root) ||
-    homes.some((home) => isInside(absolutePath, home));
+    homeFolders.some((homeFolder) => isInside(absolutePath, homeFolder));
   const folders = real([
     ...(process.env.PATH ?? "").split(":").filter(path.isAbsolute),
     path.dirname(process.execPath),
   ]);
   const isHidden = (absolutePath: string) => isInsideAny(hidden, absolutePath);
-  const shown = new Set<string>();
-  const kept: string[] = [];
-  const show = (absolutePath: string) => {
-    if (!isWide(absolutePath) && fs.existsSync(absolutePath)) shown.add(absolutePath);
+  const shownPaths = new Set<string>();
+  const hiddenBeside: string[] = [];
+  const showPath = (absolutePath: string) => {
+    if (!isTooWide(absolutePath) && fs.existsSync(absolutePath)) shownPaths.add(absolutePath);
   };
-  for (const folder of folders) {
-    if (!isFolder(folder) || isWide(folder) || !isHidden(folder)) continue;
-    const parts = partsOf(folder) ?? [];
-    for (const part of parts) show(part);
-    if (!isInsideAny(parts, folder)) {
-      show(folder);
-      kept.push(
-        ...direntsOf(folder).flatMap((dirent) =>
-          isProgram(folder, dirent) ? [] : path.join(folder, dirent.name),
+  for (const programFolder of folders) {
+    if (!isFolder(programFolder) || isTooWide(programFolder) || !isHidden(programFolder)) continue;
+    const neededParts = partsOf(programFolder) ?? [];
+    for (const neededPart of neededParts) showPath(neededPart);
+    if (!isInsideAny(neededParts, programFolder)) {
+      showPath(programFolder);
+      hiddenBeside.push(
+        ...direntsOf(programFolder).flatMap((dirent) =>
+          isProgram(programFolder, dirent) ? [] : path.join(programFolder, dirent.name),
         ),
       );
     }
-    for (const target of targetsIn(folder))
-      if (isHidden(target) && !isInsideAny([...shown], target))
-        for (const part of partsOf(path.dirname(target)) ?? [packagesOf(target) ?? target])
-          show(part);
+    for (const linkTarget of targetsIn(programFolder))
+      if (isHidden(linkTarget) && !isInsideAny([...shownPaths], linkTarget))
+        for (const neededPart of partsOf(path.dirname(linkTarget)) ?? [
+          packagesOf(linkTarget) ?? linkTarget,
+        ])
+          showPath(neededPart);
   }
-  return { show: [...shown], hide: [...new Set([...kept, ...secretsIn([...shown], isSecret)])] };
+  return {
+    show: [...shownPaths],
+    hide: [...new Set([...hiddenBeside, ...secretsIn([...shownPaths], isSecret)])],
+  };
 }
 
 /**
@@ -205,38 +221,54 @@ export function toolchains(
  * since HOME may name another.
  */
 function partsOf(folder: string): string[] | undefined {
-  const also = Object.keys(ALSO).find((name) => folder.endsWith(`/${name}`));
-  if (also) {
-    const manager = path.join(folder.slice(0, -also.length), ALSO[also]!);
-    return [folder, ...needsIn(manager, MANAGERS.find(([name]) => name === ALSO[also])![1])];
+  const managedBin = Object.keys(ALSO_NEEDED).find((binName) => folder.endsWith(`/${binName}`));
+  if (managedBin) {
+    const manager = path.join(folder.slice(0, -managedBin.length), ALSO_NEEDED[managedBin]!);
+    return [
+      folder,
+      ...needsIn(
+        manager,
+        MANAGERS.find(([managerName]) => managerName === ALSO_NEEDED[managedBin])![1],
+      ),
+    ];
   }
-  for (const [name, needs] of MANAGERS) {
-    const [home, ...below] = `${folder}/`.split(`/${name}/`);
-    if (below.length)
-      return [...needsIn(`${home}/${name}`, needs), ...(isBin(folder) ? [folder] : [])];
+  for (const [managerName, neededNames] of MANAGERS) {
+    const [beforeName, ...afterName] = `${folder}/`.split(`/${managerName}/`);
+    if (afterName.length)
+      return [
+        ...needsIn(`${beforeName}/${managerName}`, neededNames),
+        ...(isBinFolder(folder) ? [folder] : []),
+      ];
   }
   if (path.basename(folder) === ".bin" && path.basename(path.dirname(folder)) === "node_modules")
     return [path.dirname(folder)];
-  if (!isBin(folder)) return undefined;
-  const above = path.dirname(folder);
-  const installation = INSTALLATIONS.find(([mark]) => fs.existsSync(path.join(above, mark)));
-  if (installation) return needsIn(above, installation[1]);
-  const python = direntsOf(path.join(above, "lib")).find(({ name }) => PYTHON.test(name));
-  const isPython = python && fs.existsSync(path.join(above, "lib", python.name, "os.py"));
-  return isPython ? [folder, path.join(above, "lib"), path.join(above, "include")] : undefined;
+  if (!isBinFolder(folder)) return undefined;
+  const installFolder = path.dirname(folder);
+  const installation = INSTALLATIONS.find(([markerFile]) =>
+    fs.existsSync(path.join(installFolder, markerFile)),
+  );
+  if (installation) return needsIn(installFolder, installation[1]);
+  const pythonDirent = direntsOf(path.join(installFolder, "lib")).find(({ name }) =>
+    PYTHON_LIBRARY.test(name),
+  );
+  const isPython =
+    pythonDirent && fs.existsSync(path.join(installFolder, "lib", pythonDirent.name, "os.py"));
+  return isPython
+    ? [folder, path.join(installFolder, "lib"), path.join(installFolder, "include")]
+    : undefined;
 }
 
-const isBin = (folder: string): boolean => /^s?bin$/.test(path.basename(folder));
-const needsIn = (folder: string, needs: string): string[] =>
-  needs.split(" ").map((need) => path.join(folder, need));
+const isBinFolder = (folder: string): boolean => /^s?bin$/.test(path.basename(folder));
+const needsIn = (folder: string, neededNames: string): string[] =>
+  neededNames.split(" ").map((neededName) => path.join(folder, neededName));
 
 /** A link, or a file that may be executed and does not hide. */
 function isProgram(folder: string, dirent: fs.Dirent): boolean {
   if (dirent.name.startsWith(".")) return false;
   if (dirent.isSymbolicLink()) return true;
-  const mode =
+  const fileMode =
     dirent.isFile() && fs.statSync(path.join(folder, dirent.name), { throwIfNoEntry: false })?.mode;
-  return Boolean(mode && mode & 0o111);
+  return Boolean(fileMode && fileMode & 0o111);
 }
 
 /** Where the links in a folder lead. */
@@ -245,7 +277,8 @@ const targetsIn = (folder: string): string[] =>
     .filter((dirent) => dirent.isSymbolicLink())
     .slice(0, MAX_LINKS)
     .flatMap(({ name }) => realOf(path.join(folder, name)) ?? [])
-    .filter((target) => tryTo(() => fs.statSync(target).isFile()) === true);
+    .filter((linkTarget) => tryTo(() => fs.statSync(linkTarget).isFile()) === true);
 
 /** A program in packages of Node needs those around it. */
-const packagesOf = (file: string): string | undefined => /^.*?\/node_modules(?=\/)/.exec(file)?.[0];
+const packagesOf = (programFile: string): string | undefined =>
+  /^.*?\/node_modules(?=\/)/.exec(programFile)?.[0];

@@ -38,14 +38,14 @@ async function tryView(
   root: string,
   home?: string,
 ): Promise<string | undefined> {
-  const tools = toolsOf(programs);
-  if (typeof tools === "string") return tools;
+  const overlayTools = toolsOf(programs);
+  if (typeof overlayTools === "string") return overlayTools;
   let failure = "no folder for temporary files can hold one";
-  for (const base of possibleBases(root, home)) {
-    let view: View | undefined;
+  for (const baseFolder of possibleBases(root, home)) {
+    let triedView: View | undefined;
     try {
-      view = mountView(programs, tools, root, base);
-      const bwrap = [
+      triedView = mountView(programs, overlayTools, root, baseFolder);
+      const bwrapOptions = [
         "--unshare-all",
         "--cap-drop",
         "ALL",
@@ -53,33 +53,33 @@ async function tryView(
         "/",
         "/",
         "--bind",
-        view.merged,
+        triedView.merged,
         root,
       ];
-      const script = ["sh", "-c", 'echo ok > "$0/.zz-trial"', root];
-      const argv = view.wrap([
-        tools.bwrap,
-        ...bwrap,
+      const trialCommand = ["sh", "-c", 'echo ok > "$0/.zz-trial"', root];
+      const argv = triedView.wrap([
+        overlayTools.bwrap,
+        ...bwrapOptions,
         "--dev",
         "/dev",
         "--proc",
         "/proc",
-        ...script,
+        ...trialCommand,
       ]);
       const { ok, stderr } = await runInView(programs, argv);
       if (
         ok &&
-        fs.existsSync(path.join(view.upper, ".zz-trial")) &&
+        fs.existsSync(path.join(triedView.upper, ".zz-trial")) &&
         !fs.existsSync(path.join(root, ".zz-trial"))
       ) {
-        chosenBases.set(root, base);
+        chosenBases.set(root, baseFolder);
         return undefined;
       }
       failure = stderr.trim().split("\n").at(-1) || failure;
     } catch (error) {
       failure = (error as Error).message;
     } finally {
-      view?.close();
+      triedView?.close();
     }
   }
   return `an overlay cannot be mounted: ${failure}`;
@@ -91,36 +91,38 @@ async function tryView(
  */
 function possibleBases(root: string, home?: string): string[] {
   const diskOf = (folder: string) => tryTo(() => fs.statSync(folder).dev);
-  const isNear = (folder: string) => diskOf(folder) === diskOf(root);
+  const isOnSameDisk = (folder: string) => diskOf(folder) === diskOf(root);
   const homeFolder =
-    home && isNear(home) && !isInside(root, home) ? path.join(home, "copies") : undefined;
+    home && isOnSameDisk(home) && !isInside(root, home) ? path.join(home, "copies") : undefined;
   if (homeFolder) tryTo(() => fs.mkdirSync(homeFolder, { mode: 0o700 }));
   const temporary = real([os.tmpdir(), "/dev/shm", "/var/tmp"]);
   const candidates = [
-    ...temporary.filter(isNear),
+    ...temporary.filter(isOnSameDisk),
     ...real(homeFolder ? [homeFolder] : []),
-    ...temporary.filter((folder) => !isNear(folder)),
+    ...temporary.filter((folder) => !isOnSameDisk(folder)),
   ];
   return candidates.filter((folder) => isPlainName(folder) && !isInside(root, folder));
 }
 
 /** Whether something is mounted inside of the project, which an overlay would not show. */
 function mountsIn(root: string): boolean {
-  const text = tryTo(() => fs.readFileSync("/proc/self/mountinfo", "utf8")) ?? "";
-  return text.split("\n").some((line) => {
-    const mountPoint = line
+  const mountTable = tryTo(() => fs.readFileSync("/proc/self/mountinfo", "utf8")) ?? "";
+  return mountTable.split("\n").some((mountLine) => {
+    const mountPoint = mountLine
       .split(" ")[4]
-      ?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
+      ?.replace(/\\(\d{3})/g, (_, octalDigits) =>
+        String.fromCharCode(Number.parseInt(octalDigits, 8)),
+      );
     return mountPoint !== undefined && mountPoint !== root && isInside(root, mountPoint);
   });
 }
 
 /** Whether names that differ in case are one file: an overlay would take them for two. */
 function ignoresCase(root: string): boolean {
-  const swapped = (name: string) =>
-    name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase();
-  const names = direntsOf(root).map(({ name }) => name);
-  const name = names.find((candidate) => swapped(candidate) !== candidate);
-  if (name === undefined || names.includes(swapped(name))) return false;
-  return fs.existsSync(path.join(root, swapped(name)));
+  const swapped = (entryName: string) =>
+    entryName === entryName.toLowerCase() ? entryName.toUpperCase() : entryName.toLowerCase();
+  const entryNames = direntsOf(root).map(({ name }) => name);
+  const casedName = entryNames.find((candidate) => swapped(candidate) !== candidate);
+  if (casedName === undefined || entryNames.includes(swapped(casedName))) return false;
+  return fs.existsSync(path.join(root, swapped(casedName)));
 }

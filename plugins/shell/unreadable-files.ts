@@ -20,7 +20,7 @@ const MAX_ENTRIES = 200_000;
 // entries of a folder of them that are looked at: browsers have many more
 const MAX_CREDENTIALS = 200;
 const SLICE_MS = 30; // how long it works before other tasks get a turn
-const isPattern = (name: string): boolean => /[*?]/.test(name);
+const isPattern = (ruleName: string): boolean => /[*?]/.test(ruleName);
 
 /**
  * Files closed by the rules or the list of secret files, and zz's own. Rules that ask close files
@@ -42,8 +42,8 @@ export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<Unr
     "sessions",
     "outputs",
   ];
-  const [unread, unwritten] = [deniedPaths(ctx, "read"), deniedPaths(ctx, "write", onView)];
-  const onDisk = await searchDisk(ctx, [...unread.patterns, ...unwritten.patterns]);
+  const [deniedReads, unwritten] = [deniedPaths(ctx, "read"), deniedPaths(ctx, "write", onView)];
+  const filesOnDisk = await searchDisk(ctx, [...deniedReads.patterns, ...unwritten.patterns]);
   const deniesAllWrites = permissions.rules.some(
     ({ verdict, kind, name, but }) =>
       (verdict === "deny" || (verdict === "ask" && !onView)) &&
@@ -52,33 +52,33 @@ export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<Unr
       !(but && onView),
   );
   const pin = [
-    ...unread.places,
-    ...onDisk.matching.flatMap(({ file, rule }) => (rule.kind === "read" ? [file] : [])),
+    ...deniedReads.places,
+    ...filesOnDisk.matching.flatMap(({ file, rule }) => (rule.kind === "read" ? [file] : [])),
   ];
-  const closed = {
+  const unreadable = {
     hide: [
-      ...homeFiles.map((name) => join(home, name)),
+      ...homeFiles.map((fileName) => join(home, fileName)),
       ...permissions.credentials(),
       ...otherNames(permissions.credentials(), [root], MAX_CREDENTIALS),
       ...pin,
-      ...onDisk.secret,
-      ...(onView ? onDisk.repositories : []), // of the project's own, more is known
+      ...filesOnDisk.secret,
+      ...(onView ? filesOnDisk.repositories : []), // of the project's own, more is known
     ],
     pin,
     keep: [
       ...(deniesAllWrites ? [root, `${root}/.git`] : unwritten.places),
-      ...onDisk.matching.flatMap(({ file, rule }) => (rule.kind === "write" ? [file] : [])),
+      ...filesOnDisk.matching.flatMap(({ file, rule }) => (rule.kind === "write" ? [file] : [])),
       ...(home.startsWith(`${root}/`) ? [home] : []),
     ],
-    absent: unwritten.places.filter((absolutePath) => statOf(absolutePath) === undefined),
+    absent: unwritten.places.filter((absolutePath) => statsOf(absolutePath) === undefined),
   };
-  const fileCount = closed.pin.length + onDisk.secret.length + onDisk.matching.length;
+  const fileCount = unreadable.pin.length + filesOnDisk.secret.length + filesOnDisk.matching.length;
   if (fileCount > MAX_PLACES)
     throw new Error(
       `Cannot run it: ${fileCount} files here may not be read or written, more than a sandbox can hide. ` +
         "Name their folders in the rules, or work in a part of the project.",
     );
-  return closed;
+  return unreadable;
 }
 
 /** New files whose names must not be written: a sandbox cannot prevent new files. */
@@ -86,7 +86,7 @@ export async function unwantedFiles(
   ctx: Ctx,
   { keep, absent }: Pick<UnreadableFiles, "keep" | "absent">,
 ): Promise<string[]> {
-  const newFiles = absent.filter((absolutePath) => statOf(absolutePath) !== undefined);
+  const newFiles = absent.filter((absolutePath) => statsOf(absolutePath) !== undefined);
   const { patterns } = deniedPaths(ctx, "write");
   if (!patterns.length) return newFiles;
   const { matching } = await searchDisk(ctx, patterns);
@@ -107,21 +107,21 @@ function deniedPaths(
   needKind: "read" | "write",
   onView = false,
 ): DeniedPaths {
-  const result: DeniedPaths = { places: [], patterns: [] };
+  const denied: DeniedPaths = { places: [], patterns: [] };
   for (const rule of permissions.rules) {
     const { verdict, kind: ruleKind, name } = rule;
     if (verdict === "allow" || (verdict === "ask" && onView) || ruleKind !== needKind || !name)
       continue;
     const absolutePath = permissions.place(name);
-    result.places.push(absolutePath); // a file may have that literal name
+    denied.places.push(absolutePath); // a file may have that literal name
     if (!isPattern(name)) continue;
-    const begin = absolutePath.slice(0, absolutePath.search(/[*?]/));
-    const base = begin.slice(0, begin.lastIndexOf("/")) || "/";
+    const literalStart = absolutePath.slice(0, absolutePath.search(/[*?]/));
+    const base = literalStart.slice(0, literalStart.lastIndexOf("/")) || "/";
     if (/^\/(\*+\/?)+$/.test(absolutePath.slice(base.length)) && base !== root && base !== "/")
-      result.places.push(base);
-    else result.patterns.push({ rule, base });
+      denied.places.push(base);
+    else denied.patterns.push({ rule, base });
   }
-  return result;
+  return denied;
 }
 
 interface FilesOnDisk {
@@ -143,9 +143,9 @@ async function searchDisk(ctx: Ctx, patterns: DeniedPaths["patterns"]): Promise<
   ];
   await walk(root, true);
   const isOutside = (base: string) => base !== root && !base.startsWith(`${root}/`);
-  for (const base of new Set(patterns.map(({ base }) => base).filter(isOutside))) {
+  for (const baseFolder of new Set(patterns.map(({ base }) => base).filter(isOutside))) {
     remainingEntries = Math.min(remainingEntries, MAX_ENTRIES);
-    await walk(base, false);
+    await walk(baseFolder, false);
   }
   if (remainingEntries <= 0 && rules.length)
     throw new Error(
@@ -153,8 +153,8 @@ async function searchDisk(ctx: Ctx, patterns: DeniedPaths["patterns"]): Promise<
     );
   return filesOnDisk;
 
-  async function walk(top: string, isProject: boolean): Promise<void> {
-    const folders = [top];
+  async function walk(topFolder: string, isProject: boolean): Promise<void> {
+    const folders = [topFolder];
     while (folders.length && remainingEntries > 0) {
       const folder = folders.pop()!;
       if (performance.now() > pauseAt) pauseAt = (await setImmediate(SLICE_MS)) + performance.now();
@@ -169,20 +169,20 @@ async function searchDisk(ctx: Ctx, patterns: DeniedPaths["patterns"]): Promise<
       if (isProject)
         filesOnDisk.secret.push(
           ...secret.filter(
-            (file) => !isGits(file) && permissions.judge("read", file).verdict !== "allow",
+            (file) => !isGitSetting(file) && permissions.judge("read", file).verdict !== "allow",
           ),
         );
       const skip = new Set<string>();
       for (const { rule, fits } of rules)
-        for (const name of [...names, ...inner]) {
-          const file = within(folder, name);
+        for (const entryName of [...names, ...inner]) {
+          const file = pathWithin(folder, entryName);
           if (!fits(file)) continue;
           filesOnDisk.matching.push({ file, rule });
           if (rule.kind === "read") skip.add(file);
         }
       // The contents of `.git` are git's own; a hidden folder needs no search.
       for (const name of inner) {
-        const file = within(folder, name);
+        const file = pathWithin(folder, name);
         if (name === ".git" && isProject && folder !== root) filesOnDisk.repositories.push(file);
         if (name === ".git") filesOnDisk.secret.push(...(isProject ? [`${file}/credentials`] : []));
         else if (!skip.has(file)) folders.push(file);
@@ -195,7 +195,8 @@ async function searchDisk(ctx: Ctx, patterns: DeniedPaths["patterns"]): Promise<
  * Git's settings stay readable, since git fails without them; a command that names them is asked
  * about.
  */
-const isGits = (file: string): boolean => /\.git\/(.*\/)?config(\.worktree)?$/i.test(file);
+const isGitSetting = (filePath: string): boolean =>
+  /\.git\/(.*\/)?config(\.worktree)?$/i.test(filePath);
 
 interface FolderRecord {
   mtime: number;
@@ -213,49 +214,55 @@ const examinedFolders = new Map<string, FolderRecord>();
 const MAX_SEEN_FOLDERS = 100_000;
 const CLOCK_SLACK_MS = 2_000; // ms within which a disk's clock may not tell two changes apart
 
-const within = (folder: string, name: string): string => `${folder === "/" ? "" : folder}/${name}`;
+const pathWithin = (folder: string, entryName: string): string =>
+  `${folder === "/" ? "" : folder}/${entryName}`;
 
 export function examineFolder(
   folder: string,
-  isSecret: (path: string) => boolean,
-  named: boolean,
+  isSecret: (filePath: string) => boolean,
+  wantsNames: boolean,
 ): FolderRecord {
-  const mtime = statOf(folder)?.mtimeMs ?? 0;
-  const before = examinedFolders.get(folder);
-  if (!named && before && before.mtime === mtime && before.examinedAt - mtime > CLOCK_SLACK_MS)
-    return before;
-  const result: FolderRecord = {
+  const mtime = statsOf(folder)?.mtimeMs ?? 0;
+  const previous = examinedFolders.get(folder);
+  if (
+    !wantsNames &&
+    previous &&
+    previous.mtime === mtime &&
+    previous.examinedAt - mtime > CLOCK_SLACK_MS
+  )
+    return previous;
+  const folderRecord: FolderRecord = {
     mtime,
     examinedAt: Date.now(),
     inner: [],
     secret: [],
     isGit: false,
-    ...(named && { names: [] }),
+    ...(wantsNames && { names: [] }),
   };
   // Elsewhere a file's name alone says it, which is quicker to look at.
   const isPlace = /\/\.|\.git$/.test(folder) || isSecret(`${folder}/x`);
   const entries = direntsOf(folder);
   const entryNames = new Set(entries.map(({ name }) => name));
-  result.isGit = GIT_ENTRIES.every((name) => entryNames.has(name));
+  folderRecord.isGit = GIT_ENTRIES.every((entryName) => entryNames.has(entryName));
   for (const dirent of entries) {
     const { name } = dirent;
-    const file = within(folder, name);
+    const entryPath = pathWithin(folder, name);
     if (dirent.isDirectory()) {
-      if (name.startsWith(".") && name !== ".git" && isSecret(`${file}/x`))
-        result.secret.push(file);
-      else result.inner.push(name);
+      if (name.startsWith(".") && name !== ".git" && isSecret(`${entryPath}/x`))
+        folderRecord.secret.push(entryPath);
+      else folderRecord.inner.push(name);
     } else {
-      result.names?.push(name);
-      if (isSecret(name) || (isPlace && isSecret(file))) result.secret.push(file);
+      folderRecord.names?.push(name);
+      if (isSecret(name) || (isPlace && isSecret(entryPath))) folderRecord.secret.push(entryPath);
     }
   }
   if (examinedFolders.size > MAX_SEEN_FOLDERS) examinedFolders.clear();
-  if (!named) examinedFolders.set(folder, result);
-  return result;
+  if (!wantsNames) examinedFolders.set(folder, folderRecord);
+  return folderRecord;
 }
 
 const GIT_ENTRIES = ["HEAD", "objects", "refs"];
 
-function statOf(file: string): Stats | undefined {
-  return statSync(file, { throwIfNoEntry: false });
+function statsOf(filePath: string): Stats | undefined {
+  return statSync(filePath, { throwIfNoEntry: false });
 }

@@ -4,12 +4,12 @@ import type { Difference } from "zz";
 import { visible } from "zz/text";
 
 export type Paint = {
-  removed(text: string): string;
-  added(text: string): string;
-  strong(text: string): string;
-  dim(text: string): string;
+  removed(lineText: string): string;
+  added(lineText: string): string;
+  strong(lineText: string): string;
+  dim(lineText: string): string;
   // the same in the colours of its language, if it has any
-  code?: ((text: string, path: string) => string) | undefined;
+  code?: ((sourceCode: string, filePath: string) => string) | undefined;
 };
 
 const MAX_CLOSE_ROWS = 1_000; // rows in which the changed part of a line is searched for
@@ -24,36 +24,45 @@ export const newRoom = (): Room => ({ chars: CLOSE_CHARS });
 export function renderDiff(
   { path, before, after, note, line = 1 }: Difference,
   paint: Paint,
-  room = newRoom(),
+  searchRoom = newRoom(),
 ): string {
   const editOrDelete = after === undefined ? "delete" : "edit";
-  const did = before === undefined ? "create" : editOrDelete;
-  const hunks = hunksOf(before ?? "", after ?? "", line);
-  const lines = hunks.flatMap(({ lines }) => lines);
-  const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
-  const ranges = hunks.map(({ newStart, newLines, oldStart, oldLines }) =>
-    after === undefined ? range(oldStart, oldLines) : range(newStart, newLines),
+  const actionName = before === undefined ? "create" : editOrDelete;
+  const diffHunks = hunksOf(before ?? "", after ?? "", line);
+  const hunkLines = diffHunks.flatMap(({ lines }) => lines);
+  const countLines = (lineSign: string) =>
+    hunkLines.filter((hunkLine) => hunkLine.startsWith(lineSign)).length;
+  const lineRanges = diffHunks.map(({ newStart, newLines, oldStart, oldLines }) =>
+    after === undefined ? formatRange(oldStart, oldLines) : formatRange(newStart, newLines),
   );
-  const isOneRange = ranges.length === 1 && !ranges[0]!.includes("–");
-  const where = ranges.length
-    ? [`${isOneRange ? "line" : "lines"} ${ranges.join(", ")}`, `+${count("+")} −${count("-")}`]
+  const isOneRange = lineRanges.length === 1 && !lineRanges[0]!.includes("–");
+  const lineSummary = lineRanges.length
+    ? [
+        `${isOneRange ? "line" : "lines"} ${lineRanges.join(", ")}`,
+        `+${countLines("+")} −${countLines("-")}`,
+      ]
     : [];
-  const isEmpty = !ranges.length && (before === undefined || after === undefined) && !note;
-  const head = [
-    `${did} ${visible(path)}`,
-    ...where,
+  const isEmpty = !lineRanges.length && (before === undefined || after === undefined) && !note;
+  const headRow = [
+    `${actionName} ${visible(path)}`,
+    ...lineSummary,
     ...(isEmpty ? ["empty"] : []),
     ...(note ? [note] : []),
   ].join(" · ");
-  const shown = colouredLines(path, after, line, paint);
-  const rows: string[] = [];
-  for (const [i, hunk] of hunks.entries())
-    for (const row of [
+  const codeLines = colouredLines(path, after, line, paint);
+  const diffRows: string[] = [];
+  for (const [i, diffHunk] of diffHunks.entries())
+    for (const hunkRow of [
       ...(i ? [paint.dim("  ⋮")] : []),
-      ...hunkRows(hunk, paint, shown, rows.length < MAX_CLOSE_ROWS ? room : undefined),
+      ...hunkRows(
+        diffHunk,
+        paint,
+        codeLines,
+        diffRows.length < MAX_CLOSE_ROWS ? searchRoom : undefined,
+      ),
     ])
-      rows.push(row);
-  return [head, ...rows].join("\n");
+      diffRows.push(hunkRow);
+  return [headRow, ...diffRows].join("\n");
 }
 
 /**
@@ -61,14 +70,17 @@ export function renderDiff(
  * change what is read.
  */
 function colouredLines(
-  path: string,
-  after = "",
-  line: number,
+  filePath: string,
+  textAfter = "",
+  startLine: number,
   { code }: Paint,
 ): string[] | undefined {
-  const shown = after.length <= CLOSE_CHARS && code?.(after, path);
-  const isSame = shown && shown !== after && shown.replace(/\x1b\[[\d;]*m/g, "") === after;
-  return isSame ? [...Array(line - 1), ...shown.split("\n")] : undefined;
+  const colouredText = textAfter.length <= CLOSE_CHARS && code?.(textAfter, filePath);
+  const isSameText =
+    colouredText &&
+    colouredText !== textAfter &&
+    colouredText.replace(/\x1b\[[\d;]*m/g, "") === textAfter;
+  return isSameText ? [...Array(startLine - 1), ...colouredText.split("\n")] : undefined;
 }
 
 type Hunk = {
@@ -83,69 +95,88 @@ type Hunk = {
  * If two long texts have little in common, the shortest difference takes minutes to find, and is
  * unreadable.
  */
-function hunksOf(before: string, after: string, line: number): Hunk[] {
-  const patch = structuredPatch("", "", before, after, "", "", {
+function hunksOf(textBefore: string, textAfter: string, startLine: number): Hunk[] {
+  const textPatch = structuredPatch("", "", textBefore, textAfter, "", "", {
     context: 3,
     timeout: DIFF_TIMEOUT,
   });
-  const moved = ({ oldStart, newStart, ...hunk }: Hunk) => ({
+  const moveHunk = ({ oldStart, newStart, ...hunk }: Hunk) => ({
     ...hunk,
-    oldStart: oldStart + line - 1,
-    newStart: newStart + line - 1,
+    oldStart: oldStart + startLine - 1,
+    newStart: newStart + startLine - 1,
   });
-  if (patch) return patch.hunks.map(moved);
-  const [removed, added] = [before, after].map((text) => text.replace(/\n$/, "").split("\n"));
-  const lines = [...removed!.map((line) => `-${line}`), ...added!.map((line) => `+${line}`)];
+  if (textPatch) return textPatch.hunks.map(moveHunk);
+  const [removed, added] = [textBefore, textAfter].map((wholeText) =>
+    wholeText.replace(/\n$/, "").split("\n"),
+  );
+  const lines = [
+    ...removed!.map((removedLine) => `-${removedLine}`),
+    ...added!.map((addedLine) => `+${addedLine}`),
+  ];
   return [
-    { lines, oldStart: line, oldLines: removed!.length, newStart: line, newLines: added!.length },
+    {
+      lines,
+      oldStart: startLine,
+      oldLines: removed!.length,
+      newStart: startLine,
+      newLines: added!.length,
+    },
   ];
 }
 
-const range = (start: number, count: number): string =>
-  count > 1 ? `${start}–${start + count - 1}` : String(start);
+const formatRange = (startLine: number, lineCount: number): string =>
+  lineCount > 1 ? `${startLine}–${startLine + lineCount - 1}` : String(startLine);
 
 /**
  * What goes is in one colour; what stays and what comes are in those of the code, if there are any.
  */
-function hunkRows(hunk: Hunk, paint: Paint, shown?: string[], room?: Room): string[] {
-  const rows: string[] = [];
-  let [old, next] = [hunk.oldStart, hunk.newStart];
-  for (let i = 0; i < hunk.lines.length; ) {
-    const removed = run(hunk.lines, i, "-");
-    const added = run(hunk.lines, i + removed.length, "+");
+function hunkRows(diffHunk: Hunk, paint: Paint, codeLines?: string[], searchRoom?: Room): string[] {
+  const diffRows: string[] = [];
+  let [oldNumber, newNumber] = [diffHunk.oldStart, diffHunk.newStart];
+  for (let i = 0; i < diffHunk.lines.length; ) {
+    const removed = takeLines(diffHunk.lines, i, "-");
+    const added = takeLines(diffHunk.lines, i + removed.length, "+");
     if (!removed.length && !added.length) {
-      const line = hunk.lines[i++]!;
-      if (line.startsWith("\\")) rows.push(paint.dim(`       ${line.slice(2)}`));
+      const sharedLine = diffHunk.lines[i++]!;
+      if (sharedLine.startsWith("\\")) diffRows.push(paint.dim(`       ${sharedLine.slice(2)}`));
       else {
-        rows.push(`${number(next)}   ${shown?.[next - 1] ?? line.slice(1)}`);
-        old++;
-        next++;
+        diffRows.push(
+          `${formatNumber(newNumber)}   ${codeLines?.[newNumber - 1] ?? sharedLine.slice(1)}`,
+        );
+        oldNumber++;
+        newNumber++;
       }
       continue;
     }
-    const pairs =
-      room && removed.length === added.length && removed.length < MAX_CLOSE_ROWS
-        ? removed.map((line, i) => markChanges(line, added[i]!, shown?.[next + i - 1], paint, room))
+    const markedPairs =
+      searchRoom && removed.length === added.length && removed.length < MAX_CLOSE_ROWS
+        ? removed.map((removedLine, i) =>
+            markChanges(removedLine, added[i]!, codeLines?.[newNumber + i - 1], paint, searchRoom),
+          )
         : [];
-    for (const [i, line] of removed.entries())
-      rows.push(paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? line}`));
-    for (const [i, line] of added.entries()) {
-      const text = pairs[i]?.[1] ?? shown?.[next - 1] ?? line;
-      const head = `${number(next++)} + `;
-      rows.push(shown ? `${paint.added(head)}${text}` : paint.added(`${head}${text}`));
+    for (const [i, removedLine] of removed.entries())
+      diffRows.push(
+        paint.removed(`${formatNumber(oldNumber++)} - ${markedPairs[i]?.[0] ?? removedLine}`),
+      );
+    for (const [i, addedLine] of added.entries()) {
+      const addedText = markedPairs[i]?.[1] ?? codeLines?.[newNumber - 1] ?? addedLine;
+      const rowHead = `${formatNumber(newNumber++)} + `;
+      diffRows.push(
+        codeLines ? `${paint.added(rowHead)}${addedText}` : paint.added(`${rowHead}${addedText}`),
+      );
     }
     i += removed.length + added.length;
   }
-  return rows;
+  return diffRows;
 }
 
-const number = (line: number): string => String(line).padStart(5);
+const formatNumber = (lineNumber: number): string => String(lineNumber).padStart(5);
 
 /** The following lines with that sign, without it. */
-function run(lines: string[], from: number, sign: string): string[] {
-  let end = from;
-  while (lines[end]?.startsWith(sign)) end++;
-  return lines.slice(from, end).map((line) => line.slice(1));
+function takeLines(hunkLines: string[], startIndex: number, lineSign: string): string[] {
+  let endIndex = startIndex;
+  while (hunkLines[endIndex]?.startsWith(lineSign)) endIndex++;
+  return hunkLines.slice(startIndex, endIndex).map((signedLine) => signedLine.slice(1));
 }
 
 /**
@@ -153,52 +184,52 @@ function run(lines: string[], from: number, sign: string): string[] {
  * differs.
  */
 function markChanges(
-  text: string,
-  two: string,
-  shown = two,
+  removedLine: string,
+  addedLine: string,
+  colouredLine = addedLine,
   paint: Paint,
-  room: Room,
+  searchRoom: Room,
 ): [string, string] | undefined {
-  if (Math.max(text.length, two.length) > MAX_CLOSE_CHARS) return undefined;
-  room.chars -= text.length + two.length;
-  if (room.chars < 0) return undefined;
-  const parts = diffWordsWithSpace(text, two, { timeout: DIFF_TIMEOUT });
-  if (!parts) return undefined;
-  const sharedChars = parts
+  if (Math.max(removedLine.length, addedLine.length) > MAX_CLOSE_CHARS) return undefined;
+  searchRoom.chars -= removedLine.length + addedLine.length;
+  if (searchRoom.chars < 0) return undefined;
+  const wordParts = diffWordsWithSpace(removedLine, addedLine, { timeout: DIFF_TIMEOUT });
+  if (!wordParts) return undefined;
+  const sharedChars = wordParts
     .filter(({ added, removed }) => !added && !removed)
-    .reduce((sum, { value }) => sum + value.length, 0);
-  if (sharedChars * 3 < Math.max(text.length, two.length)) return undefined;
-  const marked = (line: string, skip: "added" | "removed") => {
-    const ownParts = parts.filter((part) => !part[skip]);
-    const sizes = ownParts.map(({ value, added, removed }) => ({
+    .reduce((charTotal, { value }) => charTotal + value.length, 0);
+  if (sharedChars * 3 < Math.max(removedLine.length, addedLine.length)) return undefined;
+  const markLine = (shownLine: string, skippedSide: "added" | "removed") => {
+    const ownParts = wordParts.filter((wordPart) => !wordPart[skippedSide]);
+    const partSizes = ownParts.map(({ value, added, removed }) => ({
       size: value.length,
       isMarked: added || removed,
     }));
-    return markParts(line, sizes, paint.strong);
+    return markParts(shownLine, partSizes, paint.strong);
   };
-  return [marked(text, "added"), marked(shown, "removed")];
+  return [markLine(removedLine, "added"), markLine(colouredLine, "removed")];
 }
 
 /** Marks parts of a line that may have colours; where a mark ends them, they begin again. */
 function markParts(
-  line: string,
-  parts: { size: number; isMarked: boolean }[],
+  shownLine: string,
+  markedParts: { size: number; isMarked: boolean }[],
   strong: Paint["strong"],
 ): string {
-  let [shown, open] = ["", ""];
-  for (const [piece, sequence] of line.matchAll(/(\x1b\[[\d;]*m)|[^\x1b]+/g)) {
+  let [markedLine, openStyles] = ["", ""];
+  for (const [textPiece, sequence] of shownLine.matchAll(/(\x1b\[[\d;]*m)|[^\x1b]+/g)) {
     if (sequence) {
-      shown += sequence;
-      open = /^\x1b\[(?:2\d|39)m$/.test(sequence) ? "" : open + sequence;
+      markedLine += sequence;
+      openStyles = /^\x1b\[(?:2\d|39)m$/.test(sequence) ? "" : openStyles + sequence;
       continue;
     }
-    for (let remaining = piece; remaining && parts[0]; ) {
-      const text = remaining.slice(0, parts[0].size);
-      shown += parts[0].isMarked ? strong(text) + open : text;
-      remaining = remaining.slice(text.length);
-      parts[0].size -= text.length;
-      if (!parts[0].size) parts.shift();
+    for (let remaining = textPiece; remaining && markedParts[0]; ) {
+      const partText = remaining.slice(0, markedParts[0].size);
+      markedLine += markedParts[0].isMarked ? strong(partText) + openStyles : partText;
+      remaining = remaining.slice(partText.length);
+      markedParts[0].size -= partText.length;
+      if (!markedParts[0].size) markedParts.shift();
     }
   }
-  return shown;
+  return markedLine;
 }

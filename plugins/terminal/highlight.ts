@@ -5,13 +5,13 @@ import type { Paint, Theme } from "./styles.ts";
 
 /** Its own types would bring those of a browser into all of zz. */
 interface Highlighter {
-  getLanguage(name: string): unknown;
+  getLanguage(languageName: string): unknown;
   highlight(
-    code: string,
+    sourceCode: string,
     options: { language: string; ignoreIllegals: boolean },
   ): { value: string };
 }
-const hljs: Highlighter =
+const highlighter: Highlighter =
   typeof require === "function"
     ? require("highlight.js")
     : createRequire(import.meta.url)("highlight.js"); // the build, or the source
@@ -20,30 +20,37 @@ const MAX_CHARS = 20_000; // some languages take quadratic time
 const MAX_LINE_CHARS = 1_000; // of the longest line, for the same reason
 
 /** Code with the colours of its language, if known; every line ends its own styles. */
-export function highlight(code: string, language: string, { syntax }: Theme): string {
-  if (!syntax || !hljs.getLanguage(language) || code.length > MAX_CHARS) return code;
-  if (code.split("\n").some(({ length }) => length > MAX_LINE_CHARS)) return code;
+export function highlight(sourceCode: string, language: string, { syntax }: Theme): string {
+  if (!syntax || !highlighter.getLanguage(language) || sourceCode.length > MAX_CHARS)
+    return sourceCode;
+  if (sourceCode.split("\n").some(({ length }) => length > MAX_LINE_CHARS)) return sourceCode;
   try {
-    return painted(hljs.highlight(code, { language, ignoreIllegals: true }).value, syntax);
+    return painted(
+      highlighter.highlight(sourceCode, { language, ignoreIllegals: true }).value,
+      syntax,
+    );
   } catch {
-    return code;
+    return sourceCode;
   }
 }
 
-const PIECE = /<span class="hljs-([\w-]+)[^"]*">|<span[^>]*>|(<\/span>)|([^<]+)/g;
+const HTML_PIECE = /<span class="hljs-([\w-]+)[^"]*">|<span[^>]*>|(<\/span>)|([^<]+)/g;
 const CHARACTERS: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#x27": "'" };
 
 /** What highlight.js gives is HTML: the innermost scope that has a colour counts. */
-function painted(html: string, syntax: NonNullable<Theme["syntax"]>): string {
-  const paints: (Paint | undefined)[] = [];
-  return Array.from(html.matchAll(PIECE), ([, scope, end, text]) => {
-    if (text) {
-      const shown = text.replace(/&(amp|lt|gt|quot|#x27);/g, (_, name) => CHARACTERS[name]!);
-      const paint = paints.at(-1);
-      return paint ? shown.split("\n").map(paint).join("\n") : shown;
+function painted(highlighted: string, syntaxPaints: NonNullable<Theme["syntax"]>): string {
+  const openPaints: (Paint | undefined)[] = [];
+  return Array.from(highlighted.matchAll(HTML_PIECE), ([, scopeName, endTag, escapedText]) => {
+    if (escapedText) {
+      const plainText = escapedText.replace(
+        /&(amp|lt|gt|quot|#x27);/g,
+        (_, entityName) => CHARACTERS[entityName]!,
+      );
+      const innerPaint = openPaints.at(-1);
+      return innerPaint ? plainText.split("\n").map(innerPaint).join("\n") : plainText;
     }
-    if (end) paints.pop();
-    else paints.push((scope && syntax[scope]) || paints.at(-1));
+    if (endTag) openPaints.pop();
+    else openPaints.push((scopeName && syntaxPaints[scopeName]) || openPaints.at(-1));
     return "";
   }).join("");
 }

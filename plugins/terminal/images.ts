@@ -32,27 +32,28 @@ export function protocolOf(variable: Zz["io"]["variable"]): Protocol | undefined
 }
 
 interface Drawer {
-  draw(image: MediaFile): Awaitable<string>; // throws why it cannot be decoded
-  unfit(image: MediaFile): string | undefined; // why that image is not drawn
+  draw(imageFile: MediaFile): Awaitable<string>; // throws why it cannot be decoded
+  unfit(imageFile: MediaFile): string | undefined; // why that image is not drawn
 }
 
 /** What draws images on this screen; a string says why nothing does. */
 export async function openDrawer(screen: Screen, ctx: Ctx): Promise<Drawer | string> {
   if (screen.config().images === "off") return "the person turned images off";
-  const none = "there is no terminal here that draws images";
-  if (!screen.live || !screen.io.stderr.isTTY || isPlain(screen)) return none;
+  const noTerminal = "there is no terminal here that draws images";
+  if (!screen.live || !screen.io.stderr.isTTY || isPlain(screen)) return noTerminal;
   const protocol = protocolOf(screen.io.variable);
-  if (protocol) return { draw: (image) => drawOne(protocol, image, columnsOf(screen)), unfit };
-  if (/^(dumb|linux)\b/.test(screen.io.variable("TERM") ?? "")) return none;
+  if (protocol)
+    return { draw: (imageFile) => drawOne(protocol, imageFile, columnsOf(screen)), unfit };
+  if (/^(dumb|linux)\b/.test(screen.io.variable("TERM") ?? "")) return noTerminal;
   const { askForSixels, sixels, unfitForSixels } = await import("./sixel.ts");
   screen.sixels ??= askForSixels(ctx);
-  const cell = await screen.sixels;
-  if (!cell) return none;
-  const room = (): [number, number] => [
-    Math.max(1, Math.min(MAX_IMAGE_COLUMNS, columnsOf(screen) - 1)) * cell[0],
-    MAX_IMAGE_ROWS * cell[1],
+  const cellSize = await screen.sixels;
+  if (!cellSize) return noTerminal;
+  const measureRoom = (): [number, number] => [
+    Math.max(1, Math.min(MAX_IMAGE_COLUMNS, columnsOf(screen) - 1)) * cellSize[0],
+    MAX_IMAGE_ROWS * cellSize[1],
   ];
-  return { draw: (image) => sixels(image, room(), ctx), unfit: unfitForSixels };
+  return { draw: (imageFile) => sixels(imageFile, measureRoom(), ctx), unfit: unfitForSixels };
 }
 
 /** Why an image cannot be drawn on a terminal that decodes images itself. */
@@ -71,13 +72,15 @@ export async function drawImages(
 ): Promise<string> {
   const drawer = await openDrawer(screen, ctx);
   if (typeof drawer === "string") return "";
-  const media = images.map(({ base64 }) => tryTo(() => mediaIn(Buffer.from(base64, "base64"))));
-  const texts: string[] = [];
+  const mediaFiles = images.map(({ base64 }) =>
+    tryTo(() => mediaIn(Buffer.from(base64, "base64"))),
+  );
+  const drawnTexts: string[] = [];
   // one at a time: each may take much memory
-  for (const file of media)
-    if (file && !drawer.unfit(file))
-      texts.push(await (async () => drawer.draw(file))().catch(() => ""));
-  return texts.filter(Boolean).join("\n");
+  for (const mediaFile of mediaFiles)
+    if (mediaFile && !drawer.unfit(mediaFile))
+      drawnTexts.push(await (async () => drawer.draw(mediaFile))().catch(() => ""));
+  return drawnTexts.filter(Boolean).join("\n");
 }
 
 export function drawOne(
@@ -86,22 +89,29 @@ export function drawOne(
   columns: number,
 ): string {
   const maxColumns = Math.max(1, Math.min(MAX_IMAGE_COLUMNS, columns - 1));
-  const scale = Math.min(
+  const scaleFactor = Math.min(
     1,
     (maxColumns * CELL_WIDTH) / width,
     (MAX_IMAGE_ROWS * CELL_HEIGHT) / height,
   );
-  const wide = Math.min(maxColumns, Math.max(1, Math.ceil((width * scale) / CELL_WIDTH)));
-  const high = Math.min(MAX_IMAGE_ROWS, Math.max(1, Math.ceil((height * scale) / CELL_HEIGHT)));
+  const columnCount = Math.min(
+    maxColumns,
+    Math.max(1, Math.ceil((width * scaleFactor) / CELL_WIDTH)),
+  );
+  const rowCount = Math.min(
+    MAX_IMAGE_ROWS,
+    Math.max(1, Math.ceil((height * scaleFactor) / CELL_HEIGHT)),
+  );
   if (protocol === "iterm2")
-    return `\x1b]1337;File=inline=1;size=${bytes};width=${wide};height=${high};preserveAspectRatio=1:${base64}\x07`;
+    return `\x1b]1337;File=inline=1;size=${bytes};width=${columnCount};height=${rowCount};preserveAspectRatio=1:${base64}\x07`;
   // the terminal keeps the proportions
-  const size = wide / maxColumns > high / MAX_IMAGE_ROWS ? `c=${wide}` : `r=${high}`;
-  const pieces = base64.match(new RegExp(`.{1,${CHUNK_CHARS}}`, "g")) ?? [];
-  return pieces
-    .map((piece, i) => {
-      const first = i ? "" : `a=T,f=100,q=2,${size},`; // q=2: the terminal sends no answer
-      return `\x1b_G${first}m=${i < pieces.length - 1 ? 1 : 0};${piece}\x1b\\`;
+  const sizeOption =
+    columnCount / maxColumns > rowCount / MAX_IMAGE_ROWS ? `c=${columnCount}` : `r=${rowCount}`;
+  const imageChunks = base64.match(new RegExp(`.{1,${CHUNK_CHARS}}`, "g")) ?? [];
+  return imageChunks
+    .map((imageChunk, i) => {
+      const firstOptions = i ? "" : `a=T,f=100,q=2,${sizeOption},`; // q=2: the terminal sends no answer
+      return `\x1b_G${firstOptions}m=${i < imageChunks.length - 1 ? 1 : 0};${imageChunk}\x1b\\`;
     })
     .join("");
 }

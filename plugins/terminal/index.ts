@@ -14,7 +14,9 @@ export { defaults };
 export const settings = {
   name: "display",
   // no hiding
-  project: Object.keys(defaults).filter((name) => !["calls", "diffRows", "images"].includes(name)),
+  project: Object.keys(defaults).filter(
+    (settingName) => !["calls", "diffRows", "images"].includes(settingName),
+  ),
   schema: {
     type: "object",
     properties: {
@@ -26,7 +28,7 @@ export const settings = {
       colours: {
         type: "object",
         description: 'colours of your own by style, in words such as "bold #ff8800"',
-        properties: Object.fromEntries(STYLES.map((name) => [name, { type: "string" }])),
+        properties: Object.fromEntries(STYLES.map((styleName) => [styleName, { type: "string" }])),
         additionalProperties: false,
       },
       thinking: {
@@ -86,8 +88,8 @@ export const settings = {
 
 export default (zz: Zz<typeof defaults>) => {
   const screen = openScreen(zz.io, () => zz.config);
-  const recolour = (note: (text: string) => void) =>
-    readColours(screen).catch(({ message }) => note(message));
+  const recolour = (writeNote: (noteText: string) => void) =>
+    readColours(screen).catch(({ message }) => writeNote(message));
   zz.on("started", ({ live }, { note, service }) => {
     const background = service("background");
     if (background) screen.isLight = background.isLight;
@@ -105,66 +107,74 @@ export default (zz: Zz<typeof defaults>) => {
   zz.wrap("preview", async ({ about, changes }) => {
     const { newRoom, renderDiff } = await import("./draw-diff.ts");
     if (!screen.theme) await readColours(screen).catch(() => {});
-    const [theme, room] = [look(screen), newRoom()];
+    const [theme, searchRoom] = [look(screen), newRoom()];
     const { removed, added, changed: strong, dim, syntax } = theme;
     const { highlight } = syntax ? await import("./highlight.ts") : {};
     const code =
-      highlight && ((text: string, path: string) => highlight(text, languageOf(path), theme));
+      highlight &&
+      ((sourceCode: string, filePath: string) =>
+        highlight(sourceCode, languageOf(filePath), theme));
     return [
       about,
-      ...changes.map((change) => renderDiff(change, { removed, added, strong, dim, code }, room)),
+      ...changes.map((change) =>
+        renderDiff(change, { removed, added, strong, dim, code }, searchRoom),
+      ),
     ]
       .filter(Boolean)
       .join("\n");
   });
   zz.wrap(
     "render",
-    async (text, next, ctx) => {
-      const answer = await next(text);
-      if (!isRich(screen)) return answer;
-      const shown = await rendered(answer, {
+    async (answerText, next, ctx) => {
+      const plainAnswer = await next(answerText);
+      if (!isRich(screen)) return plainAnswer;
+      const shownAnswer = await rendered(plainAnswer, {
         width: zz.io.stdout.columns || 80,
         theme: look(screen),
       });
-      return zz.config.reveal === "words" ? reveal(zz, shown, ctx.signal) : shown;
+      return zz.config.reveal === "words" ? revealWords(zz, shownAnswer, ctx.signal) : shownAnswer;
     },
     { order: "first", limit: 600_000 },
   );
   zz.wrap(
     "prompt",
-    async (mark, next, ctx) =>
-      `${look(screen).dim(await promptOf(ctx, screen.since))}${await next(mark)}`,
+    async (promptMark, next, ctx) =>
+      `${look(screen).dim(await promptOf(ctx, screen.since))}${await next(promptMark)}`,
   );
   zz.defer(screen.line.stop);
 };
 
 /** By its ending, or by the whole name, as of a Dockerfile. */
-const languageOf = (path: string): string => /[^./\\]+$/.exec(path)?.[0].toLowerCase() ?? "";
+const languageOf = (filePath: string): string =>
+  /[^./\\]+$/.exec(filePath)?.[0].toLowerCase() ?? "";
 
 /** The answer as it is shown; what reads Markdown is heavy, and a plain line needs none of it. */
-async function rendered(answer: string, look: Look): Promise<string> {
-  if (isPlainLine(answer, look.width)) return answer;
+async function rendered(answerText: string, answerLook: Look): Promise<string> {
+  if (isPlainLine(answerText, answerLook.width)) return answerText;
   const { renderMarkdown } = await import("./render-markdown.ts");
-  const code = look.theme.syntax && CODE.test(answer) ? await import("./highlight.ts") : undefined;
-  return renderMarkdown(answer, { ...look, highlight: code?.highlight });
+  const highlighter =
+    answerLook.theme.syntax && CODE_FENCE.test(answerText)
+      ? await import("./highlight.ts")
+      : undefined;
+  return renderMarkdown(answerText, { ...answerLook, highlight: highlighter?.highlight });
 }
 
-const CODE = /^[ \t>*+\-\d.)]*(?:```|~~~)[ \t]*\w/m; // that names its language
+const CODE_FENCE = /^[ \t>*+\-\d.)]*(?:```|~~~)[ \t]*\w/m; // that names its language
 
 /** Prints word by word until a key is pressed; returns the rest of the text. */
-async function reveal(
+async function revealWords(
   { io, config }: Zz<typeof defaults>,
-  text: string,
+  shownText: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const pieces = text.match(/\s*\S+/g) ?? [];
+  const wordPieces = shownText.match(/\s*\S+/g) ?? [];
   let isHurried = false;
-  const hurry = () => void (isHurried = true);
-  io.stdin.once("data", hurry);
-  while (pieces.length > 1 && !isHurried && !signal.aborted) {
-    io.stdout.write(pieces.shift()!);
+  const hurryReveal = () => void (isHurried = true);
+  io.stdin.once("data", hurryReveal);
+  while (wordPieces.length > 1 && !isHurried && !signal.aborted) {
+    io.stdout.write(wordPieces.shift()!);
     await io.clock.sleep(1000 / config.wordsPerSecond);
   }
-  io.stdin.off("data", hurry);
-  return pieces.join("");
+  io.stdin.off("data", hurryReveal);
+  return wordPieces.join("");
 }

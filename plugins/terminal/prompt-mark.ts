@@ -10,20 +10,20 @@ const [NARROW, VERY_NARROW] = [60, 40]; // columns below which it shows less, an
 
 export async function promptOf(
   { root, chat, io, permissions }: Ctx,
-  since: number,
+  startTime: number,
 ): Promise<string> {
   const columns = terminalColumns(io);
   // even in few columns
   const unasked = permissions.judge("write", ".").verdict === "allow" ? ["auto-apply"] : [];
-  if (columns < VERY_NARROW) return unasked.map((word) => `${word} `).join("");
-  const minutes = Math.floor((Date.now() - since) / 60_000);
+  if (columns < VERY_NARROW) return unasked.map((noticeWord) => `${noticeWord} `).join("");
+  const minutes = Math.floor((Date.now() - startTime) / 60_000);
   const context =
     chat.window && chat.used ? [`${Math.round((100 * chat.used) / chat.window)} %`] : [];
-  const folder =
+  const folderParts =
     columns < NARROW ? [] : [shortenToColumns(path.basename(root), 20), await branchOf(root)];
-  const time = minutes && columns >= NARROW ? [`${minutes} min`] : [];
-  const parts = [...folder, ...context, ...time, ...unasked].filter(Boolean);
-  return parts.length ? `${parts.join(" · ")} ` : "";
+  const timeParts = minutes && columns >= NARROW ? [`${minutes} min`] : [];
+  const promptParts = [...folderParts, ...context, ...timeParts, ...unasked].filter(Boolean);
+  return promptParts.length ? `${promptParts.join(" · ")} ` : "";
 }
 
 /**
@@ -31,27 +31,31 @@ export async function promptOf(
  * files may be anything: one that never ends or never answers is not waited for, and only a
  * branch's name or a commit's hash is shown.
  */
-export async function branchOf(folder: string): Promise<string> {
-  const top = repositoryTop(folder);
-  if (top === undefined) return "";
-  const git = path.join(top, ".git");
-  const linked = /^gitdir: (.*)/.exec(await firstBytes(git))?.[1]?.trim();
-  const head = await firstBytes(path.join(linked ? path.resolve(top, linked) : git, "HEAD"));
-  const branch = /^(?:ref: refs\/heads\/(?!\.)(.+)|([0-9a-f]{7})[0-9a-f]{33,57})$/m.exec(head);
-  return shortenToColumns(branch?.[1] ?? branch?.[2] ?? "", 30);
+export async function branchOf(projectFolder: string): Promise<string> {
+  const topFolder = repositoryTop(projectFolder);
+  if (topFolder === undefined) return "";
+  const gitPath = path.join(topFolder, ".git");
+  const linkedFolder = /^gitdir: (.*)/.exec(await firstBytes(gitPath))?.[1]?.trim();
+  const headContent = await firstBytes(
+    path.join(linkedFolder ? path.resolve(topFolder, linkedFolder) : gitPath, "HEAD"),
+  );
+  const branchMatch = /^(?:ref: refs\/heads\/(?!\.)(.+)|([0-9a-f]{7})[0-9a-f]{33,57})$/m.exec(
+    headContent,
+  );
+  return shortenToColumns(branchMatch?.[1] ?? branchMatch?.[2] ?? "", 30);
 }
 
 /** The beginning of a file; "" if it cannot be read, or is a pipe or a device. */
-async function firstBytes(file: string): Promise<string> {
+async function firstBytes(filePath: string): Promise<string> {
   const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
-  const open = await fs.promises.open(file, O_RDONLY | O_NONBLOCK).catch(() => undefined);
+  const fileHandle = await fs.promises.open(filePath, O_RDONLY | O_NONBLOCK).catch(() => undefined);
   try {
-    if (!open || !(await open.stat()).isFile()) return "";
-    const { buffer, bytesRead } = await open.read(Buffer.alloc(4096), 0, 4096, 0);
+    if (!fileHandle || !(await fileHandle.stat()).isFile()) return "";
+    const { buffer, bytesRead } = await fileHandle.read(Buffer.alloc(4096), 0, 4096, 0);
     return buffer.toString("utf8", 0, bytesRead);
   } catch {
     return "";
   } finally {
-    await open?.close();
+    await fileHandle?.close();
   }
 }

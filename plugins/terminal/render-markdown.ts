@@ -21,7 +21,7 @@ export interface Look {
   width: number;
   theme: Theme;
   // loaded where there is code
-  highlight?: ((code: string, language: string, theme: Theme) => string) | undefined;
+  highlight?: ((sourceCode: string, language: string, theme: Theme) => string) | undefined;
   links?: boolean;
   parseTimeout?: number;
 }
@@ -38,29 +38,35 @@ const MAX_WORD_COLUMNS = 12; // that a table gives to a word before it breaks it
 const FLUSH = "\x00";
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 /** Characters that would change how the text around them is shown. */
-const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-const ENTITY = /&(?:#x[\da-f]{1,6}|#\d{1,7}|[a-z][a-z\d]*);/gi;
-const WEB = /^(?:https?:\/\/|mailto:)/i;
+const UNSAFE_CHARS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const ENTITY_PATTERN = /&(?:#x[\da-f]{1,6}|#\d{1,7}|[a-z][a-z\d]*);/gi;
+const WEB_ADDRESS = /^(?:https?:\/\/|mailto:)/i;
 
 export function renderMarkdown(markdown: string, look: Look): string {
-  const source = markdown.replace(/\r\n?/g, "\n").replace(CONTROL, "");
-  const { lexer, parse } = setUp(look);
+  const sourceText = markdown.replace(/\r\n?/g, "\n").replace(CONTROL, "");
+  const { lexer, parse } = setUpParser(look);
   try {
-    return parse.blocks(lex(lexer, source), true).replaceAll(FLUSH, "").replace(/\n+$/, "");
+    return parse
+      .blocks(readTokens(lexer, sourceText), true)
+      .replaceAll(FLUSH, "")
+      .replace(/\n+$/, "");
   } catch {
-    return source.trim(); // nested deeper than the stack allows
+    return sourceText.trim(); // nested deeper than the stack allows
   }
 }
 
 // ── Parsing ──────────────────────────────────────────────────────────────────────────────────────
 
 /** Gives renderers the rendered contents of a token. */
-type Parse = { inline(tokens: Token[]): string; blocks(tokens: Token[], loose: boolean): string };
+type Parse = {
+  inline(inlineTokens: Token[]): string;
+  blocks(blockTokens: Token[], isLoose: boolean): string;
+};
 
-function setUp(look: Look): { lexer: Lexer; parse: Parse } {
+function setUpParser(look: Look): { lexer: Lexer; parse: Parse } {
   const parse: Parse = {
-    inline: (tokens) => parser.parseInline(tokens),
-    blocks: (tokens, loose) => blocks(tokens, parser, loose),
+    inline: (inlineTokens) => parser.parseInline(inlineTokens),
+    blocks: (blockTokens, isLoose) => renderBlocks(blockTokens, parser, isLoose),
   };
   const page: Page = { look, parse, room: Math.max(1, look.width), colouring: COLOURING_TIME };
   const marked = new Marked(markedTerminal(options(page)));
@@ -74,8 +80,8 @@ function setUp(look: Look): { lexer: Lexer; parse: Parse } {
  * Each run of text is parsed by itself, so that one which is too much for the parser does not
  * affect the others.
  */
-function lex(lexer: Lexer, source: string): Token[] {
-  lexer.blockTokens(source, lexer.tokens);
+function readTokens(lexer: Lexer, sourceText: string): Token[] {
+  lexer.blockTokens(sourceText, lexer.tokens);
   for (const { src, tokens } of lexer.inlineQueue) {
     Object.assign(lexer.state, { inRawBlock: false, inLink: false });
     try {
@@ -92,33 +98,33 @@ function lex(lexer: Lexer, source: string): Token[] {
  */
 function tokenizer(timeout = PARSE_TIMEOUT): NonNullable<MarkedExtension["tokenizer"]> {
   const deadline = performance.now() + timeout;
-  let places = 0;
-  const check = (): false => {
-    if (++places % CLOCK_STEPS === 0 && performance.now() > deadline)
+  let stepCount = 0;
+  const checkClock = (): false => {
+    if (++stepCount % CLOCK_STEPS === 0 && performance.now() > deadline)
       throw new Error("Cannot parse this text: it takes too long.");
     return false;
   };
   return {
-    space: check,
-    escape: check,
+    space: checkClock,
+    escape: checkClock,
     // a footnote is text, not a link's address
-    def: (source) => (/^ {0,3}\[\^/.test(source) ? undefined : false),
+    def: (sourceText) => (/^ {0,3}\[\^/.test(sourceText) ? undefined : false),
   };
 }
 
 /** Limits lists and quotes: they recurse, and each level reads its whole content again. */
 function shallow(tokenizer: {
-  list(source: string): unknown;
-  blockquote(source: string): unknown;
+  list(sourceText: string): unknown;
+  blockquote(sourceText: string): unknown;
 }): void {
   let depth = 0;
   for (const blockType of ["list", "blockquote"] as const) {
-    const parse = tokenizer[blockType];
-    tokenizer[blockType] = function (source) {
+    const parseBlock = tokenizer[blockType];
+    tokenizer[blockType] = function (sourceText) {
       if (depth >= MAX_DEPTH) return undefined;
       depth++;
       try {
-        return parse.call(this, source);
+        return parseBlock.call(this, sourceText);
       } finally {
         depth--;
       }
@@ -129,19 +135,23 @@ function shallow(tokenizer: {
 // ── Rendering ────────────────────────────────────────────────────────────────────────────────────
 
 /** Blocks below one another, with an empty line between them unless they are in a tight list. */
-function blocks(tokens: Token[], parser: Parser, loose: boolean): string {
-  const texts = tokens.map((token) => block(token, parser)).filter((text) => text !== "");
-  return stack(texts, loose);
+function renderBlocks(blockTokens: Token[], parser: Parser, isLoose: boolean): string {
+  const blockTexts = blockTokens
+    .map((blockToken) => renderBlock(blockToken, parser))
+    .filter((blockText) => blockText !== "");
+  return stackBlocks(blockTexts, isLoose);
 }
 
 /** Code is separated even in a tight list, since it starts at the left edge. */
-function stack(texts: string[], loose: boolean): string {
-  const gap = (i: number) =>
-    loose || texts[i - 1]!.includes(FLUSH) || texts[i]!.startsWith(FLUSH) ? "\n\n" : "\n";
-  return texts.map((text, i) => (i ? gap(i) + text : text)).join("");
+function stackBlocks(blockTexts: string[], isLoose: boolean): string {
+  const gapBefore = (i: number) =>
+    isLoose || blockTexts[i - 1]!.includes(FLUSH) || blockTexts[i]!.startsWith(FLUSH)
+      ? "\n\n"
+      : "\n";
+  return blockTexts.map((blockText, i) => (i ? gapBefore(i) + blockText : blockText)).join("");
 }
 
-function block(token: Token, parser: Parser): string {
+function renderBlock(token: Token, parser: Parser): string {
   try {
     // A text on its own line in a tight list is a paragraph in all but name.
     return parser
@@ -163,12 +173,12 @@ interface Page {
 /** What marked-terminal renders, with zz's styles, and in the columns that are left. */
 function options(page: Page): Record<string, unknown> {
   const { strong, em, del, dim, rule, heading1, heading } = page.look.theme;
-  const decode = decoder();
-  const headed = (paint: Theme["strong"]) => (text: string) => {
+  const decodeEntities = decoder();
+  const headed = (headingPaint: Theme["strong"]) => (text: string) => {
     const mark = /^#+ /.exec(text)![0];
-    return within(page, mark.length, (flat) => {
-      const lines = wrap(paint(text.slice(mark.length)), page.room).join("\n");
-      return flat ? lines : indent(lines, `${dim(mark.trim())} `, " ".repeat(mark.length));
+    return within(page, mark.length, (isFlat) => {
+      const lines = wrap(headingPaint(text.slice(mark.length)), page.room).join("\n");
+      return isFlat ? lines : indent(lines, `${dim(mark.trim())} `, " ".repeat(mark.length));
     });
   };
   return {
@@ -180,8 +190,8 @@ function options(page: Page): Record<string, unknown> {
     firstHeading: headed(heading1),
     heading: headed(heading),
     hr: () => rule("─".repeat(page.room)),
-    paragraph: (text: string) => wrap(text, page.room).join("\n"),
-    text: (text: string) => clean(decode(text)).replace(/[ \t\n]+/g, " "),
+    paragraph: (paragraphText: string) => wrap(paragraphText, page.room).join("\n"),
+    text: (plainText: string) => clean(decodeEntities(plainText)).replace(/[ \t\n]+/g, " "),
   };
 }
 
@@ -192,57 +202,66 @@ function renderer(page: Page): RendererObject {
   return {
     checkbox: () => "", // the list shows it in place of the bullet
     blockquote: ({ tokens }) =>
-      within(page, 2, (flat) => {
-        const text = parse.blocks(tokens, true);
-        const bar = `${theme.quote("│")} `;
-        return flat ? text : indent(text.replaceAll(FLUSH, ""), bar, bar);
+      within(page, 2, (isFlat) => {
+        const quotedText = parse.blocks(tokens, true);
+        const quoteBar = `${theme.quote("│")} `;
+        return isFlat ? quotedText : indent(quotedText.replaceAll(FLUSH, ""), quoteBar, quoteBar);
       }),
     list(list) {
-      const marks = list.items.map((item, i) => {
-        const number = list.ordered ? `${Number(list.start) + i}.` : "";
-        const box = item.task ? `[${item.checked ? "x" : " "}]` : "";
-        return [number, box].filter(Boolean).join(" ") || "•";
+      const itemMarks = list.items.map((item, i) => {
+        const itemNumber = list.ordered ? `${Number(list.start) + i}.` : "";
+        const taskBox = item.task ? `[${item.checked ? "x" : " "}]` : "";
+        return [itemNumber, taskBox].filter(Boolean).join(" ") || "•";
       });
-      const widest = largest(marks.map((mark) => mark.search(/\.|$/)));
-      const texts = list.items.map((each, i) =>
-        listItem(page, each, marks[i]!, list.ordered ? widest - marks[i]!.indexOf(".") : 0),
+      const widestNumber = largest(itemMarks.map((itemMark) => itemMark.search(/\.|$/)));
+      const itemTexts = list.items.map((item, i) =>
+        listItem(
+          page,
+          item,
+          itemMarks[i]!,
+          list.ordered ? widestNumber - itemMarks[i]!.indexOf(".") : 0,
+        ),
       );
-      return stack(texts, list.loose);
+      return stackBlocks(itemTexts, list.loose);
     },
-    code: (token) => codeBlock(page, token),
+    code: (codeToken) => codeBlock(page, codeToken),
     html({ text, block }) {
       if (!block && /^<br\s*\/?>$/i.test(text)) return "\n";
-      const shown = clean(text).replace(/<[^<>]*>/g, (tag) => theme.dim(tag));
-      if (!block) return shown.replace(/\s+/g, " ");
-      return shown
+      const shownHtml = clean(text).replace(/<[^<>]*>/g, (htmlTag) => theme.dim(htmlTag));
+      if (!block) return shownHtml.replace(/\s+/g, " ");
+      return shownHtml
         .trimEnd()
         .split("\n")
-        .map((line) => source(page, line))
+        .map((htmlLine) => wrapHtmlLine(page, htmlLine))
         .join("\n");
     },
-    table: (token) => table(page, token),
+    table: (tableToken) => renderTable(page, tableToken),
     codespan: ({ text }) => theme.code(clean(text)),
     link: ({ href, text, tokens, autolink }) =>
       autolink
-        ? anchor(look, clean(text), clean(href))
-        : anchor(look, parse.inline(tokens), clean(decode(href))),
+        ? renderLink(look, clean(text), clean(href))
+        : renderLink(look, parse.inline(tokens), clean(decode(href))),
     image({ href, text, tokens }) {
-      const alt = tokens ? parse.inline(tokens) : clean(text);
-      const url = clean(decode(href));
-      return alt ? `${alt} ${theme.url(`(${url})`)}` : theme.url(url);
+      const altText = tokens ? parse.inline(tokens) : clean(text);
+      const imageUrl = clean(decode(href));
+      return altText ? `${altText} ${theme.url(`(${imageUrl})`)}` : theme.url(imageUrl);
     },
   };
 }
 
 /** Renders something with an indent, or without if too little room would be left. */
-function within(page: Page, indent: number, render: (flat: boolean) => string): string {
-  const before = page.room;
-  const flat = before - indent < Math.min(MIN_COLUMNS, before / 2);
-  if (!flat) page.room -= indent;
+function within(
+  page: Page,
+  indentWidth: number,
+  renderContent: (isFlat: boolean) => string,
+): string {
+  const roomBefore = page.room;
+  const isFlat = roomBefore - indentWidth < Math.min(MIN_COLUMNS, roomBefore / 2);
+  if (!isFlat) page.room -= indentWidth;
   try {
-    return render(flat);
+    return renderContent(isFlat);
   } finally {
-    page.room = before;
+    page.room = roomBefore;
   }
 }
 function codeBlock(page: Page, { text, lang }: Tokens.Code): string {
@@ -250,88 +269,105 @@ function codeBlock(page: Page, { text, lang }: Tokens.Code): string {
   const language = clean(lang ?? "").trim();
   const code = text.replace(/\n$/, "");
   const name = /^[\w+#.-]*/.exec(language)![0].toLowerCase();
-  const began = performance.now();
-  const shown = page.colouring > 0 && name ? (highlight?.(code, name, theme) ?? code) : code;
-  page.colouring -= performance.now() - began;
-  const head = `─── ${language}`.trim();
-  const end = theme.dim("─".repeat(Math.min(3, columns)));
-  const rule = width(head) <= columns ? theme.dim(head) : end;
-  return [rule, ...(shown ? shown.split("\n") : []), end].map((line) => FLUSH + line).join("\n");
+  const startTime = performance.now();
+  const shownCode = page.colouring > 0 && name ? (highlight?.(code, name, theme) ?? code) : code;
+  page.colouring -= performance.now() - startTime;
+  const headText = `─── ${language}`.trim();
+  const endRule = theme.dim("─".repeat(Math.min(3, columns)));
+  const headRule = width(headText) <= columns ? theme.dim(headText) : endRule;
+  return [headRule, ...(shownCode ? shownCode.split("\n") : []), endRule]
+    .map((codeLine) => FLUSH + codeLine)
+    .join("\n");
 }
 
-function listItem(page: Page, item: Tokens.ListItem, mark: string, margin: number): string {
+function listItem(page: Page, item: Tokens.ListItem, itemMark: string, leftMargin: number): string {
   const { theme } = page.look;
-  const size = margin + width(mark) + 1;
-  const first = `${" ".repeat(margin)}${mark && theme.marker(mark)}`;
-  return within(page, size, (flat) => {
+  const size = leftMargin + width(itemMark) + 1;
+  const first = `${" ".repeat(leftMargin)}${itemMark && theme.marker(itemMark)}`;
+  return within(page, size, (isFlat) => {
     const body = page.parse.blocks(item.tokens, item.loose);
     if (!body) return first;
-    if (flat) return `${first}\n${body}`;
+    if (isFlat) return `${first}\n${body}`;
     const indentation = " ".repeat(size);
     return body.startsWith(FLUSH)
       ? `${first}\n${indent(body, indentation, indentation)}`
       : indent(body, `${first} `, indentation);
   });
 }
-function table(page: Page, token: Tokens.Table): string {
+function renderTable(page: Page, tableToken: Tokens.Table): string {
   const { parse, room } = page;
   const { theme } = page.look;
-  const [head, ...rows] = [token.header, ...token.rows].map((cells) =>
-    cells.map(({ tokens }) => parse.inline(tokens)),
+  const [headerCells, ...bodyRows] = [tableToken.header, ...tableToken.rows].map((rowCells) =>
+    rowCells.map(({ tokens }) => parse.inline(tokens)),
   );
-  const titles = head!.map(theme.strong);
-  const sizes = fit([titles, ...rows], room - 3 * (titles.length - 1));
-  if (!sizes) return records(page, titles, rows);
-  const [bar, cross] = [
+  const titleCells = headerCells!.map(theme.strong);
+  const sizes = fitColumns([titleCells, ...bodyRows], room - 3 * (titleCells.length - 1));
+  if (!sizes) return records(page, titleCells, bodyRows);
+  const [columnBar, crossRule] = [
     ` ${theme.table("│")} `,
-    theme.table(sizes.map((size) => "─".repeat(size)).join("─┼─")),
+    theme.table(sizes.map((columnWidth) => "─".repeat(columnWidth)).join("─┼─")),
   ];
-  const lines = [titles, ...rows].map((cells) => {
-    const columns = cells.map((cell, i) => wrap(cell, sizes[i]!, true));
-    const height = largest(columns.map(({ length }) => length));
-    return Array.from({ length: height }, (_, y) =>
+  const linesByRow = [titleCells, ...bodyRows].map((rowCells) => {
+    const columns = rowCells.map((cellText, i) => wrap(cellText, sizes[i]!, true));
+    const rowHeight = largest(columns.map(({ length }) => length));
+    return Array.from({ length: rowHeight }, (_, lineIndex) =>
       columns
-        .map((column, i) => align(column[y] ?? "", sizes[i]!, token.align[i] ?? "left"))
-        .join(bar)
+        .map((columnLines, i) =>
+          alignCell(columnLines[lineIndex] ?? "", sizes[i]!, tableToken.align[i] ?? "left"),
+        )
+        .join(columnBar)
         .trimEnd(),
     );
   });
   // it would be unclear which lines form a row
-  const isLoose = lines.slice(1).some(({ length }) => length > 1);
-  return lines
-    .flatMap((row, i) => (i === 1 || (isLoose && i > 1) ? [cross, ...row] : row))
+  const isLoose = linesByRow.slice(1).some(({ length }) => length > 1);
+  return linesByRow
+    .flatMap((rowLines, i) => (i === 1 || (isLoose && i > 1) ? [crossRule, ...rowLines] : rowLines))
     .join("\n");
 }
 /** A table without enough room: a line for each cell, with the title of its column. */
-function records({ look, room }: Page, titles: string[], rows: string[][]): string {
-  if (!rows.length) return titles.flatMap((title) => wrap(title, room)).join("\n");
-  const texts = rows.map((cells) =>
-    cells.map((cell, i) => wrap(`${titles[i]}: ${cell}`, room).join("\n")).join("\n"),
+function records({ look, room }: Page, titleCells: string[], bodyRows: string[][]): string {
+  if (!bodyRows.length) return titleCells.flatMap((titleCell) => wrap(titleCell, room)).join("\n");
+  const recordTexts = bodyRows.map((rowCells) =>
+    rowCells
+      .map((cellText, i) => wrap(`${titleCells[i]}: ${cellText}`, room).join("\n"))
+      .join("\n"),
   );
-  return texts.join(`\n${look.theme.table("─".repeat(Math.min(3, room)))}\n`);
+  return recordTexts.join(`\n${look.theme.table("─".repeat(Math.min(3, room)))}\n`);
 }
-function source(page: Page, line: string): string {
-  const margin = /^ */.exec(line)![0];
-  return within(page, margin.length, (flat) =>
-    indent(wrap(line.trim(), page.room).join("\n"), flat ? "" : margin, flat ? "" : margin),
+function wrapHtmlLine(page: Page, htmlLine: string): string {
+  const indentation = /^ */.exec(htmlLine)![0];
+  return within(page, indentation.length, (isFlat) =>
+    indent(
+      wrap(htmlLine.trim(), page.room).join("\n"),
+      isFlat ? "" : indentation,
+      isFlat ? "" : indentation,
+    ),
   );
 }
-function anchor({ theme, links }: Look, text: string, href: string): string {
-  const plain = text.replace(SEQUENCE, "");
+function renderLink({ theme, links }: Look, linkText: string, href: string): string {
+  const plain = linkText.replace(SEQUENCE, "");
   const equivalents = [plain, `mailto:${plain}`, `http://${plain}`].includes(href);
   // A text that looks like an address but links to another must not hide where it leads.
-  if (links && theme.syntax && WEB.test(href) && (equivalents || !/:\/\/|^www\./.test(plain)))
-    return `\x1b]8;;${encode(href)}\x1b\\${theme.link(text || href)}${LINK_END}`;
-  if (equivalents || !href) return theme.link(text);
-  return plain ? `${theme.link(text)} ${theme.url(`(${href})`)}` : theme.url(href);
+  if (
+    links &&
+    theme.syntax &&
+    WEB_ADDRESS.test(href) &&
+    (equivalents || !/:\/\/|^www\./.test(plain))
+  )
+    return `\x1b]8;;${encodeAddress(href)}\x1b\\${theme.link(linkText || href)}${LINK_END}`;
+  if (equivalents || !href) return theme.link(linkText);
+  return plain ? `${theme.link(linkText)} ${theme.url(`(${href})`)}` : theme.url(href);
 }
 
 /** Every line except those that stay at the left edge. */
-function indent(text: string, first: string, hangingIndent: string): string {
-  const lines = text.split("\n");
-  return lines
-    .map((line, i) =>
-      line.startsWith(FLUSH) ? line : `${i ? hangingIndent : first}${line}`.trimEnd(),
+function indent(shownText: string, firstIndent: string, hangingIndent: string): string {
+  const textLines = shownText.split("\n");
+  return textLines
+    .map((textLine, i) =>
+      textLine.startsWith(FLUSH)
+        ? textLine
+        : `${i ? hangingIndent : firstIndent}${textLine}`.trimEnd(),
     )
     .join("\n");
 }
@@ -341,24 +377,29 @@ function indent(text: string, first: string, hangingIndent: string): string {
 /**
  * The text without characters that control a terminal; numeric references can produce them, too.
  */
-const clean = (text: string): string => text.replace(UNSAFE, "\ufffd");
+const clean = (plainText: string): string => plainText.replace(UNSAFE_CHARS, "\ufffd");
 
 /** Names of characters as in HTML, each looked up once. */
-function decoder(): (text: string) => string {
+function decoder(): (encodedText: string) => string {
   const entities = new Map<string, string>();
-  const read = (reference: string): string => {
+  const readEntity = (reference: string): string => {
     const value = decodeHTMLStrict(reference);
     const isEntity = value && value.length < 3; // "&notit;" begins with a name but is not one
     entities.set(reference, isEntity && clean(value) === value ? value : reference);
     return entities.get(reference)!;
   };
   return (text) =>
-    text.includes("&") ? text.replace(ENTITY, (name) => entities.get(name) ?? read(name)) : text;
+    text.includes("&")
+      ? text.replace(
+          ENTITY_PATTERN,
+          (reference) => entities.get(reference) ?? readEntity(reference),
+        )
+      : text;
 }
 
 /** An address in the form that the terminal's link command needs. */
-function encode(href: string): string {
-  return href.replace(/[^\x21-\x7e]/gu, (character) =>
+function encodeAddress(linkAddress: string): string {
+  return linkAddress.replace(/[^\x21-\x7e]/gu, (character) =>
     encodeURIComponent(character.toWellFormed()),
   );
 }
@@ -367,33 +408,39 @@ function encode(href: string): string {
  * Columns for these cells: as wide as they are, or shrunk so far that words stay whole; undefined
  * if there is not enough room.
  */
-function fit(rows: string[][], room: number): number[] | undefined {
-  const widest = (cut: (text: string) => string[]): number[] =>
-    rows[0]!.map((_, i) => largest(rows.flatMap((row) => cut(row[i]!).map(width))));
-  const fullWidths = widest((text) => text.split("\n"));
+function fitColumns(cellRows: string[][], room: number): number[] | undefined {
+  const measureWidest = (cutCell: (cellText: string) => string[]): number[] =>
+    cellRows[0]!.map((_, i) =>
+      largest(cellRows.flatMap((rowCells) => cutCell(rowCells[i]!).map(width))),
+    );
+  const fullWidths = measureWidest((cellText) => cellText.split("\n"));
   if (sum(fullWidths) <= room) return fullWidths;
-  const least = widest((text) => text.split(/[ \n]+/)).map((size) =>
-    Math.min(size, MAX_WORD_COLUMNS),
+  const leastWidths = measureWidest((cellText) => cellText.split(/[ \n]+/)).map((wordWidth) =>
+    Math.min(wordWidth, MAX_WORD_COLUMNS),
   );
-  if (sum(least) > room) return undefined;
+  if (sum(leastWidths) > room) return undefined;
   // The widest columns shrink first.
-  const widthsAt = (level: number) =>
-    fullWidths.map((size, i) => Math.max(least[i]!, Math.min(size, level)));
-  let level = room;
-  while (sum(widthsAt(level)) > room) level--;
-  const sizes = widthsAt(level);
-  for (let i = 0, spare = room - sum(sizes); i < sizes.length && spare > 0; i++)
-    if (sizes[i]! < fullWidths[i]!) [sizes[i], spare] = [sizes[i]! + 1, spare - 1];
+  const widthsAt = (widthLevel: number) =>
+    fullWidths.map((fullWidth, i) => Math.max(leastWidths[i]!, Math.min(fullWidth, widthLevel)));
+  let widthLevel = room;
+  while (sum(widthsAt(widthLevel)) > room) widthLevel--;
+  const sizes = widthsAt(widthLevel);
+  for (let i = 0, spareWidth = room - sum(sizes); i < sizes.length && spareWidth > 0; i++)
+    if (sizes[i]! < fullWidths[i]!) [sizes[i], spareWidth] = [sizes[i]! + 1, spareWidth - 1];
   return sizes;
 }
 
 /** Math.max takes only as many numbers as the stack holds. */
 const largest = (numbers: number[]): number =>
-  numbers.reduce((largest, number) => Math.max(largest, number), 1);
-const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
+  numbers.reduce((largest, candidate) => Math.max(largest, candidate), 1);
+const sum = (numbers: number[]): number => numbers.reduce((total, addend) => total + addend, 0);
 
-function align(line: string, size: number, side: "left" | "right" | "center"): string {
-  const free = Math.max(0, size - width(line));
-  const before = { left: 0, right: free, center: Math.floor(free / 2) }[side];
-  return " ".repeat(before) + line + " ".repeat(free - before);
+function alignCell(
+  cellLine: string,
+  columnWidth: number,
+  alignment: "left" | "right" | "center",
+): string {
+  const free = Math.max(0, columnWidth - width(cellLine));
+  const leftPadding = { left: 0, right: free, center: Math.floor(free / 2) }[alignment];
+  return " ".repeat(leftPadding) + cellLine + " ".repeat(free - leftPadding);
 }

@@ -47,8 +47,8 @@ export interface Screen {
 }
 
 /** Signs; plain mode shows words instead. */
-const SIGNS = { call: "■", ok: "✓", bad: "✗" };
-const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
+const CALL_SIGNS = { call: "■", ok: "✓", bad: "✗" };
+const CALL_WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
 
 export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
   const on = () =>
@@ -60,12 +60,12 @@ export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
   // a call is one row, live until it is printed: first its name, then what came of it
   const waiting = () =>
     screen.calls.flatMap(({ row, result }) => (row && (result ?? row).split("\n")[0]) || []);
-  const where = { on, io, waiting, look: () => look(screen) };
+  const liveContext = { on, io, waiting, look: () => look(screen) };
   const screen: Screen = {
     io,
     config,
     dumb: io.variable("TERM") === "dumb",
-    line: liveLine(where),
+    line: liveLine(liveContext),
     isLight: () => undefined,
     live: false,
     stays: false,
@@ -108,25 +108,26 @@ export function themeNameOf({ config, isLight, io }: Screen): ThemeName {
 export async function readColours(screen: Screen): Promise<void> {
   const { colours } = screen.config();
   if (!isColoured(screen)) return;
-  const theme = themeNameOf(screen);
-  screen.themeName = theme;
+  const themeName = themeNameOf(screen);
+  screen.themeName = themeName;
   const { themeOf } = await import("./theme.ts");
   const { getColorDepth } = screen.io.stderr as Partial<NodeJS.WriteStream>;
   const depth = getColorDepth?.call(screen.io.stderr) ?? 4;
-  screen.theme = themeOf(theme, {}, depth); // if a word of the person's is wrong, the others stay
-  screen.theme = themeOf(theme, colours, depth);
+  screen.theme = themeOf(themeName, {}, depth); // if a word of the person's is wrong, the others stay
+  screen.theme = themeOf(themeName, colours, depth);
 }
 
-export const signsOf = (screen: Screen): typeof SIGNS => (isPlain(screen) ? WORDS : SIGNS);
+export const signsOf = (screen: Screen): typeof CALL_SIGNS =>
+  isPlain(screen) ? CALL_WORDS : CALL_SIGNS;
 
-export function printAbove({ io, line, live }: Screen, text: string): void {
+export function printAbove({ io, line, live }: Screen, rowText: string): void {
   line.wipe();
-  if (live) io.stderr.write(`${text}\n`);
+  if (live) io.stderr.write(`${rowText}\n`);
 }
 
 /** One row; its middle is shortened to fit. */
-export function formatRow(screen: Screen, head: string, middle: string, end = ""): string {
-  const room = columnsOf(screen) - width(head) - width(end) - 2;
-  const text = `${shortenToColumns(middle, Math.max(room, 1))}${end}`;
-  return text ? `${head} ${look(screen).dim(text)}` : head;
+export function formatRow(screen: Screen, rowHead: string, rowMiddle: string, rowEnd = ""): string {
+  const middleWidth = columnsOf(screen) - width(rowHead) - width(rowEnd) - 2;
+  const dimmedText = `${shortenToColumns(rowMiddle, Math.max(middleWidth, 1))}${rowEnd}`;
+  return dimmedText ? `${rowHead} ${look(screen).dim(dimmedText)}` : rowHead;
 }

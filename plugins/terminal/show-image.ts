@@ -17,16 +17,17 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
     also: { path: ["file", "file_path", "filename"] },
     needs: ({ path }) => ({ read: [path] }),
     async run({ path }, ctx) {
-      const cannot = (reason: string) => new Error(`Cannot show '${path}': ${reason}`);
+      const createError = (failureReason: string) =>
+        new Error(`Cannot show '${path}': ${failureReason}`);
       const { openDrawer } = await import("./images.ts");
       const drawer = await openDrawer(screen, ctx);
-      const image = imageAt(path, ctx, cannot);
-      const { type, bytes, width, height } = image;
-      const otherwise = (reason: string) =>
-        cannot(`${reason}. open_file opens it in the person's own program.`);
-      const obstacle = typeof drawer === "string" ? drawer : drawer.unfit(image);
+      const imageFile = imageAt(path, ctx, createError);
+      const { type, bytes, width, height } = imageFile;
+      const otherwise = (failureReason: string) =>
+        createError(`${failureReason}. open_file opens it in the person's own program.`);
+      const obstacle = typeof drawer === "string" ? drawer : drawer.unfit(imageFile);
       if (obstacle || typeof drawer === "string") throw otherwise(`${obstacle}`);
-      const drawing = (async () => drawer.draw(image))();
+      const drawing = (async () => drawer.draw(imageFile))();
       screen.pictures.set(
         path,
         await drawing.catch(({ message }) => Promise.reject(otherwise(message))),
@@ -43,15 +44,19 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
   });
 }
 
-function imageAt(path: string, { files }: Ctx, cannot: (reason: string) => Error): MediaFile {
-  const fd = files.open(files.path(path));
+function imageAt(
+  imagePath: string,
+  { files }: Ctx,
+  createError: (failureReason: string) => Error,
+): MediaFile {
+  const fileDescriptor = files.open(files.path(imagePath));
   try {
-    const media = readMedia(fd);
-    if (media?.type.startsWith("image/")) return media;
-  } catch (error) {
-    throw cannot((error as Error).message);
+    const mediaFile = readMedia(fileDescriptor);
+    if (mediaFile?.type.startsWith("image/")) return mediaFile;
+  } catch (readError) {
+    throw createError((readError as Error).message);
   } finally {
-    closeSync(fd);
+    closeSync(fileDescriptor);
   }
-  throw cannot("it is not an image. Choose another.");
+  throw createError("it is not an image. Choose another.");
 }

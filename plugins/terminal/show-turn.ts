@@ -41,11 +41,11 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     else showResults(screen, true);
     if (to === "thinking" && screen.live && isPlain(screen)) printAbove(screen, "thinking");
   });
-  let answer = ""; // as far as it has come
-  zz.on("requested", () => void (answer = ""));
+  let answerText = ""; // as far as it has come
+  zz.on("requested", () => void (answerText = ""));
   zz.on("received", ({ tokens, thinking, text }) => {
-    if (config().live) answer += text;
-    line.thinks(tokens, thinking, answer);
+    if (config().live) answerText += text;
+    line.thinks(tokens, thinking, answerText);
   });
   zz.on("thought", (thought) => showThought(screen, thought));
   const attached = new WeakSet<object>(); // messages whose images were drawn
@@ -56,26 +56,27 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
       const asked = chat.messages.findLast(({ role }) => role === "user");
       if (task !== "chat" || asked?.role !== "user" || !asked.images || attached.has(asked)) return;
       attached.add(asked);
-      const text = chat.messages.at(-1) === asked ? await drawn(screen, asked.images, ctx) : "";
-      if (text) printAbove(screen, text);
+      const drawnImages =
+        chat.messages.at(-1) === asked ? await drawAsText(screen, asked.images, ctx) : "";
+      if (drawnImages) printAbove(screen, drawnImages);
     },
     DRAWING,
   );
   zz.on("changed", ({ shown = "" }) => {
-    for (const row of foldedDiff(screen, shown)) printAbove(screen, row);
+    for (const diffRow of foldedDiff(screen, shown)) printAbove(screen, diffRow);
   });
   zz.on("progressed", ({ text }) => (text || !screen.idle ? line.progress(text) : line.stop()));
   zz.on("typed", ({ text }) => line.typed(text));
   zz.on("retried", line.wipe);
   zz.on("noted", line.wipe);
-  zz.on("answered", (answer) => {
+  zz.on("answered", (turnAnswer) => {
     if (!screen.live || !screen.stays) return;
     const { stats, bell, bellAfter } = config();
-    if (bell && answer.ms > bellAfter * 1000) zz.io.stderr.write("\x07");
+    if (bell && turnAnswer.ms > bellAfter * 1000) zz.io.stderr.write("\x07");
     if (stats)
       printAbove(
         screen,
-        `${look(screen).dim(shortenToColumns(figures(answer), columnsOf(screen) - 1))}\n`,
+        `${look(screen).dim(shortenToColumns(figures(turnAnswer), columnsOf(screen) - 1))}\n`,
       );
   });
 }
@@ -83,13 +84,13 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
 function showThought(screen: Screen, { text, ms }: Events["thought"]): void {
   const { thinking } = screen.config();
   if (thinking === "off" || !screen.live) return;
-  const plain = isPlain(screen);
-  const rows = plain
+  const isPlainMode = isPlain(screen);
+  const thoughtRows = isPlainMode
     ? [["thought", seconds(ms)].filter(Boolean).join(" for ")]
     : foldRows(text, columnsOf(screen) - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
-        (row) => `┆ ${row}`,
+        (thoughtRow) => `┆ ${thoughtRow}`,
       );
-  for (const printedRow of rows) printAbove(screen, look(screen).dim(printedRow));
+  for (const printedRow of thoughtRows) printAbove(screen, look(screen).dim(printedRow));
 }
 
 /** Shows calls, and nothing beside a question. */
@@ -107,13 +108,13 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
   });
   zz.on("planned", ({ calls, text }, { about }) => {
     if (text) printAbove(screen, look(screen).dim(shortenToColumns(text, columnsOf(screen) - 1)));
-    const sign = look(screen).accent(signsOf(screen).call);
+    const callSign = look(screen).accent(signsOf(screen).call);
     const isAnnounced = config().calls === "all";
-    screen.calls = calls.map((call) => {
-      const name = shortenToColumns(call.name);
-      const words = about.line(call) ?? argumentsOf(call.args);
-      const row = isAnnounced ? formatRow(screen, `${sign} ${name}`, words) : "";
-      return { id: call.id, name, row };
+    screen.calls = calls.map((plannedCall) => {
+      const name = shortenToColumns(plannedCall.name);
+      const callText = about.line(plannedCall) ?? argumentsOf(plannedCall.args);
+      const row = isAnnounced ? formatRow(screen, `${callSign} ${name}`, callText) : "";
+      return { id: plannedCall.id, name, row };
     });
     if (!line.isLive()) for (const { row } of screen.calls) if (row) printAbove(screen, row);
   });
@@ -125,16 +126,16 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
       const announced = screen.calls.find(
         ({ id, result }) => id === call.id && result === undefined,
       );
-      const row =
+      const resultRows =
         fact.shown !== "" && isShown(screen, fact.result)
-          ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args))
+          ? formatResult(screen, fact, ctx.about.line(call) ?? subjectOf(call.args))
           : "";
-      const text = [row, await drawnOf(screen, fact, ctx)].filter(Boolean).join("\n");
-      if (!announced) return text ? printAbove(screen, text) : undefined;
-      announced.result = text;
+      const resultText = [resultRows, await drawnOf(screen, fact, ctx)].filter(Boolean).join("\n");
+      if (!announced) return resultText ? printAbove(screen, resultText) : undefined;
+      announced.result = resultText;
       showResults(screen);
-      const next = nextCall(screen);
-      if (next) line.begin(next.name);
+      const waitingCall = nextCall(screen);
+      if (waitingCall) line.begin(waitingCall.name);
     },
     DRAWING,
   );
@@ -165,7 +166,7 @@ async function drawnOf(
 ): Promise<string> {
   const { images = [] } = result;
   if (call.name !== SHOW_IMAGE)
-    return isShown(screen, result) && images.length ? drawn(screen, images, ctx) : "";
+    return isShown(screen, result) && images.length ? drawAsText(screen, images, ctx) : "";
   const { path = "" } = (result.data ?? {}) as { path?: string };
   const picture = screen.pictures.get(path) ?? "";
   screen.pictures.delete(path);
@@ -176,7 +177,7 @@ async function drawnOf(
  * The images as text for the terminal; "" if it cannot draw any. The code for it loads with the
  * first image.
  */
-const drawn = async (screen: Screen, images: readonly Image[], ctx: Ctx): Promise<string> =>
+const drawAsText = async (screen: Screen, images: readonly Image[], ctx: Ctx): Promise<string> =>
   screen.live ? (await import("./images.ts")).drawImages(screen, images, ctx) : "";
 
 function isShown({ config }: Screen, { failed }: Events["called"]["result"]): boolean {
@@ -185,90 +186,99 @@ function isShown({ config }: Screen, { failed }: Events["called"]["result"]): bo
 }
 
 /** A result's row, and under it as many of its lines as the settings say. */
-function rowsOf(screen: Screen, fact: Events["called"], subject: string): string {
-  const first = rowOf(screen, fact, subject);
+function formatResult(screen: Screen, fact: Events["called"], subject: string): string {
+  const firstRow = formatCallRow(screen, fact, subject);
   const { result } = fact;
   const maxLines = screen.config().resultLines;
-  if (!maxLines || result.refused) return first;
-  const lines = result.text.split("\n").filter((line) => line.trim());
+  if (!maxLines || result.refused) return firstRow;
+  const resultLines = result.text.split("\n").filter((resultLine) => resultLine.trim());
   const moreLines =
-    lines.length > maxLines + 1
-      ? [`… ${plural(lines.length - maxLines, "more line")}: /show shows all`]
+    resultLines.length > maxLines + 1
+      ? [`… ${plural(resultLines.length - maxLines, "more line")}: /show shows all`]
       : [];
-  const under = [...(moreLines.length ? lines.slice(0, maxLines) : lines), ...moreLines];
+  const linesBelow = [
+    ...(moreLines.length ? resultLines.slice(0, maxLines) : resultLines),
+    ...moreLines,
+  ];
   return [
-    first,
-    ...under.map((line) => look(screen).dim(`  ${shortenToColumns(line, columnsOf(screen) - 3)}`)),
+    firstRow,
+    ...linesBelow.map((lineBelow) =>
+      look(screen).dim(`  ${shortenToColumns(lineBelow, columnsOf(screen) - 3)}`),
+    ),
   ].join("\n");
 }
 
 /** The row of a result: its call, how it ended, and how long it took. */
-function rowOf(
+function formatCallRow(
   screen: Screen,
   { call: { name }, result, ms, shown }: Events["called"],
   subject: string,
 ): string {
   const { ok, bad } = signsOf(screen);
-  const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
-  const time = ms < 1_000 ? "" : ` · ${seconds(ms)}`;
-  const came = shortenToColumns(shown ?? summary(result.text), columnsOf(screen));
-  const room = columnsOf(screen) - 1 - width(`✓ ${shortenToColumns(name)}  · ${time}`);
+  const resultSign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
+  const elapsedTime = ms < 1_000 ? "" : ` · ${seconds(ms)}`;
+  const resultSummary = shortenToColumns(shown ?? summary(result.text), columnsOf(screen));
+  const rowWidth = columnsOf(screen) - 1 - width(`✓ ${shortenToColumns(name)}  · ${elapsedTime}`);
   const headWith = (columns: number) =>
-    [sign, shortenToColumns(name), shortenToColumns(subject, Math.max(columns, 4))]
+    [resultSign, shortenToColumns(name), shortenToColumns(subject, Math.max(columns, 4))]
       .filter(Boolean)
       .join(" ");
-  const output = shown ?? result.text;
+  const outputText = shown ?? result.text;
   const isSentence =
-    result.failed && (shown ? width(shown) > MAX_SHOWN_COLUMNS : !output.trim().includes("\n"));
-  if (result.refused || (isSentence && width(came) > room - width(subject))) {
-    const reason = result.refused
+    result.failed && (shown ? width(shown) > MAX_SHOWN_COLUMNS : !outputText.trim().includes("\n"));
+  if (result.refused || (isSentence && width(resultSummary) > rowWidth - width(subject))) {
+    const failureReason = result.refused
       ? shortenToColumns(result.text, MAX_REFUSAL_COLUMNS)
-      : shortenToColumns(output, MAX_ERROR_COLUMNS);
-    return wrap(`${headWith(room)} · ${reason}${time}`, columnsOf(screen)).join("\n");
+      : shortenToColumns(outputText, MAX_ERROR_COLUMNS);
+    return wrap(`${headWith(rowWidth)} · ${failureReason}${elapsedTime}`, columnsOf(screen)).join(
+      "\n",
+    );
   }
   return formatRow(
     screen,
-    `${headWith(room - Math.min(width(came), Math.ceil(room * 0.6)))} ·`,
-    came,
-    time,
+    `${headWith(rowWidth - Math.min(width(resultSummary), Math.ceil(rowWidth * 0.6)))} ·`,
+    resultSummary,
+    elapsedTime,
   );
 }
 
 /** A change that was made without a question: its head, and as many rows as the settings allow. */
-function foldedDiff(screen: Screen, diff: string): string[] {
+function foldedDiff(screen: Screen, diffText: string): string[] {
   const maxRows = screen.config().diffRows;
-  const rows = diff ? diff.split("\n").map((row) => clipStyled(row, columnsOf(screen) - 1)) : [];
-  if (rows.length <= maxRows + 1) return rows;
-  const moreRows = `  … ${plural(rows.length - maxRows, "more row")}: /changes N shows all`;
-  return [...rows.slice(0, maxRows), moreRows];
+  const diffRows = diffText
+    ? diffText.split("\n").map((diffRow) => clipStyled(diffRow, columnsOf(screen) - 1))
+    : [];
+  if (diffRows.length <= maxRows + 1) return diffRows;
+  const moreRows = `  … ${plural(diffRows.length - maxRows, "more row")}: /changes N shows all`;
+  return [...diffRows.slice(0, maxRows), moreRows];
 }
 
 /** Clips a row. Colours take no columns, and end with the row. */
-function clipStyled(row: string, columns: number): string {
-  if (width(row) <= columns) return row;
-  let [shown, takenColumns] = ["", 0];
-  for (const [piece, style] of row.matchAll(/(\x1b\[[\d;]*m)|./gsu)) {
-    takenColumns += style ? 0 : width(piece);
-    if (takenColumns < columns || style) shown += piece;
+function clipStyled(styledRow: string, columns: number): string {
+  if (width(styledRow) <= columns) return styledRow;
+  let [clippedRow, takenColumns] = ["", 0];
+  for (const [rowPiece, styleCode] of styledRow.matchAll(/(\x1b\[[\d;]*m)|./gsu)) {
+    takenColumns += styleCode ? 0 : width(rowPiece);
+    if (takenColumns < columns || styleCode) clippedRow += rowPiece;
   }
-  return `${shown}…`;
+  return `${clippedRow}…`;
 }
 
 /** Loads what is heavy while the model thinks. */
 function whileThinking(screen: Screen): (fact: Events["phase"]) => void {
-  let cancel = () => {};
+  let cancelLoading = () => {};
   return ({ to }) => {
-    cancel();
+    cancelLoading();
     if (to !== "thinking" || !isRich(screen)) return;
-    const load = () => void import("./render-markdown.ts").catch(() => {});
-    cancel = screen.io.clock.timer(HEAVY_AFTER, load, { background: true });
+    const loadRenderer = () => void import("./render-markdown.ts").catch(() => {});
+    cancelLoading = screen.io.clock.timer(HEAVY_AFTER, loadRenderer, { background: true });
   };
 }
 
 /** Tokens are left out if the server did not report them. */
 function figures({ usage, calls, ms, used, window }: Answer): string {
   const { input, output, cached } = usage;
-  const tokens =
+  const tokenFigures =
     input || output
       ? [
           `${thousands(input)} tokens in${cached ? ` (${thousands(cached)} cached)` : ""}, ${thousands(output)} out`,
@@ -280,7 +290,7 @@ function figures({ usage, calls, ms, used, window }: Answer): string {
       : [];
   return [
     ...(ms < 1_000 ? [] : [seconds(ms)]),
-    ...tokens,
+    ...tokenFigures,
     plural(calls.length, "call"),
     ...context,
   ].join(" · ");

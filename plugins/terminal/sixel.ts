@@ -6,11 +6,11 @@ import type { MediaFile } from "zz/text";
 import { decode } from "zz/text";
 
 // asks for the size of a cell, and for the terminal's features; answered in this order
-const ASK = "\x1b[16t\x1b[c";
+const ASK_TERMINAL = "\x1b[16t\x1b[c";
 const ANSWERED = /\x1b\[\?([\d;]*)c/;
-const CELL = /\x1b\[6;(\d+);(\d+)t/;
-const ASK_MS = 300;
-const SIXELS = "4"; // among the features
+const CELL_SIZE = /\x1b\[6;(\d+);(\d+)t/;
+const MAX_ASK_MS = 300;
+const SIXEL_FEATURE = "4"; // among the features
 const PLAIN_CELL: Cell = [10, 20];
 const MAX_CELL = 200; // pixels
 const MAX_PIXELS = 16_000_000; // they have to be unpacked
@@ -23,36 +23,36 @@ export async function askForSixels({
   terminal,
 }: Pick<Ctx, "io" | "terminal">): Promise<Cell | undefined> {
   if (!terminal || !io.stdin.isTTY) return undefined;
-  const reply = await terminal(() => ask(io)).catch(() => "");
-  const can = ANSWERED.exec(reply)?.[1]?.split(";") ?? [];
+  const terminalReply = await terminal(() => askTerminal(io)).catch(() => "");
+  const featureCodes = ANSWERED.exec(terminalReply)?.[1]?.split(";") ?? [];
   // the first number is the type of the terminal
-  if (!can.slice(1).includes(SIXELS)) return undefined;
-  const [, height, width] = CELL.exec(reply)?.map(Number) ?? [];
-  const isCell = width && height && width <= MAX_CELL && height <= MAX_CELL;
-  return isCell ? [width, height] : PLAIN_CELL;
+  if (!featureCodes.slice(1).includes(SIXEL_FEATURE)) return undefined;
+  const [, cellHeight, cellWidth] = CELL_SIZE.exec(terminalReply)?.map(Number) ?? [];
+  const isValidCell = cellWidth && cellHeight && cellWidth <= MAX_CELL && cellHeight <= MAX_CELL;
+  return isValidCell ? [cellWidth, cellHeight] : PLAIN_CELL;
 }
 
 /** Everything that arrives until the terminal has answered, or the time is up. */
-function ask({ stdin: input, stderr, clock }: Ctx["io"]): Promise<string> {
-  const stdin = input as NodeJS.ReadStream;
+function askTerminal({ stdin: inputStream, stderr, clock }: Ctx["io"]): Promise<string> {
+  const stdin = inputStream as NodeJS.ReadStream;
   return new Promise((resolve) => {
-    let reply = "";
-    const hear = (bytes: Buffer | string) => {
-      reply += bytes.toString("latin1");
-      if (ANSWERED.test(reply)) end();
+    let replyText = "";
+    const collectReply = (replyBytes: Buffer | string) => {
+      replyText += replyBytes.toString("latin1");
+      if (ANSWERED.test(replyText)) stopListening();
     };
-    const cancel = clock.timer(ASK_MS, end);
+    const cancelTimer = clock.timer(MAX_ASK_MS, stopListening);
     stdin.setRawMode(true);
-    stdin.on("data", hear).on("report", hear).resume(); // what no key sends, the prompt keeps apart
-    stderr.write(ASK);
+    stdin.on("data", collectReply).on("report", collectReply).resume(); // what no key sends, the prompt keeps apart
+    stderr.write(ASK_TERMINAL);
 
-    function end(): void {
-      cancel();
-      stdin.off("data", hear).off("report", hear).pause();
+    function stopListening(): void {
+      cancelTimer();
+      stdin.off("data", collectReply).off("report", collectReply).pause();
       stdin.setRawMode(false);
-      const typed = reply.replace(ANSWERED, "").replace(CELL, "");
-      if (typed) stdin.unshift(Buffer.from(typed, "latin1"));
-      resolve(reply);
+      const typedText = replyText.replace(ANSWERED, "").replace(CELL_SIZE, "");
+      if (typedText) stdin.unshift(Buffer.from(typedText, "latin1"));
+      resolve(replyText);
     }
   });
 }
@@ -69,11 +69,11 @@ export async function sixels(
   room: [width: number, height: number], // at most, in pixels
   ctx: Ctx,
 ): Promise<string> {
-  const image = {
+  const imageJob = {
     job: "decode-image",
     near: import.meta.url,
     bytes: Buffer.from(base64, "base64"),
   };
   const request = { type, room, mostPixels: MAX_PIXELS };
-  return (await decode<string>({ ...image, how: request }, ctx)).value;
+  return (await decode<string>({ ...imageJob, how: request }, ctx)).value;
 }

@@ -1,7 +1,7 @@
 // The styles by their meaning. Nothing is imported: this loads when zz starts, the colours when
 // something is drawn.
 
-export type Paint = (text: string) => string;
+export type Paint = (plainText: string) => string;
 export type StyleName = (typeof STYLES)[number];
 /** `syntax`: by the scopes of highlight.js; undefined where there are no colours. */
 export type Theme = Record<StyleName, Paint> & { syntax?: Record<string, Paint> };
@@ -16,5 +16,5 @@ export const STYLES = [
 
 /** No colours at all. */
 export const PLAIN: Theme = Object.fromEntries(
-  STYLES.map((name) => [name, (text: string) => text]),
+  STYLES.map((styleName) => [styleName, (plainText: string) => plainText]),
 ) as any;

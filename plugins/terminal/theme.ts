@@ -12,7 +12,7 @@ import { type Paint, PLAIN, type StyleName, type Theme, type ThemeName } from ".
 
 type Words = Partial<Record<StyleName, string>>;
 
-const SHAPES: Words = {
+const SHARED_STYLES: Words = {
   strong: "bold",
   em: "italic",
   del: "strikethrough",
@@ -31,10 +31,10 @@ const SHAPES: Words = {
  * By the scopes of highlight.js; a scope in two words, such as "title function_", has the colour of
  * its first.
  */
-const SYNTAX: Record<string, string> = {
-  ...words("dim", "comment doctag quote"),
-  ...words("green", "string regexp code char addition"),
-  ...words("magenta", "keyword selector-tag template-tag"),
+const SHARED_SYNTAX: Record<string, string> = {
+  ...assignStyle("dim", "comment doctag quote"),
+  ...assignStyle("green", "string regexp code char addition"),
+  ...assignStyle("magenta", "keyword selector-tag template-tag"),
   deletion: "red",
   emphasis: "italic",
   strong: "bold",
@@ -46,7 +46,7 @@ const NAMES_OF_THINGS =
 const THEMES: Record<"dark" | "light", { styles: Words; syntax: Record<string, string> }> = {
   dark: {
     styles: {
-      ...SHAPES,
+      ...SHARED_STYLES,
       heading1: "bold underline cyan",
       heading: "bold cyan",
       code: "yellow",
@@ -56,17 +56,17 @@ const THEMES: Record<"dark" | "light", { styles: Words; syntax: Record<string, s
       warn: "yellow",
     },
     syntax: {
-      ...SYNTAX,
-      ...words("cyan", NAMES_OF_THINGS),
-      ...words("yellow", "literal number symbol variable template-variable meta formula"),
-      ...words("blueBright", "title name"),
+      ...SHARED_SYNTAX,
+      ...assignStyle("cyan", NAMES_OF_THINGS),
+      ...assignStyle("yellow", "literal number symbol variable template-variable meta formula"),
+      ...assignStyle("blueBright", "title name"),
       section: "bold cyan",
     },
   },
   // Yellow and the bright colours cannot be read on white.
   light: {
     styles: {
-      ...SHAPES,
+      ...SHARED_STYLES,
       heading1: "bold underline blue",
       heading: "bold blue",
       code: "magenta",
@@ -76,37 +76,38 @@ const THEMES: Record<"dark" | "light", { styles: Words; syntax: Record<string, s
       warn: "magenta",
     },
     syntax: {
-      ...SYNTAX,
-      ...words("blue", `${NAMES_OF_THINGS} title name`),
-      ...words("red", "literal number symbol variable template-variable meta formula"),
+      ...SHARED_SYNTAX,
+      ...assignStyle("blue", `${NAMES_OF_THINGS} title name`),
+      ...assignStyle("red", "literal number symbol variable template-variable meta formula"),
       section: "bold blue",
     },
   },
 };
 
-function words(style: string, names: string): Record<string, string> {
-  return Object.fromEntries(names.split(" ").map((name) => [name, style]));
+function assignStyle(styleWords: string, scopeNames: string): Record<string, string> {
+  return Object.fromEntries(scopeNames.split(" ").map((scopeName) => [scopeName, styleWords]));
 }
 
 /**
  * `own`: the person's styles, in the same words; `depth`: the bits of colour that the terminal has.
  */
 export function themeOf(
-  name: ThemeName,
+  themeName: ThemeName,
   personColours: Record<string, string> = {},
   depth = 4,
 ): Theme {
   const chalk = new Chalk({ level: levelOf(depth) });
   const painted = (styles: object, setting = "") =>
     Object.entries(styles).map(
-      ([style, words]) => [style, paintOf(chalk, words, setting + style)] as const,
+      ([styleName, styleWords]) =>
+        [styleName, paintOf(chalk, styleWords, setting + styleName)] as const,
     );
-  const mine = painted(personColours, "display.colours.");
-  if (name === "none") return PLAIN;
-  const { styles, syntax } = THEMES[name];
+  const personStyles = painted(personColours, "display.colours.");
+  if (themeName === "none") return PLAIN;
+  const { styles, syntax } = THEMES[themeName];
   return {
     ...PLAIN,
-    ...Object.fromEntries([...painted(styles), ...mine]),
+    ...Object.fromEntries([...painted(styles), ...personStyles]),
     syntax: Object.fromEntries(painted(syntax)),
   };
 }
@@ -116,21 +117,25 @@ function levelOf(depth: number): 1 | 2 | 3 {
   return depth >= 8 ? 2 : 1;
 }
 
-const NAMES: readonly string[] = [
+const STYLE_WORDS: readonly string[] = [
   ...modifierNames,
   ...foregroundColorNames,
   ...backgroundColorNames,
 ];
-const HEX = /^(bg)?#(?:[\da-f]{3}|[\da-f]{6})$/i;
+const HEX_COLOUR = /^(bg)?#(?:[\da-f]{3}|[\da-f]{6})$/i;
 
 /** Throws a sentence that names the setting and the unknown word. */
-function paintOf(chalk: ChalkInstance, words: string, setting: string): Paint {
-  let style = chalk;
-  for (const word of words.split(/\s+/).filter(Boolean)) {
-    const hex = HEX.exec(word);
-    if (hex) style = hex[1] ? style.bgHex(word.slice(2)) : style.hex(word);
-    else if (NAMES.includes(word)) style = style[word as "bold"];
-    else throw fault(`Cannot use the setting "${setting}": ${unknown("style", word, NAMES)}`);
+function paintOf(chalk: ChalkInstance, styleWords: string, setting: string): Paint {
+  let chalkStyle = chalk;
+  for (const styleWord of styleWords.split(/\s+/).filter(Boolean)) {
+    const hexMatch = HEX_COLOUR.exec(styleWord);
+    if (hexMatch)
+      chalkStyle = hexMatch[1] ? chalkStyle.bgHex(styleWord.slice(2)) : chalkStyle.hex(styleWord);
+    else if (STYLE_WORDS.includes(styleWord)) chalkStyle = chalkStyle[styleWord as "bold"];
+    else
+      throw fault(
+        `Cannot use the setting "${setting}": ${unknown("style", styleWord, STYLE_WORDS)}`,
+      );
   }
-  return (text) => style(text);
+  return (plainText) => chalkStyle(plainText);
 }

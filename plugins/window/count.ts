@@ -3,63 +3,67 @@
 import type { ChatRequest, Message } from "zz";
 
 /** The approximate number of tokens for a character of each kind in today's tokenizers. */
-const LETTER = 0.22;
-const WORD = 0.9; // at least
-const DIGIT = 0.5;
-const SIGN = 0.6;
-const LINE = 0.4;
-const OTHER = 0.5; // letters outside ASCII
-const WIDE = 1; // scripts without spaces, and each half of an emoji
+const LETTER_TOKENS = 0.22;
+const MIN_WORD_TOKENS = 0.9; // at least
+const DIGIT_TOKENS = 0.5;
+const SIGN_TOKENS = 0.6;
+const LINE_TOKENS = 0.4;
+const OTHER_TOKENS = 0.5; // letters outside ASCII
+const WIDE_TOKENS = 1; // scripts without spaces, and each half of an emoji
 const MESSAGE = 4; // what surrounds each message
-const IMAGE = 1_200;
+const IMAGE_TOKENS = 1_200;
 const UNKNOWN = 1.2; // factor until the provider has counted once
 
-export function weigh(text: string): number {
-  let [sum, letters] = [0, 0];
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    const lower = code | 32;
-    if (lower > 96 && lower < 123) {
+export function weigh(weighedText: string): number {
+  let [tokenSum, letters] = [0, 0];
+  for (let i = 0; i < weighedText.length; i++) {
+    const charCode = weighedText.charCodeAt(i);
+    const lowerCode = charCode | 32;
+    if (lowerCode > 96 && lowerCode < 123) {
       letters++;
       continue;
     }
-    if (letters) sum += Math.max(WORD, letters * LETTER);
+    if (letters) tokenSum += Math.max(MIN_WORD_TOKENS, letters * LETTER_TOKENS);
     letters = 0;
-    if (code === 32) continue; // a space belongs to the next word
-    if (code === 10) sum += LINE;
-    else if (code < 128) sum += code > 47 && code < 58 ? DIGIT : SIGN;
-    else sum += code < 0x2e80 ? OTHER : WIDE;
+    if (charCode === 32) continue; // a space belongs to the next word
+    if (charCode === 10) tokenSum += LINE_TOKENS;
+    else if (charCode < 128)
+      tokenSum += charCode > 47 && charCode < 58 ? DIGIT_TOKENS : SIGN_TOKENS;
+    else tokenSum += charCode < 0x2e80 ? OTHER_TOKENS : WIDE_TOKENS;
   }
-  return sum + (letters ? Math.max(WORD, letters * LETTER) : 0);
+  return tokenSum + (letters ? Math.max(MIN_WORD_TOKENS, letters * LETTER_TOKENS) : 0);
 }
 
 /** Messages do not change, so the weight of each is computed once. */
 export function scales() {
   const weights = new WeakMap<Message, number>();
-  const texts = new Map<string, number>(); // weights of what stays the same from request to request
+  const steadyWeights = new Map<string, number>(); // weights of what stays the same from request to request
   return { message, request };
 
   function message(target: Message): number {
-    const had = weights.get(target);
-    if (had !== undefined) return had;
+    const knownWeight = weights.get(target);
+    if (knownWeight !== undefined) return knownWeight;
     const calls =
       target.role === "assistant" && target.calls?.length ? JSON.stringify(target.calls) : "";
     const updates = target.role === "user" ? Object.values(target.news ?? {}).join("\n") : "";
-    const images = ("images" in target && target.images?.length) || 0;
-    const weight = MESSAGE + weigh(target.text) + weigh(calls) + weigh(updates) + images * IMAGE;
+    const imageCount = ("images" in target && target.images?.length) || 0;
+    const weight =
+      MESSAGE + weigh(target.text) + weigh(calls) + weigh(updates) + imageCount * IMAGE_TOKENS;
     weights.set(target, weight);
     return weight;
   }
   function request({ system, tools, messages }: ChatRequest): number {
     const toolsText = tools.length ? JSON.stringify(tools) : "";
     return (
-      steady(system) + steady(toolsText) + messages.reduce((sum, part) => sum + message(part), 0)
+      weighSteady(system) +
+      weighSteady(toolsText) +
+      messages.reduce((sum, sentMessage) => sum + message(sentMessage), 0)
     );
   }
-  function steady(text: string): number {
-    const weight = texts.get(text) ?? weigh(text);
-    if (!texts.has(text) && texts.size >= 8) texts.clear();
-    texts.set(text, weight);
+  function weighSteady(steadyText: string): number {
+    const weight = steadyWeights.get(steadyText) ?? weigh(steadyText);
+    if (!steadyWeights.has(steadyText) && steadyWeights.size >= 8) steadyWeights.clear();
+    steadyWeights.set(steadyText, weight);
     return weight;
   }
 }
@@ -81,32 +85,32 @@ type Counted = {
 
 /** What the providers counted, by model, and estimates of what was added since. */
 export function counts(scale: Scales) {
-  const last = new Map<string, Counted>();
-  return { ratio, learn, estimate, last: (model: string) => last.get(model) };
+  const lastByModel = new Map<string, Counted>();
+  return { ratio, learn, estimate, last: (modelName: string) => lastByModel.get(modelName) };
 
-  function ratio(model: string): number {
-    return last.get(model)?.measure().ratio ?? UNKNOWN;
+  function ratio(modelName: string): number {
+    return lastByModel.get(modelName)?.measure().ratio ?? UNKNOWN;
   }
   /**
    * Remembers a count of the provider. The weight is computed only when needed, which is never in a
    * one-shot.
    */
   function learn(request: ChatRequest, tokens: number): void {
-    const before = ratio(request.model);
+    const ratioBefore = ratio(request.model);
     let measured: { weight: number; ratio: number } | undefined;
     const measure = () => {
       if (measured) return measured;
       const weight = scale.request(request);
       const ratio = tokens / weight;
       const isPlausible = ratio >= MIN_RATIO && ratio <= MAX_RATIO;
-      measured = { weight, ratio: isPlausible ? ratio : before };
+      measured = { weight, ratio: isPlausible ? ratio : ratioBefore };
       return measured;
     };
     const isPlausible = () =>
       tokens >= measure().weight * MIN_RATIO && tokens <= measure().weight * MAX_RATIO;
     const messages = new WeakSet(request.messages);
     const isLike = (candidate: ChatRequest) => frameOf(candidate) === frameOf(request);
-    last.set(request.model, {
+    lastByModel.set(request.model, {
       tokens,
       count: request.messages.length,
       measure,
@@ -120,17 +124,17 @@ export function counts(scale: Scales) {
    * `caution`.
    */
   function estimate(request: ChatRequest, caution = 1): number {
-    const before = last.get(request.model);
+    const lastCount = lastByModel.get(request.model);
     const wholeWeight = scale.request(request);
-    if (!before) return Math.ceil(wholeWeight * UNKNOWN * caution);
-    const { weight, ratio } = before.measure();
-    const fresh = request.messages
-      .filter((part) => !before.messages.has(part))
-      .reduce((sum, part) => sum + scale.message(part), 0);
+    if (!lastCount) return Math.ceil(wholeWeight * UNKNOWN * caution);
+    const { weight, ratio } = lastCount.measure();
+    const newWeight = request.messages
+      .filter((sentMessage) => !lastCount.messages.has(sentMessage))
+      .reduce((sum, newMessage) => sum + scale.message(newMessage), 0);
     const tokens =
-      wholeWeight - fresh === weight && before.isPlausible()
-        ? before.tokens
-        : (wholeWeight - fresh) * ratio;
-    return Math.ceil(tokens + fresh * Math.max(ratio, 1) * caution);
+      wholeWeight - newWeight === weight && lastCount.isPlausible()
+        ? lastCount.tokens
+        : (wholeWeight - newWeight) * ratio;
+    return Math.ceil(tokens + newWeight * Math.max(ratio, 1) * caution);
   }
 }

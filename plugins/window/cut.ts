@@ -7,16 +7,19 @@ import { CAUTION_FACTOR, estimate, type State, weightOf } from "./window-state.t
 /** Cuts the results of the last round if they alone are too much for the window. */
 export function cutLastResults(state: State, maxTokens: number, ctx: Ctx): void {
   const { chat, note } = ctx;
-  const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
-  const tokens = weightOf(state, chat.messages.slice(from)) * state.count.ratio(chat.model);
+  const firstIndex = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
+  const lastTokens =
+    weightOf(state, chat.messages.slice(firstIndex)) * state.count.ratio(chat.model);
   const texts =
-    tokens > maxTokens ? shorterLastResults(state, tokens - maxTokens, MIN_CHARS_LEFT, ctx) : {};
-  const names = Object.keys(texts).map(
+    lastTokens > maxTokens
+      ? shorterLastResults(state, lastTokens - maxTokens, MIN_CHARS_LEFT, ctx)
+      : {};
+  const toolNames = Object.keys(texts).map(
     (index) => (chat.messages[Number(index)] as { name: string }).name,
   );
-  if (!names.length) return;
+  if (!toolNames.length) return;
   chat.compact({ texts });
-  note(`What ${[...new Set(names)].join(", ")} gave is too much for the window and was cut.`);
+  note(`What ${[...new Set(toolNames)].join(", ")} gave is too much for the window and was cut.`);
 }
 
 /**
@@ -30,7 +33,7 @@ export function cutTexts(
   ctx: Ctx,
 ): void {
   const { chat, note } = ctx;
-  const excess = () => estimate(state, currentRequest(), CAUTION_FACTOR) - maxTokens;
+  const excessTokens = () => estimate(state, currentRequest(), CAUTION_FACTOR) - maxTokens;
   const measures: (() => Compaction["texts"])[] = [
     () => allResults(chat.messages),
     () =>
@@ -39,27 +42,28 @@ export function cutTexts(
         MIN_CHARS_LEFT * 2,
         ({ role }, position) => role === "assistant" && position !== "last",
       ),
-    () => shorterLastResults(state, excess(), MIN_CHARS_LEFT * 4, ctx),
+    () => shorterLastResults(state, excessTokens(), MIN_CHARS_LEFT * 4, ctx),
     ...CHAR_LIMITS.map(
-      (size) => () => textsLongerThan(chat.messages, size, (_, position) => !position),
+      (charLimit) => () => textsLongerThan(chat.messages, charLimit, (_, position) => !position),
     ),
-    () => shorterLastResults(state, excess(), MIN_CHARS_LEFT, ctx),
+    () => shorterLastResults(state, excessTokens(), MIN_CHARS_LEFT, ctx),
     ...CHAR_LIMITS.map(
-      (size) => () => textsLongerThan(chat.messages, size, (_, position) => position !== "notes"),
+      (charLimit) => () =>
+        textsLongerThan(chat.messages, charLimit, (_, position) => position !== "notes"),
     ),
-    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, () => true)),
+    ...CHAR_LIMITS.map((charLimit) => () => textsLongerThan(chat.messages, charLimit, () => true)),
   ];
-  const cut = new Set<string>();
+  const cutIndexes = new Set<string>();
   for (const measure of measures) {
-    if (excess() <= 0) break;
+    if (excessTokens() <= 0) break;
     const texts = measure() ?? {};
     if (!Object.keys(texts).length) continue;
     chat.compact({ texts });
-    for (const index of Object.keys(texts)) cut.add(index);
+    for (const index of Object.keys(texts)) cutIndexes.add(index);
   }
-  if (cut.size)
+  if (cutIndexes.size)
     note(
-      `The window is full: ${cut.size === 1 ? "a long text was" : `${cut.size} long texts were`} cut.`,
+      `The window is full: ${cutIndexes.size === 1 ? "a long text was" : `${cutIndexes.size} long texts were`} cut.`,
     );
 }
 
@@ -67,19 +71,24 @@ export function cutTexts(
 function shorterLastResults(
   state: State,
   excess: number,
-  least: number,
+  minChars: number,
   { chat }: Ctx,
 ): Record<number, number> {
-  const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
-  const last = chat.messages.slice(from);
-  const tokens = weightOf(state, last) * state.count.ratio(chat.model);
-  const each = Math.max(
-    least,
-    largestThatFits(last, (Math.max(0, tokens - excess) * charsOf(last)) / tokens),
+  const firstIndex = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
+  const lastResults = chat.messages.slice(firstIndex);
+  const lastTokens = weightOf(state, lastResults) * state.count.ratio(chat.model);
+  const charLimit = Math.max(
+    minChars,
+    largestThatFits(
+      lastResults,
+      (Math.max(0, lastTokens - excess) * charsOf(lastResults)) / lastTokens,
+    ),
   );
   return Object.fromEntries(
-    last.flatMap((part, i) =>
-      part.role === "tool" && part.text.length > each * 1.1 ? [[from + i, each]] : [],
+    lastResults.flatMap((lastResult, i) =>
+      lastResult.role === "tool" && lastResult.text.length > charLimit * 1.1
+        ? [[firstIndex + i, charLimit]]
+        : [],
     ),
   );
 }
@@ -90,15 +99,17 @@ const CHAR_LIMITS = [40_000, 10_000, 3_000, 1_000, MIN_CHARS_LEFT];
 function textsLongerThan(
   messages: readonly Message[],
   maxChars: number,
-  which: (message: Message, position?: "notes" | "last") => boolean,
+  isCuttable: (message: Message, position?: "notes" | "last") => boolean,
 ): Record<number, number> {
   const indexes = messages.flatMap((message, index) => {
     const lastOrNone = index === messages.length - 1 ? "last" : undefined;
     const position = notesIn(message) ? "notes" : lastOrNone;
-    if (!which(message, position)) return [];
+    if (!isCuttable(message, position)) return [];
     const calls = message.role === "assistant" ? (message.calls ?? []) : [];
-    const texts = [message.text, ...calls.flatMap(({ args }) => Object.values(args))];
-    return texts.some((text) => typeof text === "string" && text.length > maxChars * 1.2)
+    const longTexts = [message.text, ...calls.flatMap(({ args }) => Object.values(args))];
+    return longTexts.some(
+      (longText) => typeof longText === "string" && longText.length > maxChars * 1.2,
+    )
       ? [index]
       : [];
   });
@@ -113,12 +124,12 @@ export const charsOf = (messages: readonly Message[]): number =>
 
 /** How many characters each message may keep so that all together have at most `most`. */
 function largestThatFits(messages: readonly Message[], maxTokens: number): number {
-  const sizes = messages.map(({ text }) => text.length).sort((a, b) => a - b);
-  let room = maxTokens;
-  for (const [i, size] of sizes.entries()) {
-    const each = room / (sizes.length - i);
-    if (size > each) return Math.floor(each);
-    room -= size;
+  const sortedLengths = messages.map(({ text }) => text.length).sort((a, b) => a - b);
+  let charsLeft = maxTokens;
+  for (const [i, textLength] of sortedLengths.entries()) {
+    const charsEach = charsLeft / (sortedLengths.length - i);
+    if (textLength > charsEach) return Math.floor(charsEach);
+    charsLeft -= textLength;
   }
   return Number.POSITIVE_INFINITY;
 }

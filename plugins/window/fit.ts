@@ -23,36 +23,42 @@ export async function fitToWindow(
   request: ChatRequest,
   ctx: Ctx,
 ): Promise<ChatRequest> {
-  const sent = await withinMessages(state, request, ctx);
-  return fitTokens(state, sent, ctx);
+  const shortened = await withinMessages(state, request, ctx);
+  return fitTokens(state, shortened, ctx);
 }
 
 /** context.messages: earlier turns leave, each whole, once the conversation has more messages. */
 async function withinMessages(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
   const { chat } = ctx;
-  const { messages: most } = state.zz.config;
-  if (!most || chat.messages.length <= most) return request;
-  const tail = request.messages.slice(chat.messages.length);
-  const starts = turnStarts(chat.messages);
-  const end = starts.find((start) => chat.messages.length - start <= most) ?? starts.at(-1) ?? 0;
-  if (end > (notesIn(chat.messages[0]) ? 2 : 0)) await tryToTakeNotes(state, end, ctx);
-  return { ...request, messages: [...chat.messages, ...tail] };
+  const { messages: maxMessages } = state.zz.config;
+  if (!maxMessages || chat.messages.length <= maxMessages) return request;
+  const addedTail = request.messages.slice(chat.messages.length);
+  const turnIndexes = turnStarts(chat.messages);
+  const leavingEnd =
+    turnIndexes.find((turnIndex) => chat.messages.length - turnIndex <= maxMessages) ??
+    turnIndexes.at(-1) ??
+    0;
+  if (leavingEnd > (notesIn(chat.messages[0]) ? 2 : 0))
+    await tryToTakeNotes(state, leavingEnd, ctx);
+  return { ...request, messages: [...chat.messages, ...addedTail] };
 }
 
 async function fitTokens(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
-  const chars = charsOfRequest(request); // more than its tokens, so most requests need no estimate
-  const window = await windowOf(state, request, chars < MAX_CHARS_UNCHECKED, ctx);
+  const charCount = charsOfRequest(request); // more than its tokens, so most requests need no estimate
+  const window = await windowOf(state, request, charCount < MAX_CHARS_UNCHECKED, ctx);
   if (!window) return request;
   const target = inputLimit(window, request, state.zz.config.compactAt);
-  if (chars <= target || estimate(state, request) <= target) return request;
-  const less = await compactToFit(
+  if (charCount <= target || estimate(state, request) <= target) return request;
+  const compacted = await compactToFit(
     state,
     { request, window, target, max: inputLimit(window, request, MAX_FILL) },
     ctx,
   );
-  if (estimate(state, less, state.count.last(request.model) ? 1 : MIN_ESTIMATE_FACTOR) > window)
-    throw tooLargeError(state, less, window);
-  return less;
+  if (
+    estimate(state, compacted, state.count.last(request.model) ? 1 : MIN_ESTIMATE_FACTOR) > window
+  )
+    throw tooLargeError(state, compacted, window);
+  return compacted;
 }
 
 /**
@@ -65,26 +71,33 @@ async function compactToFit(
 ): Promise<ChatRequest> {
   const { chat } = ctx;
   // sent only now, not part of the conversation
-  const tail = request.messages.slice(chat.messages.length);
-  const currentRequest = (): ChatRequest => ({ ...request, messages: [...chat.messages, ...tail] });
-  const over = (limit: number): boolean => estimate(state, currentRequest()) > limit;
-  const full = (): boolean => estimate(state, currentRequest(), CAUTION_FACTOR) > max;
+  const addedTail = request.messages.slice(chat.messages.length);
+  const currentRequest = (): ChatRequest => ({
+    ...request,
+    messages: [...chat.messages, ...addedTail],
+  });
+  const isOver = (limit: number): boolean => estimate(state, currentRequest()) > limit;
+  const isFull = (): boolean => estimate(state, currentRequest(), CAUTION_FACTOR) > max;
   cutLastResults(state, window * MAX_RESULTS_SHARE, ctx);
-  if (over(target)) leaveOut(staleResults(chat.messages, toolsThatChange(ctx)), ctx);
-  const end = startOfRecentTurns(chat.messages, state.zz.config.turns);
-  const leaving = weightOf(state, chat.messages.slice(0, end)) * state.count.ratio(request.model);
-  if (end && (full() || (over(target * ENOUGH_ROOM) && leaving > window * MIN_SHARE_REPLACED)))
-    await tryToTakeNotes(state, end, ctx);
-  if (full()) cutTexts(state, currentRequest, max, ctx);
+  if (isOver(target)) leaveOut(staleResults(chat.messages, toolsThatChange(ctx)), ctx);
+  const leavingEnd = startOfRecentTurns(chat.messages, state.zz.config.turns);
+  const leaving =
+    weightOf(state, chat.messages.slice(0, leavingEnd)) * state.count.ratio(request.model);
+  if (
+    leavingEnd &&
+    (isFull() || (isOver(target * ENOUGH_ROOM) && leaving > window * MIN_SHARE_REPLACED))
+  )
+    await tryToTakeNotes(state, leavingEnd, ctx);
+  if (isFull()) cutTexts(state, currentRequest, max, ctx);
   return currentRequest();
 }
 
 function leaveOut(texts: Texts, { chat, note }: Ctx): void {
-  const number = Object.keys(texts).length;
-  if (!number) return;
+  const resultCount = Object.keys(texts).length;
+  if (!resultCount) return;
   chat.compact({ texts });
   note(
-    `The window is nearly full: ${number === 1 ? "an old result was" : `${number} old results were`} left out.`,
+    `The window is nearly full: ${resultCount === 1 ? "an old result was" : `${resultCount} old results were`} left out.`,
   );
 }
 
@@ -93,16 +106,17 @@ export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: 
   const tokens = reply.usage?.input;
   // data may have taken several requests: that is their sum
   if (!tokens || reply.data !== undefined) return reply;
-  const last = state.count.last(sent.model);
-  const fresh = sent.messages.filter((part) => !last?.messages.has(part));
-  const kept = last && sent.messages.length - fresh.length === last.count;
-  const isLess =
-    kept && (tokens < last.tokens / 1.5 || isStalled(state, sent.model, tokens, fresh));
+  const lastCount = state.count.last(sent.model);
+  const newMessages = sent.messages.filter((sentMessage) => !lastCount?.messages.has(sentMessage));
+  const keepsCounted = lastCount && sent.messages.length - newMessages.length === lastCount.count;
+  const countsLess =
+    keepsCounted &&
+    (tokens < lastCount.tokens / 1.5 || isStalled(state, sent.model, tokens, newMessages));
   // without tools, or with a shorter prompt, it is less anyway
-  const isCut = isLess && last.isLike(counted(state, sent));
-  if (!isCut) state.count.learn(counted(state, sent), tokens);
-  if (isCut && !state.cut.has(sent.model)) ctx.note(cutByServer(tokens, last.tokens));
-  if (isCut) state.cut.add(sent.model);
+  const isCutByServer = countsLess && lastCount.isLike(counted(state, sent));
+  if (!isCutByServer) state.count.learn(counted(state, sent), tokens);
+  if (isCutByServer && !state.cut.has(sent.model)) ctx.note(cutByServer(tokens, lastCount.tokens));
+  if (isCutByServer) state.cut.add(sent.model);
   return reply;
 }
 /**
@@ -111,20 +125,20 @@ export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: 
  */
 function isStalled(
   state: State,
-  model: string,
+  modelName: string,
   tokens: number,
-  fresh: readonly Message[],
+  newMessages: readonly Message[],
 ): boolean {
-  const last = state.count.last(model)!;
-  const before = state.stalls.get(model) ?? { tokens: last.tokens, added: 0 };
-  if (tokens >= before.tokens * MAX_STALLED_RATIO) {
-    state.stalls.delete(model);
+  const lastCount = state.count.last(modelName)!;
+  const stallBefore = state.stalls.get(modelName) ?? { tokens: lastCount.tokens, added: 0 };
+  if (tokens >= stallBefore.tokens * MAX_STALLED_RATIO) {
+    state.stalls.delete(modelName);
     return false;
   }
-  const added = before.added + weightOf(state, fresh) * state.count.ratio(model);
-  state.stalls.set(model, { ...before, added });
-  const isCount = before.tokens >= MIN_CUT_TOKENS || last.isPlausible();
-  return isCount && added > before.tokens * MIN_GROWTH;
+  const added = stallBefore.added + weightOf(state, newMessages) * state.count.ratio(modelName);
+  state.stalls.set(modelName, { ...stallBefore, added });
+  const isCount = stallBefore.tokens >= MIN_CUT_TOKENS || lastCount.isPlausible();
+  return isCount && added > stallBefore.tokens * MIN_GROWTH;
 }
 const MIN_CUT_TOKENS = 1_000; // below, a count that stays the same may be one that means nothing
 
@@ -133,8 +147,8 @@ const MAX_STALLED_RATIO = 1.02;
 // of the last count: new messages of at least this share must raise the next one
 const MIN_GROWTH = 0.1;
 
-const cutByServer = (tokens: number, before: number): string =>
-  `The server is cutting the conversation: it counted ${tokens} tokens, after ${before} for a part of the same. Let it take more (Ollama: OLLAMA_CONTEXT_LENGTH, or ollama.window), or set "window": ${Math.max(tokens, before)} in zz's settings, so that zz sends no more than that.`;
+const cutByServer = (tokensNow: number, tokensBefore: number): string =>
+  `The server is cutting the conversation: it counted ${tokensNow} tokens, after ${tokensBefore} for a part of the same. Let it take more (Ollama: OLLAMA_CONTEXT_LENGTH, or ollama.window), or set "window": ${Math.max(tokensNow, tokensBefore)} in zz's settings, so that zz sends no more than that.`;
 
 /** Sends the request once more, shorter, after the provider said that it was too long. */
 export async function retryShorter(
@@ -142,38 +156,38 @@ export async function retryShorter(
   sent: ChatRequest,
   window: number,
   error: Error,
-  next: (request: ChatRequest) => Promise<Reply>,
+  nextRequest: (request: ChatRequest) => Promise<Reply>,
   ctx: Ctx,
 ): Promise<Reply> {
-  const before = estimate(state, sent);
+  const tokensBefore = estimate(state, sent);
   if (window) state.windows.set(sent.model, window);
-  const limit = window || Math.floor(before * 0.75);
+  const windowLimit = window || Math.floor(tokensBefore * 0.75);
   const target = Math.min(
-    inputLimit(limit, sent, state.zz.config.compactAt),
-    Math.floor(before * 0.8),
+    inputLimit(windowLimit, sent, state.zz.config.compactAt),
+    Math.floor(tokensBefore * 0.8),
   );
   const reason = oneLine(error.message).replace(/[.\s]+$/, "");
   ctx.note(`The request was too long for '${sent.model}'; sending less.`);
-  const less = await compactToFit(
+  const compacted = await compactToFit(
     state,
-    { request: sent, window: limit, target, max: target },
+    { request: sent, window: windowLimit, target, max: target },
     ctx,
   );
-  if (window && estimate(state, less) > window) throw tooLargeError(state, less, window);
-  if (estimate(state, less) >= before) throw error;
+  if (window && estimate(state, compacted) > window) throw tooLargeError(state, compacted, window);
+  if (estimate(state, compacted) >= tokensBefore) throw error;
   try {
-    return recordUsage(state, less, await next(less), ctx);
-  } catch (again) {
-    if (overflow(again as Error) === undefined) throw again;
+    return recordUsage(state, compacted, await nextRequest(compacted), ctx);
+  } catch (retryError) {
+    if (overflow(retryError as Error) === undefined) throw retryError;
     const message = `Cannot send this: it is too long for '${sent.model}' even after what could be was left out (${reason}). Start again (/new), or choose a model with a larger window.`;
-    throw Object.assign(again as Error, { message });
+    throw Object.assign(retryError as Error, { message });
   }
 }
 
 function tooLargeError(state: State, request: ChatRequest, window: number): Error {
-  const total = estimate(state, request);
+  const tokensLeft = estimate(state, request);
   return new Error(
-    `Cannot send this: about ${total} tokens are left after all that could be left out, and '${request.model}' takes in ${window}. Offer fewer tools (--tool NAME, --no-tools), start again (/new), or choose a model with a larger window.`,
+    `Cannot send this: about ${tokensLeft} tokens are left after all that could be left out, and '${request.model}' takes in ${window}. Offer fewer tools (--tool NAME, --no-tools), start again (/new), or choose a model with a larger window.`,
   );
 }
 // they fit nearly every window, so the provider is not asked for its models
@@ -194,8 +208,8 @@ type Load = { request: ChatRequest; window: number; target: number; max: number 
 
 /** The index at which the last `turns` turns begin; 0 if there is nothing before them but notes. */
 export function startOfRecentTurns(messages: readonly Message[], turns: number): number {
-  const starts = turnStarts(messages);
-  const cutIndex = starts.length > turns ? starts[starts.length - turns]! : 0;
+  const turnIndexes = turnStarts(messages);
+  const cutIndex = turnIndexes.length > turns ? turnIndexes[turnIndexes.length - turns]! : 0;
   return cutIndex > (notesIn(messages[0]) ? 2 : 0) ? cutIndex : 0;
 }
 
@@ -204,16 +218,16 @@ export const toolsThatChange = ({ files }: Ctx): Set<string> =>
 
 const charsOfRequest = ({ system, tools, messages }: ChatRequest): number =>
   [...messages.map(charsOfMessage), system.length, JSON.stringify(tools).length].reduce(
-    (sum, chars) => sum + chars,
+    (sum, charCount) => sum + charCount,
     0,
   );
 
 function charsOfMessage(message: Message): number {
-  const calls =
+  const callChars =
     message.role === "assistant" && message.calls?.length
       ? JSON.stringify(message.calls).length
       : 0;
   const updates = message.role === "user" ? Object.values(message.news ?? {}).join("").length : 0;
-  const images = ("images" in message && message.images?.length) || 0;
-  return message.text.length + calls + updates + images * 2_000 + 10;
+  const imageCount = ("images" in message && message.images?.length) || 0;
+  return message.text.length + callChars + updates + imageCount * 2_000 + 10;
 }

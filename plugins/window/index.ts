@@ -65,7 +65,8 @@ const MAX_SUMMARY_MS = 600_000; // the model may take this long to write the not
 export default (zz: Zz<typeof defaults>) => {
   const state = newState(zz);
   // others may answer now
-  for (const event of ["configured", "reloaded"] as const) zz.on(event, () => forgetModels(state));
+  for (const eventName of ["configured", "reloaded"] as const)
+    zz.on(eventName, () => forgetModels(state));
   // First, so that all other wrappers get the shorter request; a router with an earlier name still
   // runs before it.
   zz.wrap(
@@ -93,28 +94,30 @@ export default (zz: Zz<typeof defaults>) => {
       "/compact keep the API decisions": "say what the notes must keep",
     },
     group: "conversation",
-    async run(hint, ctx) {
-      if (hint.trim() && zz.config.method === "truncate")
+    async run(notesHint, ctx) {
+      if (notesHint.trim() && zz.config.method === "truncate")
         throw new Error(
           "Cannot use a hint: context.method is 'truncate', so no notes are written. Leave it out.",
         );
-      const before = tokensOf(state, ctx);
+      const tokensBefore = tokensOf(state, ctx);
       const texts = staleResults(ctx.chat.messages, toolsThatChange(ctx));
-      const turns = turnStarts(ctx.chat.messages).length;
+      const turnCount = turnStarts(ctx.chat.messages).length;
       const upTo = startOfRecentTurns(
         ctx.chat.messages,
-        Math.max(1, Math.min(zz.config.turns, turns - 1)),
+        Math.max(1, Math.min(zz.config.turns, turnCount - 1)),
       );
       if (!upTo && !Object.keys(texts).length)
         return ctx.note(
-          turns
+          turnCount
             ? "There is nothing to compact yet."
             : "There is nothing to compact: nothing was said.",
         );
       if (Object.keys(texts).length) ctx.chat.compact({ texts });
-      const subject = upTo ? `${await takeNotes(state, ctx, upTo, hint.trim())}: about` : "About";
+      const subject = upTo
+        ? `${await takeNotes(state, ctx, upTo, notesHint.trim())}: about`
+        : "About";
       ctx.note(
-        `${subject} ${before} tokens of conversation became ${tokensOf(state, ctx)}. The session keeps all of it.`,
+        `${subject} ${tokensBefore} tokens of conversation became ${tokensOf(state, ctx)}. The session keeps all of it.`,
       );
     },
   });

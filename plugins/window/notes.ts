@@ -8,15 +8,17 @@ import { filesChanged, headAndTail, notesIn, notesText, summaryRequest } from ".
 import { type State, tokensOf, turnStarts, weightOf } from "./window-state.ts";
 
 export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Promise<void> {
-  const turn = `${ctx.chat.id} ${turnsIn(ctx)}`;
-  if (state.failedAt === turn) return;
-  const was = tokensOf(state, ctx);
+  const turnKey = `${ctx.chat.id} ${turnsIn(ctx)}`;
+  if (state.failedAt === turnKey) return;
+  const tokensBefore = tokensOf(state, ctx);
   try {
-    const turns = await takeNotes(state, ctx, upTo, "");
-    ctx.note(`${turns}: about ${was} tokens of conversation became ${tokensOf(state, ctx)}.`);
+    const outcomeWords = await takeNotes(state, ctx, upTo, "");
+    ctx.note(
+      `${outcomeWords}: about ${tokensBefore} tokens of conversation became ${tokensOf(state, ctx)}.`,
+    );
   } catch (error) {
     if (ctx.signal.aborted) throw error;
-    state.failedAt = turn;
+    state.failedAt = turnKey;
     ctx.note(sentenceOf(error));
   }
 }
@@ -38,16 +40,20 @@ export async function takeNotes(
   const leaving = chat.messages.slice(before ? 2 : 0, upTo);
   const turns = turnsIn(ctx) - turnStarts(chat.messages.slice(upTo)).length;
   const newNotes = isCut ? (before?.notes ?? "") : await askForNotes(leaving, before?.notes ?? "");
-  const gone = weightOf(state, chat.messages.slice(0, upTo));
-  const files = filesChanged(ctx.files.changes(), before?.files ?? "");
-  const notesMessage: Message = { role: "user", text: notesText(newNotes, turns, files) };
-  if (state.scale.message(notesMessage) > gone * MAX_NOTES_SHARE)
+  const leavingWeight = weightOf(state, chat.messages.slice(0, upTo));
+  const changedFiles = filesChanged(ctx.files.changes(), before?.files ?? "");
+  const notesMessage: Message = { role: "user", text: notesText(newNotes, turns, changedFiles) };
+  if (state.scale.message(notesMessage) > leavingWeight * MAX_NOTES_SHARE)
     throw refuse(`the notes ${isCut ? "that stay " : ""}are no shorter than what they stand for`);
   const { words } = state.zz.config;
-  const text = notesText(headAndTail(newNotes, words * MAX_CHARS_PER_WORD), turns, files);
-  chat.compact({ upTo, summary: text });
-  const first = turns === 1 ? "The first turn is" : `The first ${turns} turns are`;
-  return `${first} ${isCut ? "left out" : "notes"} now`;
+  const summaryText = notesText(
+    headAndTail(newNotes, words * MAX_CHARS_PER_WORD),
+    turns,
+    changedFiles,
+  );
+  chat.compact({ upTo, summary: summaryText });
+  const turnsSubject = turns === 1 ? "The first turn is" : `The first ${turns} turns are`;
+  return `${turnsSubject} ${isCut ? "left out" : "notes"} now`;
 
   async function askForNotes(messages: readonly Message[], notes: string): Promise<string> {
     ctx.progress(`summarising ${turns === 1 ? "a turn" : `${turns} turns`}`);
@@ -59,8 +65,14 @@ export async function takeNotes(
     const tokensEach =
       (weightOf(state, messages) * state.count.ratio(chat.model)) / charsOf(messages);
     const room = Math.floor((window * SUMMARY_SHARE) / tokensEach);
-    const ask = summaryRequest({ notes, messages, hint, words: state.zz.config.words, room });
-    const reply = await ctx.request({ task: "summary", ...ask }).catch((error: Error) => {
+    const notesRequest = summaryRequest({
+      notes,
+      messages,
+      hint,
+      words: state.zz.config.words,
+      room,
+    });
+    const reply = await ctx.request({ task: "summary", ...notesRequest }).catch((error: Error) => {
       throw ctx.signal.aborted ? error : refuse(error.message.replace(/[.\s]+$/, ""));
     });
     if (reply.calls.length) throw refuse("the model called a tool instead");

@@ -2,7 +2,7 @@
 // model accepts.
 
 const OTHER_LIMITS = /rate.?limit|per minute|\btpm\b|tokens per|quota/i;
-const WORDS = new RegExp(
+const TOO_LONG_WORDS = new RegExp(
   [
     "context_length_exceeded",
     "context length exceeded",
@@ -35,7 +35,7 @@ const WORDS = new RegExp(
   "i",
 );
 /** Where such an error names the limit; the first plausible number is used. */
-const LIMITS = [
+const LIMIT_PATTERNS = [
   /(?:maximum context length|maximum prompt length|context length|context size|context window)[^\d.]{0,40}(\d[\d,_]*)/i,
   /(?:must be <=|limit of|allowed|maximum(?: of| is)?)[^\d.]{0,4}(\d[\d,_]*)/i,
   /> *(\d[\d,_]*)/,
@@ -51,7 +51,9 @@ export function overflow(
 ): number | undefined {
   const message = String(error?.message ?? "");
   if (error?.status === 429 || OTHER_LIMITS.test(message)) return undefined;
-  if (!WORDS.test(message) && error?.status !== 413) return undefined;
-  const numbers = LIMITS.map((limit) => Number(limit.exec(message)?.[1]?.replace(/[,_]/g, "")));
-  return numbers.find((number) => number >= MIN_WINDOW && number <= MAX_WINDOW) ?? 0;
+  if (!TOO_LONG_WORDS.test(message) && error?.status !== 413) return undefined;
+  const numbers = LIMIT_PATTERNS.map((pattern) =>
+    Number(pattern.exec(message)?.[1]?.replace(/[,_]/g, "")),
+  );
+  return numbers.find((windowSize) => windowSize >= MIN_WINDOW && windowSize <= MAX_WINDOW) ?? 0;
 }

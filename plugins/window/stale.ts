@@ -16,23 +16,23 @@ export type Texts = Record<number, string>;
 export function staleResults(messages: readonly Message[], changing: ReadonlySet<string>): Texts {
   const results = resultsIn(messages);
   const lastRound = messages.findLastIndex(({ role }) => role === "assistant");
-  const texts: Texts = {};
+  const replacements: Texts = {};
   for (const { at, call, subject } of results) {
     const { text } = messages[at]!;
     if (at > lastRound || text.length < MIN_RESULT_CHARS) continue;
-    const later = results.filter(
+    const laterResults = results.filter(
       (seenResult) => seenResult.at > at && seenResult.subject === subject && subject,
     );
-    const again = later.some(
-      (laterResult) => laterResult.call.name === call.name && covers(laterResult.call, call),
+    const isAskedAgain = laterResults.some(
+      (laterResult) => laterResult.call.name === call.name && coversCall(laterResult.call, call),
     );
-    const changed = later.some((laterResult) => changing.has(laterResult.call.name));
-    const old =
+    const changed = laterResults.some((laterResult) => changing.has(laterResult.call.name));
+    const isOldResult =
       messages.length - at > OLD_AFTER_MESSAGES && !mentioned(messages.slice(at + 1), subject);
-    const reason = staleReason(again, changed, old);
-    if (reason) texts[at] = stub(call, subject, text, reason);
+    const reason = staleReason(isAskedAgain, changed, isOldResult);
+    if (reason) replacements[at] = stubFor(call, subject, text, reason);
   }
-  return texts;
+  return replacements;
 }
 
 function staleReason(
@@ -48,41 +48,48 @@ function staleReason(
 type Seen = { at: number; call: Call; subject: string };
 
 function resultsIn(messages: readonly Message[]): Seen[] {
-  let calls: Call[] = [];
+  let roundCalls: Call[] = [];
   return messages.flatMap((message, index) => {
-    if (message.role === "assistant") calls = message.calls ?? [];
+    if (message.role === "assistant") roundCalls = message.calls ?? [];
     const call =
-      message.role === "tool" && !message.failed && calls.find(({ id }) => id === message.id);
+      message.role === "tool" && !message.failed && roundCalls.find(({ id }) => id === message.id);
     return call ? [{ at: index, call, subject: subjectOf(call) }] : [];
   });
 }
 
 /** The file that a call is about, or "". */
 function subjectOf({ args }: Call): string {
-  const named = args.path ?? args.file_path ?? args.file;
-  return typeof named === "string" ? path.posix.normalize(named.replaceAll("\\", "/")) : "";
+  const pathArgument = args.path ?? args.file_path ?? args.file;
+  return typeof pathArgument === "string"
+    ? path.posix.normalize(pathArgument.replaceAll("\\", "/"))
+    : "";
 }
 
 /** Whether one call asked for the same as the other, or for the whole file. */
-const covers = (call: Call, otherCall: Call): boolean =>
-  JSON.stringify(call.args) === JSON.stringify(otherCall.args) ||
-  Object.keys(call.args).length === 1;
+const coversCall = (laterCall: Call, otherCall: Call): boolean =>
+  JSON.stringify(laterCall.args) === JSON.stringify(otherCall.args) ||
+  Object.keys(laterCall.args).length === 1;
 
 function mentioned(messages: readonly Message[], subject: string): boolean {
-  const name = path.posix.basename(subject);
-  if (!name || name === ".") return false;
+  const fileName = path.posix.basename(subject);
+  if (!fileName || fileName === ".") return false;
   return messages.some((message) => {
     if (message.role === "tool") return false;
     const calls =
       message.role === "assistant" && message.calls ? JSON.stringify(message.calls) : "";
-    return message.text.includes(name) || calls.includes(name);
+    return message.text.includes(fileName) || calls.includes(fileName);
   });
 }
 
-function stub({ name }: Pick<Call, "name">, subject: string, text: string, reason: string): string {
-  const lines = plural(text.split("\n").length, "line");
-  const label = subject ? `${name} ${subject}` : name;
-  return `[${label}: ${lines} left out, since ${reason}. Call it again if you need them.]`;
+function stubFor(
+  { name }: Pick<Call, "name">,
+  subject: string,
+  resultText: string,
+  reason: string,
+): string {
+  const lineWords = plural(resultText.split("\n").length, "line");
+  const callLabel = subject ? `${name} ${subject}` : name;
+  return `[${callLabel}: ${lineWords} left out, since ${reason}. Call it again if you need them.]`;
 }
 
 /** The replacements of all results before the last round, for when nothing else helps. */
@@ -94,7 +101,7 @@ export function allResults(messages: readonly Message[]): Texts {
   return Object.fromEntries(
     results.map(({ at, call, subject }) => [
       at,
-      stub(call, subject, messages[at]!.text, "the window is full"),
+      stubFor(call, subject, messages[at]!.text, "the window is full"),
     ]),
   );
 }

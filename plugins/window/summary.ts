@@ -33,46 +33,47 @@ export function summaryRequest({ notes, messages, hint, words, room }: Asked): {
 } {
   const earlier = notes ? `Earlier notes:\n${notes}\n\n` : "";
   const wish = hint ? `\n\nThe person says of the notes: ${hint}` : "";
-  const texts = MESSAGE_CHAR_LIMITS.map((each) =>
-    messages.map((message) => line(message, each)).join("\n"),
+  const sizedTexts = MESSAGE_CHAR_LIMITS.map((charLimit) =>
+    messages.map((message) => messageLine(message, charLimit)).join("\n"),
   );
-  const text = texts.find(({ length }) => length <= room) ?? headAndTail(texts.at(-1)!, room);
-  const content = `${earlier}The part that leaves:\n<conversation>\n${text}\n</conversation>${wish}\n\nNow the notes.`;
+  const turnsText =
+    sizedTexts.find(({ length }) => length <= room) ?? headAndTail(sizedTexts.at(-1)!, room);
+  const content = `${earlier}The part that leaves:\n<conversation>\n${turnsText}\n</conversation>${wish}\n\nNow the notes.`;
   return {
     system: SYSTEM.replace("WORDS", String(words)),
     messages: [{ role: "user", text: content }],
   };
 }
 
-function line(message: Message, each: number): string {
+function messageLine(message: Message, charLimit: number): string {
   if (message.role === "tool")
-    return `RESULT of ${message.name}: ${headAndTail(message.text, Math.ceil(each / 4))}`;
+    return `RESULT of ${message.name}: ${headAndTail(message.text, Math.ceil(charLimit / 4))}`;
   if (message.role === "user")
-    return `${message.aside ? "NOTE" : "PERSON"}: ${headAndTail(message.text, each)}`;
-  const calls = (message.calls ?? []).map(
-    ({ name, args }) => `CALL ${name} ${headAndTail(JSON.stringify(args), each / 4)}`,
+    return `${message.aside ? "NOTE" : "PERSON"}: ${headAndTail(message.text, charLimit)}`;
+  const callLines = (message.calls ?? []).map(
+    ({ name, args }) => `CALL ${name} ${headAndTail(JSON.stringify(args), charLimit / 4)}`,
   );
-  return [message.text && `ASSISTANT: ${headAndTail(message.text, each)}`, ...calls]
+  return [message.text && `ASSISTANT: ${headAndTail(message.text, charLimit)}`, ...callLines]
     .filter(Boolean)
     .join("\n");
 }
 
-export function headAndTail(text: string, maxChars: number): string {
-  if (text.length <= maxChars) return text;
-  const [head, tail] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
-  return `${text.slice(0, head)} […] ${text.slice(text.length - tail)}`;
+export function headAndTail(longText: string, maxChars: number): string {
+  if (longText.length <= maxChars) return longText;
+  const [headChars, tailChars] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
+  return `${longText.slice(0, headChars)} […] ${longText.slice(longText.length - tailChars)}`;
 }
 
-const HEAD = "[Not from the person: of this conversation";
+const NOTES_HEAD = "[Not from the person: of this conversation";
 
-const FILES = "Files changed in this conversation, as zz recorded it:";
+const FILES_HEAD = "Files changed in this conversation, as zz recorded it:";
 
 /** The message that replaces the turns that left the window, with or without notes. */
-export function notesText(notes: string, turns: number, files: string): string {
+export function notesText(notes: string, turnCount: number, fileRows: string): string {
   return [
-    `${HEAD} the first ${turns === 1 ? "turn has" : `${turns} turns have`} left your view.${notes ? " These notes stand for them." : ""}]`,
+    `${NOTES_HEAD} the first ${turnCount === 1 ? "turn has" : `${turnCount} turns have`} left your view.${notes ? " These notes stand for them." : ""}]`,
     ...(notes ? [notes] : []),
-    ...(files ? [`${FILES}\n${files}`] : []),
+    ...(fileRows ? [`${FILES_HEAD}\n${fileRows}`] : []),
     "[End of the notes. What follows is the conversation itself.]",
   ].join("\n\n");
 }
@@ -81,53 +82,59 @@ export function notesText(notes: string, turns: number, files: string): string {
 export function notesIn(
   message: Message | undefined,
 ): { notes: string; files: string } | undefined {
-  if (message?.role !== "user" || !message.text.startsWith(HEAD)) return undefined;
-  const text = message.text.split("\n\n").slice(1, -1).join("\n\n");
-  const filesStart = text.lastIndexOf(FILES);
+  if (message?.role !== "user" || !message.text.startsWith(NOTES_HEAD)) return undefined;
+  const innerText = message.text.split("\n\n").slice(1, -1).join("\n\n");
+  const filesStart = innerText.lastIndexOf(FILES_HEAD);
   return filesStart < 0
-    ? { notes: text, files: "" }
+    ? { notes: innerText, files: "" }
     : {
-        notes: text.slice(0, filesStart).trim(),
-        files: text.slice(filesStart + FILES.length).trim(),
+        notes: innerText.slice(0, filesStart).trim(),
+        files: innerText.slice(filesStart + FILES_HEAD.length).trim(),
       };
 }
 
-const STATES = {
+const STATE_WORDS = {
   created: "created",
   edited: "edited",
   deleted: "deleted",
   undone: "changed and undone again",
 };
-type State = keyof typeof STATES;
+type State = keyof typeof STATE_WORDS;
 
 /**
  * Each file once, with its last state. Files of earlier notes stay in the list, also in a copy of
  * the conversation.
  */
-export function filesChanged(changes: readonly Changed[], before: string): string {
-  const states = new Map<string, State>();
-  for (const line of before.split("\n")) {
-    const [, words, paths = ""] = /^- ([a-z ]+): (.*)$/.exec(line) ?? [];
-    const state = (Object.keys(STATES) as State[]).find((state) => STATES[state] === words);
-    if (state) for (const path of paths.split(", ")) states.set(path, state);
+export function filesChanged(changes: readonly Changed[], rowsBefore: string): string {
+  const stateByPath = new Map<string, State>();
+  for (const fileRow of rowsBefore.split("\n")) {
+    const [, stateWords, rowPaths = ""] = /^- ([a-z ]+): (.*)$/.exec(fileRow) ?? [];
+    const rowState = (Object.keys(STATE_WORDS) as State[]).find(
+      (candidate) => STATE_WORDS[candidate] === stateWords,
+    );
+    if (rowState) for (const rowPath of rowPaths.split(", ")) stateByPath.set(rowPath, rowState);
   }
-  const earlier = new Set(states.keys());
+  const earlier = new Set(stateByPath.keys());
   for (const { path: file, did, undone } of changes) {
-    const path = visible(file);
-    const had = states.get(path);
-    const effect = did === "edited" && had === "created" ? "created" : did;
-    const state = undone ? "undone" : effect;
-    if (!undone || !had || earlier.has(path)) states.set(path, state);
-    earlier.delete(path);
+    const shownPath = visible(file);
+    const stateBefore = stateByPath.get(shownPath);
+    const effect = did === "edited" && stateBefore === "created" ? "created" : did;
+    const newState = undone ? "undone" : effect;
+    if (!undone || !stateBefore || earlier.has(shownPath)) stateByPath.set(shownPath, newState);
+    earlier.delete(shownPath);
   }
-  return Object.entries(STATES)
+  return Object.entries(STATE_WORDS)
     .map(
-      ([state, words]) =>
+      ([listedState, stateWords]) =>
         [
-          words,
-          [...states].flatMap(([path, fileState]) => (fileState === state ? [path] : [])),
+          stateWords,
+          [...stateByPath].flatMap(([changedPath, fileState]) =>
+            fileState === listedState ? [changedPath] : [],
+          ),
         ] as const,
     )
-    .flatMap(([words, paths]) => (paths.length ? [`- ${words}: ${paths.sort().join(", ")}`] : []))
+    .flatMap(([stateWords, statePaths]) =>
+      statePaths.length ? [`- ${stateWords}: ${statePaths.sort().join(", ")}`] : [],
+    )
     .join("\n");
 }

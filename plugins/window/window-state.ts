@@ -45,7 +45,7 @@ export function tokensOf(state: State, { chat }: Ctx): number {
 }
 
 export function weightOf(state: State, messages: readonly Message[]): number {
-  return messages.reduce((sum, part) => sum + state.scale.message(part), 0);
+  return messages.reduce((sum, sentMessage) => sum + state.scale.message(sentMessage), 0);
 }
 
 /** The request as it is counted: without tools if the model cannot take any. */
@@ -60,24 +60,27 @@ export function estimate(state: State, request: ChatRequest, caution?: number): 
 export async function windowOf(
   state: State,
   { model, options }: ChatRequest,
-  quick: boolean,
+  isQuick: boolean,
   ctx: Ctx,
 ): Promise<number | undefined> {
   if (
     !state.asked.has(model) ||
-    (!quick && !state.asked.get(model)?.window && !state.listed.has(model))
+    (!isQuick && !state.asked.get(model)?.window && !state.listed.has(model))
   )
-    state.asked.set(model, await ctx.about.model(model, quick).catch(() => undefined));
-  if (!quick) state.listed.add(model);
-  const set = Number(options.num_ctx) || undefined; // the person's setting wins over the provider's
-  const chat = model === ctx.chat.model ? ctx.chat.window : undefined;
-  return state.windows.get(model) ?? set ?? state.asked.get(model)?.window ?? chat;
+    state.asked.set(model, await ctx.about.model(model, isQuick).catch(() => undefined));
+  if (!isQuick) state.listed.add(model);
+  const optionWindow = Number(options.num_ctx) || undefined; // the person's setting wins over the provider's
+  const chatWindow = model === ctx.chat.model ? ctx.chat.window : undefined;
+  return state.windows.get(model) ?? optionWindow ?? state.asked.get(model)?.window ?? chatWindow;
 }
 
 /** How many tokens the input may have: a share of the window, or what the answer leaves of it. */
 export function inputLimit(window: number, { options }: ChatRequest, share: number): number {
-  const output = Math.max(0, ...OUTPUT_OPTIONS.map((name) => Number(options[name]) || 0));
-  return Math.floor(Math.min(window * share, window - Math.min(output, window / 2)));
+  const outputTokens = Math.max(
+    0,
+    ...OUTPUT_OPTIONS.map((optionName) => Number(options[optionName]) || 0),
+  );
+  return Math.floor(Math.min(window * share, window - Math.min(outputTokens, window / 2)));
 }
 
 /** Where turns begin: at the person's messages. */

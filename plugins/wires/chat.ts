@@ -15,10 +15,10 @@ export const chat: Wire = {
   model: knownModel,
 
   async models(zz, preset, endpoint, signal) {
-    const { models: listed } = quirksOf(preset, endpoint);
-    if (Array.isArray(listed)) return listed.map((id) => ({ id }));
+    const { models: listedModels } = quirksOf(preset, endpoint);
+    if (Array.isArray(listedModels)) return listedModels.map((id) => ({ id }));
     const response = await request(zz, preset, endpoint, signal, (client) =>
-      client.get(listed ?? "/models", { signal }),
+      client.get(listedModels ?? "/models", { signal }),
     );
     const { readModelPage } = await import("./listed-models.ts");
     return readModelPage(await response.json())
@@ -28,13 +28,15 @@ export const chat: Wire = {
 
   async *chat(zz, preset, request, signal) {
     const quirks = quirksOf(preset, request.endpoint);
-    const answer = await send(zz, preset, request, signal, {
+    const httpAnswer = await send(zz, preset, request, signal, {
       to: "chat",
-      bodyOf: (without) => bodyOf(request, quirks, without),
-      refused: (message, body) =>
-        Object.keys(body).find((key) => OPTIONAL.includes(key) && isNamed(key, message)),
+      bodyOf: (without) => buildBody(request, quirks, without),
+      refused: (message, requestBody) =>
+        Object.keys(requestBody).find(
+          (fieldName) => OPTIONAL.includes(fieldName) && isNamed(fieldName, message),
+        ),
     });
-    yield* read(answer, preset.name);
+    yield* readStream(httpAnswer, preset.name);
   },
 };
 
@@ -62,26 +64,26 @@ const OPTIONAL = [
  * Whether a refusal names the field. A plain word may occur in any sentence, so it must be written
  * as a field.
  */
-const isNamed = (field: string, message: string): boolean =>
-  field.includes("_")
-    ? message.includes(field)
-    : new RegExp(`(['"\`.])${field}\\b|\\b${field}:`).test(message);
+const isNamed = (fieldName: string, message: string): boolean =>
+  fieldName.includes("_")
+    ? message.includes(fieldName)
+    : new RegExp(`(['"\`.])${fieldName}\\b|\\b${fieldName}:`).test(message);
 
-function bodyOf(
+function buildBody(
   request: ChatRequest,
   quirks: Quirks,
   without: Set<string>,
 ): Record<string, unknown> {
   const { model, messages, tools, options, effort, schema } = request;
-  const system =
+  const systemPrompt =
     schema && quirks.schema === "json_object"
       ? asksForJson(request.system, schema)
       : request.system;
   const role = quirks.developer?.test(model) ? "developer" : "system";
-  const body: Record<string, unknown> = {
+  const requestBody: Record<string, unknown> = {
     model,
     messages: [
-      ...(system ? [{ role, content: system }] : []),
+      ...(systemPrompt ? [{ role, content: systemPrompt }] : []),
       ...toMessages(messages, model, quirks),
     ],
     stream: true,
@@ -98,31 +100,35 @@ function bodyOf(
     ...options,
   };
   // Every server knows one of the two: swap rather than lose the limit.
-  const [limits, maxField] = [["max_tokens", "max_completion_tokens"], quirks.max];
-  for (const [limit = "", otherName = ""] of [limits, limits.toReversed()]) {
-    const isOther = maxField ? maxField !== limit : without.has(limit) && !without.has(otherName);
-    if (body[limit] === undefined || !isOther) continue;
-    body[otherName] ??= body[limit];
-    delete body[limit];
+  const [limitFields, maxField] = [["max_tokens", "max_completion_tokens"], quirks.max];
+  for (const [limitField = "", otherName = ""] of [limitFields, limitFields.toReversed()]) {
+    const isOther = maxField
+      ? maxField !== limitField
+      : without.has(limitField) && !without.has(otherName);
+    if (requestBody[limitField] === undefined || !isOther) continue;
+    requestBody[otherName] ??= requestBody[limitField];
+    delete requestBody[limitField];
   }
-  for (const field of [...without, ...(quirks.without ?? [])]) delete body[field];
-  return body;
+  for (const omittedField of [...without, ...(quirks.without ?? [])])
+    delete requestBody[omittedField];
+  return requestBody;
 }
 
 function effortFields(
   effort: NonNullable<ChatRequest["effort"]>,
-  { effort: mode }: Quirks,
+  { effort: effortMode }: Quirks,
 ): object {
-  const thinks = effort !== "none";
-  if (mode === "thinking") return { thinking: { type: thinks ? "enabled" : "disabled" } };
-  if (mode === "enable_thinking") return { enable_thinking: thinks };
-  if (mode === "reasoning") return { reasoning: thinks ? { effort } : { enabled: false } };
-  return { reasoning_effort: mode === "high" && thinks ? "high" : effort };
+  const isThinking = effort !== "none";
+  if (effortMode === "thinking") return { thinking: { type: isThinking ? "enabled" : "disabled" } };
+  if (effortMode === "enable_thinking") return { enable_thinking: isThinking };
+  if (effortMode === "reasoning")
+    return { reasoning: isThinking ? { effort } : { enabled: false } };
+  return { reasoning_effort: effortMode === "high" && isThinking ? "high" : effort };
 }
 
-function formatOf(schema: Record<string, unknown>, { schema: mode }: Quirks): object {
-  if (mode === "json_object") return { type: "json_object" };
-  const strict = mode === "strict" && isClosed(schema);
+function formatOf(schema: Record<string, unknown>, { schema: formatMode }: Quirks): object {
+  if (formatMode === "json_object") return { type: "json_object" };
+  const strict = formatMode === "strict" && isClosed(schema);
   return {
     type: "json_schema",
     json_schema: { name: "answer", schema, ...(strict && { strict }) },
@@ -130,8 +136,8 @@ function formatOf(schema: Record<string, unknown>, { schema: mode }: Quirks): ob
 }
 
 /** For a server that takes no schema: the prompt must give it, and must contain the word JSON. */
-const asksForJson = (system: string, schema: object): string =>
-  `${system}\n\nAnswer with one JSON value that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`.trim();
+const asksForJson = (systemPrompt: string, schema: object): string =>
+  `${systemPrompt}\n\nAnswer with one JSON value that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`.trim();
 
 /**
  * Whether a server can enforce the schema: each object lists all of its fields, requires them and
@@ -142,13 +148,16 @@ export function isClosed(schema: any): boolean {
   if (typeof schema !== "object" || !schema) return true;
   const { type, properties, required = [], additionalProperties } = schema;
   if (type === "object" || properties) {
-    const names = Object.keys(properties ?? {});
-    if (additionalProperties !== false || !names.every((name) => required.includes(name)))
+    const propertyNames = Object.keys(properties ?? {});
+    if (
+      additionalProperties !== false ||
+      !propertyNames.every((propertyName) => required.includes(propertyName))
+    )
       return false;
     if (!Object.values(properties ?? {}).every(isClosed)) return false;
   }
-  return ["items", "anyOf", "$defs"].every((key) =>
-    isClosed(key === "$defs" ? Object.values(schema.$defs ?? {}) : schema[key]),
+  return ["items", "anyOf", "$defs"].every((schemaKey) =>
+    isClosed(schemaKey === "$defs" ? Object.values(schema.$defs ?? {}) : schema[schemaKey]),
   );
 }
 
@@ -163,26 +172,35 @@ interface Reading {
 }
 
 /** The stream as deltas: server-sent events, or one JSON body from servers that do not stream. */
-async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
-  const none = { seen: false, finished: false, ended: false, isWhole: false, isRefusal: false };
-  const reading: Reading = { ...none, details: new Map() };
-  for await (const batch of eventPieces(response, name)) {
-    yield readAll(reading, batch);
+async function* readStream(
+  response: HttpAnswer,
+  providerName: string,
+): AsyncGenerator<Iterable<Delta>> {
+  const nothingRead = {
+    seen: false,
+    finished: false,
+    ended: false,
+    isWhole: false,
+    isRefusal: false,
+  };
+  const reading: Reading = { ...nothingRead, details: new Map() };
+  for await (const pieceBatch of eventPieces(response, providerName)) {
+    yield readAll(reading, pieceBatch);
     if (reading.ended) return;
   }
-  if (reading.seen && !reading.finished && reading.isWhole) yield finish(reading, "stop");
+  if (reading.seen && !reading.finished && reading.isWhole) yield finishAnswer(reading, "stop");
 }
 
-function* readAll(reading: Reading, batch: EventPiece[]): Generator<Delta> {
-  for (const piece of batch) {
-    if ("alive" in piece)
+function* readAll(reading: Reading, pieceBatch: EventPiece[]): Generator<Delta> {
+  for (const eventPiece of pieceBatch) {
+    if ("alive" in eventPiece)
       yield { text: "" }; // a keep-alive: nothing to show, but a sign of life
-    else if ("rest" in piece) yield* readWhole(reading, piece.rest);
+    else if ("rest" in eventPiece) yield* readWhole(reading, eventPiece.rest);
     else {
-      const { event, data } = piece;
+      const { event, data } = eventPiece;
       if (event === "error") yield { error: parse(data) ?? data };
       if (isDone(data)) {
-        if (reading.seen && !reading.finished) yield* finish(reading, "stop");
+        if (reading.seen && !reading.finished) yield* finishAnswer(reading, "stop");
         reading.ended = true;
         return;
       }
@@ -192,12 +210,12 @@ function* readAll(reading: Reading, batch: EventPiece[]): Generator<Delta> {
 }
 
 /** Reads what is not a stream: a whole answer, an error, or a web page. */
-function* readWhole(reading: Reading, text: string): Generator<Delta> {
-  const parsed = parse(text);
-  if (parsed === undefined && !reading.seen) yield { error: noStream(text) };
-  if (parsed === undefined) return;
-  yield* deltas(parsed);
-  if (refuses(parsed)) yield { finish: "refusal" };
+function* readWhole(reading: Reading, bodyText: string): Generator<Delta> {
+  const parsedBody = parse(bodyText);
+  if (parsedBody === undefined && !reading.seen) yield { error: noStream(bodyText) };
+  if (parsedBody === undefined) return;
+  yield* readDeltas(parsedBody);
+  if (refuses(parsedBody)) yield { finish: "refusal" };
   reading.finished = true;
 }
 
@@ -206,36 +224,44 @@ function* readChunk(reading: Reading, chunk: any): Generator<Delta> {
   reading.isRefusal ||= refuses(chunk);
   reading.isWhole = Boolean(chunk?.usage && chunk.choices?.length === 0);
   const thought = choiceOf(chunk)?.delta?.reasoning_details;
-  if (thought) gather(reading.details, thought);
-  for (const delta of deltas(chunk)) {
-    if ("finish" in delta) yield* finish(reading, delta.finish);
+  if (thought) gatherThoughts(reading.details, thought);
+  for (const chunkDelta of readDeltas(chunk)) {
+    if ("finish" in chunkDelta) yield* finishAnswer(reading, chunkDelta.finish);
     else {
-      if (!("usage" in delta)) reading.seen = true;
-      yield delta;
+      if (!("usage" in chunkDelta)) reading.seen = true;
+      yield chunkDelta;
     }
   }
 }
 
-function finish(reading: Reading, reason: string): Delta[] {
+function finishAnswer(reading: Reading, finishReason: string): Delta[] {
   reading.finished = true;
-  const back = [...reading.details.values()];
+  const thoughtDetails = [...reading.details.values()];
   reading.details.clear();
-  const extra = back.length ? [{ extra: { reasoning_details: back } }] : [];
-  return [...extra, { finish: reason === "stop" && reading.isRefusal ? "refusal" : reason }];
+  const extraDeltas = thoughtDetails.length
+    ? [{ extra: { reasoning_details: thoughtDetails } }]
+    : [];
+  return [
+    ...extraDeltas,
+    { finish: finishReason === "stop" && reading.isRefusal ? "refusal" : finishReason },
+  ];
 }
 
 /**
  * Joins a gateway's pieces of thinking that have the same index; they must be sent back unchanged.
  */
-function gather(calls: Map<unknown, any>, pieces: unknown): void {
-  for (const piece of Array.isArray(pieces) ? pieces : []) {
-    if (typeof piece !== "object" || !piece) continue;
-    const before = calls.get(piece.index ?? calls.size);
-    const joined = { ...before, ...piece };
-    for (const field of ["text", "summary", "data"])
-      if (typeof before?.[field] === "string" && typeof piece[field] === "string")
-        joined[field] = before[field] + piece[field];
-    calls.set(piece.index ?? calls.size, joined);
+function gatherThoughts(gathered: Map<unknown, any>, newPieces: unknown): void {
+  for (const thoughtPiece of Array.isArray(newPieces) ? newPieces : []) {
+    if (typeof thoughtPiece !== "object" || !thoughtPiece) continue;
+    const earlierPiece = gathered.get(thoughtPiece.index ?? gathered.size);
+    const joinedPiece = { ...earlierPiece, ...thoughtPiece };
+    for (const textField of ["text", "summary", "data"])
+      if (
+        typeof earlierPiece?.[textField] === "string" &&
+        typeof thoughtPiece[textField] === "string"
+      )
+        joinedPiece[textField] = earlierPiece[textField] + thoughtPiece[textField];
+    gathered.set(thoughtPiece.index ?? gathered.size, joinedPiece);
   }
 }
 
@@ -245,64 +271,73 @@ const choiceOf = (chunk: any): any => objectsIn(chunk?.choices).find((choice) =>
 const refuses = (chunk: any): boolean =>
   Boolean((choiceOf(chunk)?.delta ?? choiceOf(chunk)?.message)?.refusal);
 
-function* deltas(parsedChunk: any): Generator<Delta> {
+function* readDeltas(parsedChunk: any): Generator<Delta> {
   const chunk = Array.isArray(parsedChunk) ? parsedChunk[0] : parsedChunk;
   const choice = choiceOf(chunk);
-  const delta = choice?.delta ?? choice?.message;
-  yield* content(delta?.content);
+  const choiceDelta = choice?.delta ?? choice?.message;
+  yield* content(choiceDelta?.content);
   const thinking =
-    delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;
+    choiceDelta?.reasoning_content ||
+    choiceDelta?.reasoning ||
+    choiceDelta?.reasoning_text ||
+    choiceDelta?.thinking;
   if (typeof thinking === "string" && thinking) yield { thinking };
-  if (delta?.extra_content) yield { extra: delta.extra_content };
-  if (delta?.refusal) yield { text: wordsOf(delta.refusal) };
-  for (const call of objectsIn(delta?.tool_calls))
+  if (choiceDelta?.extra_content) yield { extra: choiceDelta.extra_content };
+  if (choiceDelta?.refusal) yield { text: wordsOf(choiceDelta.refusal) };
+  for (const toolCall of objectsIn(choiceDelta?.tool_calls))
     yield {
       call: {
-        index: call.index,
-        id: call.id,
-        name: call.function?.name,
-        args: call.function?.arguments,
-        extra: call.extra_content,
+        index: toolCall.index,
+        id: toolCall.id,
+        name: toolCall.function?.name,
+        args: toolCall.function?.arguments,
+        extra: toolCall.extra_content,
       },
     };
-  if (delta?.function_call)
+  if (choiceDelta?.function_call)
     yield {
-      call: { index: 0, name: delta.function_call.name, args: delta.function_call.arguments },
+      call: {
+        index: 0,
+        name: choiceDelta.function_call.name,
+        args: choiceDelta.function_call.arguments,
+      },
     };
-  const usage = chunk?.usage ?? choice?.usage ?? chunk?.x_groq?.usage;
-  if (usage) yield { usage: usageOf(usage) };
+  const usageCounts = chunk?.usage ?? choice?.usage ?? chunk?.x_groq?.usage;
+  if (usageCounts) yield { usage: usageOf(usageCounts) };
   if (chunk?.error) yield { error: chunk };
   if (wordsOf(choice?.finish_reason)) yield { finish: choice.finish_reason };
   else if (chunk?.detail || (chunk?.object === "error" && chunk.message)) yield { error: chunk };
 }
 
 /** Servers use different names for what they read from their cache and wrote into it. */
-function usageOf(usage: any): Usage {
+function usageOf(usageCounts: any): Usage {
   const {
     prompt_tokens: input = 0,
     completion_tokens: output = 0,
     prompt_tokens_details: details,
-  } = usage;
+  } = usageCounts;
   const cached =
     details?.cached_tokens ??
-    usage.prompt_cache_hit_tokens ??
-    usage.cache_read_input_tokens ??
-    usage.cached_tokens;
-  const written = details?.cache_write_tokens ?? usage.cache_creation_input_tokens;
+    usageCounts.prompt_cache_hit_tokens ??
+    usageCounts.cache_read_input_tokens ??
+    usageCounts.cached_tokens;
+  const written = details?.cache_write_tokens ?? usageCounts.cache_creation_input_tokens;
   return { input, output, ...(cached && { cached }), ...(written && { written }) };
 }
 
 /** Text, or parts of text and thinking. */
-function* content(parts: unknown): Generator<Delta> {
-  if (typeof parts === "string") {
-    if (parts) yield { text: parts };
-  } else if (Array.isArray(parts))
-    for (const part of parts) {
-      if (part?.type === "thinking") yield { thinking: textOf(part.thinking) };
-      else if (part?.type === "text" || typeof part === "string")
-        yield { text: textOf(part.text ?? part) };
+function* content(contentParts: unknown): Generator<Delta> {
+  if (typeof contentParts === "string") {
+    if (contentParts) yield { text: contentParts };
+  } else if (Array.isArray(contentParts))
+    for (const contentPart of contentParts) {
+      if (contentPart?.type === "thinking") yield { thinking: joinText(contentPart.thinking) };
+      else if (contentPart?.type === "text" || typeof contentPart === "string")
+        yield { text: joinText(contentPart.text ?? contentPart) };
     }
 }
 
-const textOf = (part: unknown): string =>
-  Array.isArray(part) ? part.map((child) => wordsOf(child?.text)).join("") : wordsOf(part);
+const joinText = (textPart: unknown): string =>
+  Array.isArray(textPart)
+    ? textPart.map((childPart) => wordsOf(childPart?.text)).join("")
+    : wordsOf(textPart);

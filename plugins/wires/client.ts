@@ -6,7 +6,7 @@ import type { ChatRequest, Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
 import { baseOf, memory, type Preset, quirksOf } from "./wire-types.ts";
 
-const PATH = /\/(chat\/completions|responses)$/;
+const REQUEST_PATH = /\/(chat\/completions|responses)$/;
 const OFFICIAL = "https://api.openai.com/v1";
 
 /**
@@ -18,7 +18,7 @@ function placeOf(
   preset: Preset,
   endpoint: Endpoint,
 ): { base: string; version?: string } {
-  const base = baseOf(preset, endpoint).replace(PATH, "");
+  const base = baseOf(preset, endpoint).replace(REQUEST_PATH, "");
   if (!base)
     throw usage(
       `Cannot ask '${preset.name}': no address is set. Set ${preset.address}, or pass --base-url URL or "providers": {"${preset.name}": {"url": …}}.`,
@@ -26,11 +26,11 @@ function placeOf(
   if (quirksOf(preset, endpoint).auth !== "api-key") return { base };
   const address = tryTo(() => new URL(base));
   const version = address?.searchParams.get("api-version") ?? zz.io.variable("OPENAI_API_VERSION");
-  const plain = base.replace(/[?#].*$/, "").replace(/\/+$/, "");
-  const isBare = address ? /^\/(openai\/?)?$/.test(address.pathname) : false;
-  if (!version || /\/v1$/.test(plain))
-    return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai/v1` : plain };
-  return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai` : plain, version };
+  const plainBase = base.replace(/[?#].*$/, "").replace(/\/+$/, "");
+  const isBareHost = address ? /^\/(openai\/?)?$/.test(address.pathname) : false;
+  if (!version || /\/v1$/.test(plainBase))
+    return { base: isBareHost ? `${plainBase.replace(/\/openai$/, "")}/openai/v1` : plainBase };
+  return { base: isBareHost ? `${plainBase.replace(/\/openai$/, "")}/openai` : plainBase, version };
 }
 
 /** Asks by the client, and hands on what comes as it comes. */
@@ -39,15 +39,15 @@ export async function request(
   preset: Preset,
   endpoint: Endpoint,
   signal: AbortSignal,
-  act: (client: OpenAI) => { asResponse(): Promise<unknown> },
+  sendRequest: (client: OpenAI) => { asResponse(): Promise<unknown> },
 ): Promise<HttpAnswer> {
   const client = await clientOf(zz, preset, endpoint);
   try {
-    return (await act(client).asResponse()) as HttpAnswer;
-  } catch (error) {
+    return (await sendRequest(client).asResponse()) as HttpAnswer;
+  } catch (clientError) {
     // What zz's transport says is in the server's own words; the client has put an error of its own
     // around it.
-    throw signal.aborted ? signal.reason : ((error as Error).cause ?? error);
+    throw signal.aborted ? signal.reason : ((clientError as Error).cause ?? clientError);
   }
 }
 
@@ -57,16 +57,16 @@ async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promis
   if (!URL.canParse(base)) await zz.fetch(base); // which says so
   const isOfficial = base === OFFICIAL;
   const { organization, project } = Object(endpoint.own);
-  const ids = {
+  const accountIds = {
     organization: organization ?? ((isOfficial && zz.io.variable("OPENAI_ORG_ID")) || null),
     project: project ?? ((isOfficial && zz.io.variable("OPENAI_PROJECT_ID")) || null),
   };
-  const chosen: Record<string, string | null> = {
-    "openai-organization": ids.organization,
-    "openai-project": ids.project,
+  const chosenHeaders: Record<string, string | null> = {
+    "openai-organization": accountIds.organization,
+    "openai-project": accountIds.project,
   };
   const options = {
-    ...ids,
+    ...accountIds,
     apiKey: `${endpoint.key ?? "none"}`,
     adminAPIKey: null,
     webhookSecret: null,
@@ -75,14 +75,23 @@ async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promis
     timeout: NO_LIMIT,
     logLevel: "off" as const,
     defaultHeaders: ownHeaders,
-    fetch: ((url: string, init: ClientRequest) => {
-      const sent = [...init.headers].filter(
-        ([name, value]) => SENT.test(name) || name in ownHeaders || chosen[name] === value,
+    fetch: ((requestUrl: string, clientRequest: ClientRequest) => {
+      const sentHeaders = [...clientRequest.headers].filter(
+        ([headerName, headerValue]) =>
+          SENT_HEADERS.test(headerName) ||
+          headerName in ownHeaders ||
+          chosenHeaders[headerName] === headerValue,
       );
-      const body = init.body === undefined ? {} : { body: wellFormed(init.body) };
-      const { method = "GET", signal } = init;
+      const bodyField =
+        clientRequest.body === undefined ? {} : { body: wellFormed(clientRequest.body) };
+      const { method = "GET", signal } = clientRequest;
       return zz
-        .fetch(url, { method, signal, headers: Object.fromEntries(sent), ...body })
+        .fetch(requestUrl, {
+          method,
+          signal,
+          headers: Object.fromEntries(sentHeaders),
+          ...bodyField,
+        })
         .then(asResponse);
     }) as never,
   };
@@ -102,33 +111,33 @@ interface ClientRequest {
  * The headers that a server needs; not those that describe this machine, or that the client found
  * in the environment.
  */
-const SENT = /^(accept|authorization|content-type)$/;
+const SENT_HEADERS = /^(accept|authorization|content-type)$/;
 const NO_LIMIT = 2 ** 31 - 1; // ms: zz itself limits how long a server may be silent
 
 /** The placeholder of the key, and what else the person wants to send with each request. */
 function headersOf(
   preset: Preset,
   endpoint: Endpoint,
-  base: string,
+  baseUrl: string,
 ): Record<string, string | null> {
   const { key, own = {} } = endpoint;
   const isLocal = /^http:\/\/localhost[:/]/.test(preset.url); // needs no key
-  if (!key && preset.key && !isLocal && base === preset.url)
+  if (!key && preset.key && !isLocal && baseUrl === preset.url)
     throw usage(
       `Cannot ask '${preset.name}': no key is set. Set ${preset.key}, or pass --key KEY (--base-url URL for another server).`,
     );
   const { auth } = quirksOf(preset, endpoint);
   // local servers need no key, but some refuse a request without one
-  const sent = `${key ?? "none"}`;
-  const isBasic = !key && /^https?:\/\/[^/]*@/.test(base); // the user and password go instead
-  const extraHeaders = Object.entries(Object(own.headers)).map(([header, value]) => [
-    header.toLowerCase(),
-    String(value),
+  const sentKey = `${key ?? "none"}`;
+  const isBasic = !key && /^https?:\/\/[^/]*@/.test(baseUrl); // the user and password go instead
+  const extraHeaders = Object.entries(Object(own.headers)).map(([headerName, headerValue]) => [
+    headerName.toLowerCase(),
+    String(headerValue),
   ]);
   return {
     ...(auth
-      ? { [auth]: sent, authorization: null }
-      : { authorization: isBasic ? null : `Bearer ${sent}` }),
+      ? { [auth]: sentKey, authorization: null }
+      : { authorization: isBasic ? null : `Bearer ${sentKey}` }),
     ...Object.fromEntries(extraHeaders),
   };
 }
@@ -140,7 +149,11 @@ interface Leaving {
   to: "chat" | "responses";
   bodyOf(without: Set<string>): Record<string, unknown>;
   // what to omit
-  refused(message: string, body: Record<string, unknown>, without: Set<string>): string | undefined;
+  refused(
+    message: string,
+    requestBody: Record<string, unknown>,
+    without: Set<string>,
+  ): string | undefined;
 }
 
 /**
@@ -155,30 +168,30 @@ export async function send(
 ): Promise<HttpAnswer> {
   const without = refusedOf(`${to} ${baseOf(preset, endpoint)}`, model);
   for (;;) {
-    const body = bodyOf(without) as { model: string; messages: []; stream: true };
+    const requestBody = bodyOf(without) as { model: string; messages: []; stream: true };
     try {
       return await request(zz, preset, endpoint, signal, (client) =>
         to === "chat"
-          ? client.chat.completions.create(body, { signal })
-          : client.responses.create(body, { signal }),
+          ? client.chat.completions.create(requestBody, { signal })
+          : client.responses.create(requestBody, { signal }),
       );
-    } catch (error) {
-      const { status, message } = error as Error & { status?: number };
-      const part = refused(message, body, without);
-      if ((status !== 400 && status !== 422) || !part) throw error;
-      without.add(part);
+    } catch (requestError) {
+      const { status, message } = requestError as Error & { status?: number };
+      const refusedPart = refused(message, requestBody, without);
+      if ((status !== 400 && status !== 422) || !refusedPart) throw requestError;
+      without.add(refusedPart);
     }
   }
 }
 
 /** Replaces lone surrogates, which break some servers' decoders. */
-function wellFormed(body: string): string {
-  if (!/\\ud[89a-f]/i.test(body)) return body;
-  return JSON.stringify(JSON.parse(body), (_, value) =>
-    typeof value === "string" ? value.toWellFormed() : value,
+function wellFormed(jsonBody: string): string {
+  if (!/\\ud[89a-f]/i.test(jsonBody)) return jsonBody;
+  return JSON.stringify(JSON.parse(jsonBody), (_, fieldValue) =>
+    typeof fieldValue === "string" ? fieldValue.toWellFormed() : fieldValue,
   );
 }
 
 /** Adds what the client looks at before it hands on the answer. */
-const asResponse = (answer: HttpAnswer) =>
-  Object.assign(answer, { headers: Object.assign(answer.headers, { entries: () => [] }) });
+const asResponse = (httpAnswer: HttpAnswer) =>
+  Object.assign(httpAnswer, { headers: Object.assign(httpAnswer.headers, { entries: () => [] }) });

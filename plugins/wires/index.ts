@@ -23,7 +23,7 @@ export const settings = {
   },
 };
 
-const WIRES: Record<WireName, () => Promise<Wire>> = {
+const WIRE_LOADERS: Record<WireName, () => Promise<Wire>> = {
   chat: async () => chat, // loaded at once: loading it later would cost most answers 5 ms
   anthropic: async () => (await import("./anthropic/index.ts")).anthropic,
   gemini: async () => (await import("./gemini/index.ts")).gemini,
@@ -40,8 +40,8 @@ export default (zz: Zz<typeof defaults>) => {
 };
 
 function provide(zz: Zz<typeof defaults>, preset: Preset): void {
-  const { name, key, address, is, model: usual } = preset;
-  const wire = WIRES[preset.wire];
+  const { name, key, address, is, model: usualModel } = preset;
+  const loadWire = WIRE_LOADERS[preset.wire];
   zz.provider({
     name,
     role: is ?? "named",
@@ -49,38 +49,38 @@ function provide(zz: Zz<typeof defaults>, preset: Preset): void {
     ...(address && { url: { variable: address } }),
     auto(_signal, { key, url, own }) {
       if (typeof own?.model === "string" && (key || url)) return own.model;
-      return key && !preset.named ? (is && zz.config.model) || usual : undefined;
+      return key && !preset.named ? (is && zz.config.model) || usualModel : undefined;
     },
     model: async (id): Promise<Model | undefined> =>
-      preset.wire === "chat" ? knownModel(preset, id) : (await wire()).model?.(preset, id),
-    models: async (signal, endpoint) => (await wire()).models(zz, preset, endpoint, signal),
-    chat: (request, signal) => deltasOf(answer(zz, preset, request, signal)),
+      preset.wire === "chat" ? knownModel(preset, id) : (await loadWire()).model?.(preset, id),
+    models: async (signal, endpoint) => (await loadWire()).models(zz, preset, endpoint, signal),
+    chat: (request, signal) => deltasOf(answerRequest(zz, preset, request, signal)),
   });
 }
 
 /** Asks over the wire that the person named, else over the one that the model is made for. */
-async function* answer(
+async function* answerRequest(
   zz: Zz<typeof defaults>,
   preset: Preset,
   request: ChatRequest,
   signal: AbortSignal,
 ): AsyncGenerator<Iterable<Delta>> {
-  const { wire: asked = request.endpoint.own?.wire, ...options } = request.options;
-  const over = async (wire: WireName) =>
-    (await WIRES[wire]()).chat(zz, preset, { ...request, options }, signal);
-  if (preset.wire !== "chat") return yield* await over(preset.wire);
-  if (asked !== undefined && asked !== "chat" && asked !== "responses")
+  const { wire: askedWire = request.endpoint.own?.wire, ...options } = request.options;
+  const askOver = async (wireName: WireName) =>
+    (await WIRE_LOADERS[wireName]()).chat(zz, preset, { ...request, options }, signal);
+  if (preset.wire !== "chat") return yield* await askOver(preset.wire);
+  if (askedWire !== undefined && askedWire !== "chat" && askedWire !== "responses")
     throw usage(
-      `Cannot ask '${preset.name}' over the wire '${asked}': there is none. Choose chat or responses.`,
+      `Cannot ask '${preset.name}' over the wire '${askedWire}': there is none. Choose chat or responses.`,
     );
-  if (asked) return yield* await over(asked);
-  if (!preset.quirks?.responses?.test(request.model)) return yield* await over("chat");
+  if (askedWire) return yield* await askOver(askedWire);
+  if (!preset.quirks?.responses?.test(request.model)) return yield* await askOver("chat");
   try {
-    yield* await over("responses");
-  } catch (error) {
-    const { status } = error as { status?: number };
+    yield* await askOver("responses");
+  } catch (requestError) {
+    const { status } = requestError as { status?: number };
     const isElsewhere = baseOf(preset, request.endpoint) !== preset.url;
-    if (!isElsewhere || (status !== 404 && status !== 405 && status !== 501)) throw error;
-    yield* await over("chat"); // another server, with a model of that name but only the wire "chat"
+    if (!isElsewhere || (status !== 404 && status !== 405 && status !== 501)) throw requestError;
+    yield* await askOver("chat"); // another server, with a model of that name but only the wire "chat"
   }
 }

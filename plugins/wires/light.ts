@@ -5,28 +5,28 @@
 /** Header fields by their lower-case names. */
 export class Headers {
   private readonly all = new Map<string, string>();
-  constructor(init?: Iterable<readonly [string, string]> | Record<string, string>) {
-    const pairs =
-      init && Symbol.iterator in init
-        ? (init as Iterable<[string, string]>)
-        : Object.entries(init ?? {});
-    for (const [name, value] of pairs) this.append(name, value);
+  constructor(initialFields?: Iterable<readonly [string, string]> | Record<string, string>) {
+    const fieldPairs =
+      initialFields && Symbol.iterator in initialFields
+        ? (initialFields as Iterable<[string, string]>)
+        : Object.entries(initialFields ?? {});
+    for (const [fieldName, fieldValue] of fieldPairs) this.append(fieldName, fieldValue);
   }
-  append(name: string, value: unknown): void {
-    const before = this.get(name);
-    this.set(name, before === null ? value : `${before}, ${value}`);
+  append(fieldName: string, fieldValue: unknown): void {
+    const valueBefore = this.get(fieldName);
+    this.set(fieldName, valueBefore === null ? fieldValue : `${valueBefore}, ${fieldValue}`);
   }
-  set(name: string, value: unknown): void {
-    this.all.set(name.toLowerCase(), String(value).trim());
+  set(fieldName: string, fieldValue: unknown): void {
+    this.all.set(fieldName.toLowerCase(), String(fieldValue).trim());
   }
-  get(name: string): string | null {
-    return this.all.get(name.toLowerCase()) ?? null;
+  get(fieldName: string): string | null {
+    return this.all.get(fieldName.toLowerCase()) ?? null;
   }
-  has(name: string): boolean {
-    return this.all.has(name.toLowerCase());
+  has(fieldName: string): boolean {
+    return this.all.has(fieldName.toLowerCase());
   }
-  delete(name: string): void {
-    this.all.delete(name.toLowerCase());
+  delete(fieldName: string): void {
+    this.all.delete(fieldName.toLowerCase());
   }
   entries(): IterableIterator<[string, string]> {
     return this.all.entries();

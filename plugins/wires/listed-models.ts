@@ -4,21 +4,21 @@ import * as z from "zod";
 import type { Model } from "zz";
 
 /** Left out where it does not fit. */
-const orNothing = <T extends z.ZodType>(type: T) => type.optional().catch(undefined);
-const text = orNothing(z.string().min(1));
-const tokens = orNothing(z.coerce.number().int().positive());
+const orNothing = <T extends z.ZodType>(fieldType: T) => fieldType.optional().catch(undefined);
+const textField = orNothing(z.string().min(1));
+const tokenField = orNothing(z.coerce.number().int().positive());
 /** OpenRouter and servers like it give dollars per token, as text. */
 const dollars = z.string().min(1).transform((perToken) => Number(perToken) * 1e6).pipe(z.number().nonnegative()); // biome-ignore format: one
 
-const LISTED = z.object({
-  id: text,
-  name: text,
-  context_length: tokens,
-  context_window: tokens,
-  max_context_length: tokens,
-  max_model_len: tokens,
-  max_input_tokens: tokens, // Anthropic's
-  inputTokenLimit: tokens, // Gemini's, like the methods
+const LISTED_MODEL = z.object({
+  id: textField,
+  name: textField,
+  context_length: tokenField,
+  context_window: tokenField,
+  max_context_length: tokenField,
+  max_model_len: tokenField,
+  max_input_tokens: tokenField, // Anthropic's
+  inputTokenLimit: tokenField, // Gemini's, like the methods
   supportedGenerationMethods: orNothing(z.array(z.string())),
   pricing: orNothing(
     z.object({
@@ -29,39 +29,42 @@ const LISTED = z.object({
     }),
   ),
 });
-const LIST = orNothing(z.array(orNothing(LISTED)));
-const PAGE = z.union([
-  z.array(orNothing(LISTED)).transform((data) => ({ data })),
+const MODEL_LIST = orNothing(z.array(orNothing(LISTED_MODEL)));
+const MODEL_PAGE = z.union([
+  z.array(orNothing(LISTED_MODEL)).transform((data) => ({ data })),
   z.object({
-    data: LIST,
-    models: LIST,
+    data: MODEL_LIST,
+    models: MODEL_LIST,
     has_more: z.unknown().optional(),
-    last_id: text,
-    nextPageToken: text,
+    last_id: textField,
+    nextPageToken: textField,
   }),
   z.unknown().transform(() => ({})),
 ]);
 
 type ListedModel = Model & { generates: boolean };
 /** `next`: what to ask for the page after it by. */
-export function readModelPage(body: unknown): { models: ListedModel[]; next?: string } {
-  const page: Partial<z.infer<(typeof PAGE)["options"][1]>> = PAGE.parse(body);
-  const next = page.nextPageToken ?? (page.has_more ? page.last_id : undefined);
-  const models = (page.data ?? page.models ?? []).flatMap((listed) => modelOf(listed) ?? []);
+export function readModelPage(responseBody: unknown): { models: ListedModel[]; next?: string } {
+  const modelPage: Partial<z.infer<(typeof MODEL_PAGE)["options"][1]>> =
+    MODEL_PAGE.parse(responseBody);
+  const next = modelPage.nextPageToken ?? (modelPage.has_more ? modelPage.last_id : undefined);
+  const models = (modelPage.data ?? modelPage.models ?? []).flatMap(
+    (listedModel) => modelOf(listedModel) ?? [],
+  );
   return { models, ...(next && { next }) };
 }
 
-function modelOf(listed: z.infer<typeof LISTED> | undefined): ListedModel | undefined {
-  const id = listed?.id ?? listed?.name;
-  if (!listed || !id) return undefined;
-  const { pricing, supportedGenerationMethods: methods } = listed;
+function modelOf(listedModel: z.infer<typeof LISTED_MODEL> | undefined): ListedModel | undefined {
+  const id = listedModel?.id ?? listedModel?.name;
+  if (!listedModel || !id) return undefined;
+  const { pricing, supportedGenerationMethods: methods } = listedModel;
   const window =
-    listed.context_length ??
-    listed.context_window ??
-    listed.max_context_length ??
-    listed.max_model_len ??
-    listed.max_input_tokens ??
-    listed.inputTokenLimit;
+    listedModel.context_length ??
+    listedModel.context_window ??
+    listedModel.max_context_length ??
+    listedModel.max_model_len ??
+    listedModel.max_input_tokens ??
+    listedModel.inputTokenLimit;
   const { input_cache_read: cached, input_cache_write: written } = pricing ?? {};
   return {
     id,

@@ -6,7 +6,7 @@ import type { Quirks } from "./wire-types.ts";
 export function toMessages(messages: Message[], model: string, quirks: Quirks): unknown[] {
   const sendable = quirks.tools === false ? withoutCalls(messages) : messages;
   return between(afterResults(acceptedIds(sendable, model, quirks.ids)), quirks).flatMap(
-    (message) => toWire(message, model, quirks),
+    (message) => toWireMessages(message, model, quirks),
   );
 }
 
@@ -15,15 +15,15 @@ export function toMessages(messages: Message[], model: string, quirks: Quirks): 
  * plain; if the server has a form of its own, all ids without it. Every server accepts the new
  * ones, of nine letters and digits.
  */
-export function acceptedIds(messages: Message[], model: string, form?: RegExp): Message[] {
-  const ids = new Map<string, string>();
-  const acceptedId = (id: string) => ids.get(id) ?? id;
+export function acceptedIds(messages: Message[], model: string, idPattern?: RegExp): Message[] {
+  const replacedIds = new Map<string, string>();
+  const acceptedId = (id: string) => replacedIds.get(id) ?? id;
   for (const message of messages)
-    if (message.role === "assistant" && (form || !message.model?.endsWith(`/${model}`)))
+    if (message.role === "assistant" && (idPattern || !message.model?.endsWith(`/${model}`)))
       for (const { id } of message.calls ?? [])
-        if (!(form ?? /^[\w-]{1,40}$/).test(id))
-          ids.set(id, `moved${String(ids.size).padStart(4, "0")}`);
-  if (!ids.size) return messages;
+        if (!(idPattern ?? /^[\w-]{1,40}$/).test(id))
+          replacedIds.set(id, `moved${String(replacedIds.size).padStart(4, "0")}`);
+  if (!replacedIds.size) return messages;
   return messages.map((message) => {
     if (message.role === "tool") return { ...message, id: acceptedId(message.id) };
     if (message.role !== "assistant" || !message.calls) return message;
@@ -38,24 +38,28 @@ const OF_RESULTS = "The images of the results above.";
 
 /** Tool results cannot contain images here: they move into a user message after the last result. */
 function afterResults(messages: Message[]): Message[] {
-  const moved: Message[] = [];
+  const movedMessages: Message[] = [];
   let images: Image[] = [];
   for (const [i, message] of messages.entries()) {
     if (message.role === "tool") images.push(...(message.images ?? []));
     if (message.role === "user" && images.length) {
       const allImages = [...images, ...(message.images ?? [])];
-      moved.push({ role: "user", text: `${OF_RESULTS}\n\n${message.text}`, images: allImages });
+      movedMessages.push({
+        role: "user",
+        text: `${OF_RESULTS}\n\n${message.text}`,
+        images: allImages,
+      });
       images = [];
       continue;
     }
-    moved.push(message);
-    const next = messages[i + 1]?.role;
-    if (images.length && next !== "tool" && next !== "user") {
-      moved.push({ role: "user", text: OF_RESULTS, images });
+    movedMessages.push(message);
+    const nextRole = messages[i + 1]?.role;
+    if (images.length && nextRole !== "tool" && nextRole !== "user") {
+      movedMessages.push({ role: "user", text: OF_RESULTS, images });
       images = [];
     }
   }
-  return moved;
+  return movedMessages;
 }
 
 /**
@@ -64,9 +68,11 @@ function afterResults(messages: Message[]): Message[] {
  */
 function between(messages: Message[], quirks: Quirks): Message[] {
   if (!quirks.between) return messages;
-  const filler: Message = { role: "assistant", text: "I have the results." };
+  const fillerMessage: Message = { role: "assistant", text: "I have the results." };
   return messages.flatMap((message, i) =>
-    message.role === "user" && messages[i - 1]?.role === "tool" ? [filler, message] : [message],
+    message.role === "user" && messages[i - 1]?.role === "tool"
+      ? [fillerMessage, message]
+      : [message],
   );
 }
 
@@ -75,21 +81,21 @@ function between(messages: Message[], quirks: Quirks): Message[] {
  * person are joined.
  */
 function withoutCalls(messages: Message[]): Message[] {
-  const merged: Message[] = [];
+  const mergedMessages: Message[] = [];
   for (const message of messages) {
-    const plain = plainOf(message);
-    if (plain.role === "assistant") delete plain.calls;
-    const last = merged.at(-1);
-    if (plain.role === "user" && last?.role === "user") {
-      const images = [...(last.images ?? []), ...(plain.images ?? [])];
-      merged[merged.length - 1] = {
+    const plainMessage = plainOf(message);
+    if (plainMessage.role === "assistant") delete plainMessage.calls;
+    const lastMessage = mergedMessages.at(-1);
+    if (plainMessage.role === "user" && lastMessage?.role === "user") {
+      const images = [...(lastMessage.images ?? []), ...(plainMessage.images ?? [])];
+      mergedMessages[mergedMessages.length - 1] = {
         role: "user",
-        text: `${last.text}\n\n${plain.text}`,
+        text: `${lastMessage.text}\n\n${plainMessage.text}`,
         ...(images.length && { images }),
       };
-    } else merged.push(plain);
+    } else mergedMessages.push(plainMessage);
   }
-  return merged;
+  return mergedMessages;
 }
 
 function plainOf(message: Message): Message {
@@ -102,7 +108,7 @@ function plainOf(message: Message): Message {
   };
 }
 
-function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
+function toWireMessages(message: Message, model: string, { echo }: Quirks): unknown[] {
   if (message.role === "user")
     return [
       {
@@ -112,8 +118,8 @@ function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
     ];
   if (message.role === "tool")
     return [{ role: "tool", tool_call_id: message.id, content: message.text }];
-  const isOwn = message.model?.endsWith(`/${model}`);
-  const thinking = (isOwn && message.thinking) || "";
+  const isOwnMessage = message.model?.endsWith(`/${model}`);
+  const thinking = (isOwnMessage && message.thinking) || "";
   const text = message.text || null;
   const content =
     echo === "parts" && thinking
@@ -122,11 +128,15 @@ function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
           ...(text ? [{ type: "text", text }] : []),
         ]
       : text;
-  const back = { role: "assistant", ...extraOf(message.extra), ...thoughtOf(echo, thinking) };
-  if (!message.calls?.length) return [{ ...back, content: content ?? message.text }];
+  const sharedFields = {
+    role: "assistant",
+    ...extraOf(message.extra),
+    ...thoughtOf(echo, thinking),
+  };
+  if (!message.calls?.length) return [{ ...sharedFields, content: content ?? message.text }];
   return [
     {
-      ...back,
+      ...sharedFields,
       content,
       tool_calls: message.calls.map(({ id, name, args, extra }) => ({
         id,
@@ -144,31 +154,31 @@ function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
 /**
  * A server that wants reasoning_content back wants it on every answer, even if nothing was thought.
  */
-function thoughtOf(echo: Quirks["echo"], thinking: string): object {
-  if (echo === "reasoning_content") return { reasoning_content: thinking };
-  return echo === "reasoning" && thinking ? { reasoning: thinking } : {};
+function thoughtOf(echoMode: Quirks["echo"], thinking: string): object {
+  if (echoMode === "reasoning_content") return { reasoning_content: thinking };
+  return echoMode === "reasoning" && thinking ? { reasoning: thinking } : {};
 }
 
 /** What a gateway said of the thinking, or Gemini's signature. */
-function extraOf(extra: unknown[] = []): object {
-  const details = extra.flatMap((extraPart: any) => extraPart?.reasoning_details ?? []);
+function extraOf(extraParts: unknown[] = []): object {
+  const details = extraParts.flatMap((extraPart: any) => extraPart?.reasoning_details ?? []);
   if (details.length) return { reasoning_details: details };
-  const last: any = extra.at(-1);
-  return last ? { extra_content: last } : {};
+  const lastExtra: any = extraParts.at(-1);
+  return lastExtra ? { extra_content: lastExtra } : {};
 }
 
 function withImages(text: string, images: Image[] = []) {
   if (!images.length) return text;
-  return [{ type: "text" as const, text }, ...images.map(partOf)];
+  return [{ type: "text" as const, text }, ...images.map(toContentPart)];
 }
 
-function partOf({ type, base64 }: Image) {
+function toContentPart({ type, base64 }: Image) {
   const url = `data:${type};base64,${base64}`;
   if (type === "application/pdf")
     return { type: "file" as const, file: { filename: "document.pdf", file_data: url } };
   if (!type.startsWith("audio/")) return { type: "image_url" as const, image_url: { url } };
-  const named = type.slice("audio/".length).replace(/^x-/, "");
+  const formatName = type.slice("audio/".length).replace(/^x-/, "");
   // OpenAI takes wav and mp3, other servers more
-  const format = (named === "mpeg" ? "mp3" : named) as "mp3";
+  const format = (formatName === "mpeg" ? "mp3" : formatName) as "mp3";
   return { type: "input_audio" as const, input_audio: { data: base64, format } };
 }

@@ -8,7 +8,7 @@ import { baseOf, type Preset } from "./wire-types.ts";
 export const MAX_MODELS = 10_000;
 
 /** The protocols, and how to recognize a value of each. */
-const PROTOCOLS: [name: string, signs: (value: any) => unknown][] = [
+const PROTOCOLS: [name: string, signs: (eventValue: any) => unknown][] = [
   ["Chat Completions", ({ choices }) => Array.isArray(choices)],
   ["OpenAI's Responses", ({ type, object }) => /^response\./.test(type) || object === "response"],
   ["Gemini's generateContent", ({ candidates, promptFeedback }) => candidates ?? promptFeedback],
@@ -27,66 +27,72 @@ export interface Value {
  * each of its parts.
  */
 export async function* valuesOf(
-  answer: HttpAnswer,
+  httpAnswer: HttpAnswer,
   protocol: string,
   provider: string,
 ): AsyncGenerator<Value[]> {
   const decoder = new TextDecoder();
-  let [isStream, raw] = [false, ""];
-  async function* body(): AsyncGenerator<Uint8Array> {
-    for await (const bytes of answer.body) {
-      if (!isStream) raw += decoder.decode(bytes, { stream: true });
-      yield bytes;
+  let [isStream, rawText] = [false, ""];
+  async function* collectBody(): AsyncGenerator<Uint8Array> {
+    for await (const bodyBytes of httpAnswer.body) {
+      if (!isStream) rawText += decoder.decode(bodyBytes, { stream: true });
+      yield bodyBytes;
     }
   }
-  for await (const batch of eventPieces({ ...answer, body: body() }, provider)) {
-    const values: Value[] = [];
-    for (const piece of batch) {
-      if ("alive" in piece) values.push({ value: undefined });
-      if (!("data" in piece)) continue;
-      const { event, data } = piece;
-      const parsed = parse(data);
-      const others = event === "error" ? [data] : undefined;
-      for (const value of parsed === undefined ? (others ?? valuesIn(data)) : [parsed]) {
+  for await (const pieceBatch of eventPieces({ ...httpAnswer, body: collectBody() }, provider)) {
+    const batchValues: Value[] = [];
+    for (const eventPiece of pieceBatch) {
+      if ("alive" in eventPiece) batchValues.push({ value: undefined });
+      if (!("data" in eventPiece)) continue;
+      const { event, data } = eventPiece;
+      const parsedData = parse(data);
+      const errorValues = event === "error" ? [data] : undefined;
+      for (const value of parsedData === undefined
+        ? (errorValues ?? valuesIn(data))
+        : [parsedData]) {
         if (!isStream) refuseOther(value, protocol, provider);
-        values.push(
+        batchValues.push(
           value instanceof NoJson ? { event: "error", value: value.words } : { event, value },
         );
       }
       isStream = true;
-      raw = "";
+      rawText = "";
     }
-    if (values.length) yield values;
+    if (batchValues.length) yield batchValues;
   }
-  raw = raw.replaceAll(/^:.*$/gm, ""); // comments keep a connection alive
-  if (isStream || !raw.trim()) return;
-  const parsedArgs = parse(raw) ?? parse(raw.trim().split("\n")[0]!);
-  if (parsedArgs === undefined) yield [{ event: "error", value: noStream(raw) }];
+  rawText = rawText.replaceAll(/^:.*$/gm, ""); // comments keep a connection alive
+  if (isStream || !rawText.trim()) return;
+  const parsedArgs = parse(rawText) ?? parse(rawText.trim().split("\n")[0]!);
+  if (parsedArgs === undefined) yield [{ event: "error", value: noStream(rawText) }];
   for (const value of [parsedArgs].flat()) {
     refuseOther(value, protocol, provider);
     yield [{ value }];
   }
 }
 
-function refuseOther(value: any, ownWire: string, provider: string): void {
-  const [spoken] =
-    PROTOCOLS.find(([, signs]) => value && typeof value === "object" && signs(value)) ?? [];
-  if (spoken && spoken !== ownWire)
+function refuseOther(eventValue: any, ownWire: string, provider: string): void {
+  const [spokenProtocol] =
+    PROTOCOLS.find(
+      ([, hasSigns]) => eventValue && typeof eventValue === "object" && hasSigns(eventValue),
+    ) ?? [];
+  if (spokenProtocol && spokenProtocol !== ownWire)
     throw fault(
-      `Cannot read the answer of '${provider}': the server speaks ${spoken}, not ${ownWire}. ` +
+      `Cannot read the answer of '${provider}': the server speaks ${spokenProtocol}, not ${ownWire}. ` +
         "Check --base-url, or name the provider that speaks so in --model.",
     );
 }
 
 /** JSON without lone surrogates, which would break the decoders of some servers. */
-export const toJson = (body: unknown): string =>
-  JSON.stringify(body, (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
+export const toJson = (requestBody: unknown): string =>
+  JSON.stringify(requestBody, (_, fieldValue) =>
+    typeof fieldValue === "string" ? fieldValue.toWellFormed() : fieldValue,
+  );
 
 /** Throws if the public server would be asked without a key. */
 export function needKey(preset: Preset, endpoint: Endpoint, ...variables: string[]): void {
   if (endpoint.key || baseOf(preset, endpoint) !== preset.url) return;
-  const names = [preset.key, ...variables].join(" or ");
+  const variableNames = [preset.key, ...variables].join(" or ");
   throw usage(
-    `Cannot ask '${preset.name}': no key is set. Set ${names}, or pass --key KEY (--base-url URL for another server).`,
+    `Cannot ask '${preset.name}': no key is set. Set ${variableNames}, or pass --key KEY (--base-url URL for another server).`,
   );
 }

@@ -12,13 +12,15 @@ import type { Wire } from "./wire-types.ts";
 export const responses: Wire = {
   ...chat,
   async *chat(zz, preset, request, signal) {
-    const answer = await send(zz, preset, request, signal, {
+    const httpAnswer = await send(zz, preset, request, signal, {
       to: "responses",
-      bodyOf: (without) => bodyOf(request, without),
+      bodyOf: (without) => buildBody(request, without),
       refused: (message, _, without) =>
-        OPTIONAL.find(([part, words]) => !without.has(part) && words.test(message))?.[0],
+        OPTIONAL.find(
+          ([partName, errorPattern]) => !without.has(partName) && errorPattern.test(message),
+        )?.[0],
     });
-    yield* read(answer, preset.name);
+    yield* readStream(httpAnswer, preset.name);
   },
 };
 
@@ -38,7 +40,7 @@ const OPTIONAL: [part: string, words: RegExp][] = [
   ["text", /text\.format/],
 ];
 
-function bodyOf(
+function buildBody(
   { model, system, messages, tools, options, effort, schema }: ChatRequest,
   without: Set<string>,
 ) {
@@ -50,7 +52,7 @@ function bodyOf(
     reasoning,
     ...others
   } = options;
-  const limit = max_output_tokens ?? max_completion_tokens ?? max_tokens;
+  const tokenLimit = max_output_tokens ?? max_completion_tokens ?? max_tokens;
   const effortSetting = reasoning_effort ?? effort;
   const thinking = {
     ...(!without.has("effort") && effortSetting !== undefined && { effort: effortSetting }),
@@ -63,7 +65,7 @@ function bodyOf(
     schema,
     strict: isClosed(schema),
   };
-  const body: Record<string, unknown> = {
+  const requestBody: Record<string, unknown> = {
     model,
     ...(system && { instructions: system }),
     input: acceptedIds(messages, model, /^[\w-]{1,64}$/).flatMap((message) =>
@@ -83,16 +85,17 @@ function bodyOf(
     }),
     ...(Object.keys(thinking).length && { reasoning: thinking }),
     ...(format && { text: { format } }),
-    ...(limit !== undefined && { max_output_tokens: limit }),
+    ...(tokenLimit !== undefined && { max_output_tokens: tokenLimit }),
     ...others,
   };
-  for (const part of without) delete body[part];
-  return body;
+  for (const omittedPart of without) delete requestBody[omittedPart];
+  return requestBody;
 }
 
 /** What was thought, and where: before which call, and before or after the text. */
 type Thought = { reasoning: object; calls: number; text: boolean };
-const isThought = (extra: any): extra is Thought => typeof extra?.reasoning === "object";
+const isThought = (extraPart: any): extraPart is Thought =>
+  typeof extraPart?.reasoning === "object";
 
 function toItems(message: Message, model: string): object[] {
   if (message.role === "user")
@@ -101,18 +104,20 @@ function toItems(message: Message, model: string): object[] {
     const output = message.images?.length ? partsOf(message.text, message.images) : message.text;
     return [{ type: "function_call_output", call_id: message.id, output }];
   }
-  const isOwn = message.model?.endsWith(`/${model}`); // another model cannot read it
-  const thoughts = isOwn ? (message.extra ?? []).filter(isThought) : [];
-  const thoughtsAt = (calls: number, text?: boolean) =>
+  const isOwnMessage = message.model?.endsWith(`/${model}`); // another model cannot read it
+  const thoughts = isOwnMessage ? (message.extra ?? []).filter(isThought) : [];
+  const thoughtsAt = (callCount: number, isAfterText?: boolean) =>
     thoughts
-      .filter((thought) => thought.calls === calls && (text ?? thought.text) === thought.text)
+      .filter(
+        (thought) => thought.calls === callCount && (isAfterText ?? thought.text) === thought.text,
+      )
       .map(({ reasoning }) => reasoning);
-  const calls = message.calls ?? [];
+  const messageCalls = message.calls ?? [];
   return [
     ...thoughtsAt(0, false),
     ...(message.text ? [{ role: "assistant", content: message.text }] : []),
     ...thoughtsAt(0, true),
-    ...calls.flatMap(({ id, name, args }, i) => [
+    ...messageCalls.flatMap(({ id, name, args }, i) => [
       ...(i ? thoughtsAt(i) : []),
       {
         type: "function_call",
@@ -127,9 +132,10 @@ function toItems(message: Message, model: string): object[] {
 const partsOf = (text: string, images: Image[] = []): object[] => [
   ...(text || !images.length ? [{ type: "input_text", text }] : []),
   ...images.map(({ type, base64 }) => {
-    const url = `data:${type};base64,${base64}`;
-    if (type.startsWith("image/")) return { type: "input_image", image_url: url, detail: "auto" };
-    return { type: "input_file", filename: `document.${type.split("/")[1]}`, file_data: url };
+    const dataUrl = `data:${type};base64,${base64}`;
+    if (type.startsWith("image/"))
+      return { type: "input_image", image_url: dataUrl, detail: "auto" };
+    return { type: "input_file", filename: `document.${type.split("/")[1]}`, file_data: dataUrl };
   }),
 ];
 
@@ -145,8 +151,11 @@ interface Open {
   ended?: true; // what follows does not count
 }
 
-async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
-  const open: Open = {
+async function* readStream(
+  response: HttpAnswer,
+  providerName: string,
+): AsyncGenerator<Iterable<Delta>> {
+  const reading: Open = {
     items: new Map(),
     thoughts: new Set(),
     calls: 0,
@@ -154,55 +163,60 @@ async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterabl
     thought: false,
     isRefusal: false,
   };
-  for await (const batch of eventPieces(response, name)) {
-    yield readAll(open, batch);
-    if (open.ended) return;
+  for await (const pieceBatch of eventPieces(response, providerName)) {
+    yield readAll(reading, pieceBatch);
+    if (reading.ended) return;
   }
 }
 
-function* readAll(open: Open, batch: EventPiece[]): Generator<Delta> {
-  for (const piece of batch) {
-    if ("alive" in piece) yield { text: "" };
-    else if ("rest" in piece) {
-      const parsed = parse(piece.rest);
-      if (parsed === undefined) yield { error: noStream(piece.rest) };
-      else yield* ended(open, parsed ?? {});
+function* readAll(reading: Open, pieceBatch: EventPiece[]): Generator<Delta> {
+  for (const eventPiece of pieceBatch) {
+    if ("alive" in eventPiece) yield { text: "" };
+    else if ("rest" in eventPiece) {
+      const parsedBody = parse(eventPiece.rest);
+      if (parsedBody === undefined) yield { error: noStream(eventPiece.rest) };
+      else yield* endAnswer(reading, parsedBody ?? {});
     } else
-      for (const event of valuesIn(piece.data)) {
-        if (event instanceof NoJson) yield { error: event.words };
-        else if (isObject(event)) yield* deltas(open, event, event.type ?? piece.event ?? "");
+      for (const streamEvent of valuesIn(eventPiece.data)) {
+        if (streamEvent instanceof NoJson) yield { error: streamEvent.words };
+        else if (isObject(streamEvent))
+          yield* readDeltas(reading, streamEvent, streamEvent.type ?? eventPiece.event ?? "");
         else yield { text: "" };
-        if (open.ended) return;
+        if (reading.ended) return;
       }
   }
 }
 
-function* deltas(open: Open, event: any, type: string): Generator<Delta> {
-  const index = event?.output_index ?? 0;
-  const item = open.items.get(index) ?? { text: "", args: "", named: false };
-  open.items.set(index, item);
-  if (type === "response.output_text.delta" || type === "response.refusal.delta") {
-    open.isRefusal ||= type === "response.refusal.delta";
-    yield say(open, item, wordsOf(event.delta));
-  } else if (/^response\.reasoning(_summary)?_text\.delta$/.test(type)) {
-    open.thought = true;
-    yield { thinking: wordsOf(event.delta) };
-  } else if (type === "response.reasoning_summary_part.added") {
-    if (open.thought) yield { thinking: "\n\n" };
-  } else if (type === "response.output_item.added" && event.item?.type === "function_call") {
-    yield* call(open, item, index, event.item, event.item.arguments);
-  } else if (type === "response.function_call_arguments.delta") {
-    item.args += wordsOf(event.delta);
-    yield { call: { index: index, args: event.delta } };
-  } else if (type === "response.function_call_arguments.done") {
-    if (!item.args && event.arguments)
-      yield { call: { index: index, args: (item.args = event.arguments) } };
-  } else if (type === "response.output_item.done") yield* wholeItem(open, index, event.item);
-  else if (/^response\.(completed|incomplete|failed|cancelled)$/.test(type))
-    yield* ended(open, event.response ?? {});
-  else if (type === "error" || event?.error)
-    yield { error: event?.error ? event : { error: event } };
-  else if (event?.choices)
+function* readDeltas(reading: Open, streamEvent: any, eventType: string): Generator<Delta> {
+  const itemIndex = streamEvent?.output_index ?? 0;
+  const itemState = reading.items.get(itemIndex) ?? { text: "", args: "", named: false };
+  reading.items.set(itemIndex, itemState);
+  if (eventType === "response.output_text.delta" || eventType === "response.refusal.delta") {
+    reading.isRefusal ||= eventType === "response.refusal.delta";
+    yield addText(reading, itemState, wordsOf(streamEvent.delta));
+  } else if (/^response\.reasoning(_summary)?_text\.delta$/.test(eventType)) {
+    reading.thought = true;
+    yield { thinking: wordsOf(streamEvent.delta) };
+  } else if (eventType === "response.reasoning_summary_part.added") {
+    if (reading.thought) yield { thinking: "\n\n" };
+  } else if (
+    eventType === "response.output_item.added" &&
+    streamEvent.item?.type === "function_call"
+  ) {
+    yield* beginCall(reading, itemState, itemIndex, streamEvent.item, streamEvent.item.arguments);
+  } else if (eventType === "response.function_call_arguments.delta") {
+    itemState.args += wordsOf(streamEvent.delta);
+    yield { call: { index: itemIndex, args: streamEvent.delta } };
+  } else if (eventType === "response.function_call_arguments.done") {
+    if (!itemState.args && streamEvent.arguments)
+      yield { call: { index: itemIndex, args: (itemState.args = streamEvent.arguments) } };
+  } else if (eventType === "response.output_item.done")
+    yield* wholeItem(reading, itemIndex, streamEvent.item);
+  else if (/^response\.(completed|incomplete|failed|cancelled)$/.test(eventType))
+    yield* endAnswer(reading, streamEvent.response ?? {});
+  else if (eventType === "error" || streamEvent?.error)
+    yield { error: streamEvent?.error ? streamEvent : { error: streamEvent } };
+  else if (streamEvent?.choices)
     yield {
       error:
         'not a stream of Responses but of Chat Completions. Set "wire": "chat" for this provider',
@@ -210,72 +224,79 @@ function* deltas(open: Open, event: any, type: string): Generator<Delta> {
   else yield { text: "" }; // other events: a sign of life
 }
 
-function say(open: Open, item: { text: string }, text: string): Delta {
-  item.text ||= text; // only whether some came counts
-  open.text ||= text !== "";
+function addText(reading: Open, itemState: { text: string }, text: string): Delta {
+  itemState.text ||= text; // only whether some came counts
+  reading.text ||= text !== "";
   return { text };
 }
 
 /** Begins a call once; its arguments come with it, or follow. */
-function* call(
-  open: Open,
-  item: { args: string; named: boolean },
+function* beginCall(
+  reading: Open,
+  itemState: { args: string; named: boolean },
   index: number,
-  source: any,
-  args: unknown,
+  sourceItem: any,
+  callArguments: unknown,
 ) {
-  if (!item.named) open.calls++;
-  const isNew = !item.named;
-  item.named = true;
-  const remainingArgs = typeof args === "string" && args && !item.args ? args : undefined;
-  item.args += remainingArgs ?? "";
-  if (isNew || remainingArgs)
+  if (!itemState.named) reading.calls++;
+  const isNewCall = !itemState.named;
+  itemState.named = true;
+  const remainingArgs =
+    typeof callArguments === "string" && callArguments && !itemState.args
+      ? callArguments
+      : undefined;
+  itemState.args += remainingArgs ?? "";
+  if (isNewCall || remainingArgs)
     yield {
       call: {
         index,
-        id: source.call_id ?? source.id,
-        name: source.name,
+        id: sourceItem.call_id ?? sourceItem.id,
+        name: sourceItem.name,
         ...(remainingArgs && { args: remainingArgs }),
       },
     };
 }
 
 /** Yields what did not come in pieces of an item that is finished. */
-function* wholeItem(open: Open, index: number, source: any): Generator<Delta> {
-  const item = open.items.get(index) ?? { text: "", args: "", named: false };
-  open.items.set(index, item);
-  if (source?.type === "function_call") yield* call(open, item, index, source, source.arguments);
-  else if (source?.type === "reasoning") {
-    const { status: _, ...reasoning } = source;
-    if (!open.thought)
-      for (const { text } of objectsIn(source.summary)) if (text) yield { thinking: `${text}\n` };
-    const isNew = !open.thoughts.has(source.id);
-    open.thoughts.add(source.id);
-    if (source.encrypted_content && isNew)
-      yield { extra: { reasoning, calls: open.calls, text: open.text } satisfies Thought };
-  } else if (source?.type === "message") {
-    const parts = objectsIn(source.content);
-    open.isRefusal ||= parts.some(({ type }) => type === "refusal");
-    if (!item.text)
-      for (const { text, refusal } of parts) yield say(open, item, wordsOf(text ?? refusal));
+function* wholeItem(reading: Open, itemIndex: number, sourceItem: any): Generator<Delta> {
+  const itemState = reading.items.get(itemIndex) ?? { text: "", args: "", named: false };
+  reading.items.set(itemIndex, itemState);
+  if (sourceItem?.type === "function_call")
+    yield* beginCall(reading, itemState, itemIndex, sourceItem, sourceItem.arguments);
+  else if (sourceItem?.type === "reasoning") {
+    const { status: _, ...reasoning } = sourceItem;
+    if (!reading.thought)
+      for (const { text } of objectsIn(sourceItem.summary))
+        if (text) yield { thinking: `${text}\n` };
+    const isNewThought = !reading.thoughts.has(sourceItem.id);
+    reading.thoughts.add(sourceItem.id);
+    if (sourceItem.encrypted_content && isNewThought)
+      yield { extra: { reasoning, calls: reading.calls, text: reading.text } satisfies Thought };
+  } else if (sourceItem?.type === "message") {
+    const contentParts = objectsIn(sourceItem.content);
+    reading.isRefusal ||= contentParts.some(({ type }) => type === "refusal");
+    if (!itemState.text)
+      for (const { text, refusal } of contentParts)
+        yield addText(reading, itemState, wordsOf(text ?? refusal));
   }
 }
 
 /** The end of an answer, with its usage; from a server that does not stream, all of it. */
-function* ended(open: Open, answer: any): Generator<Delta> {
-  const { output, usage, status, error, incomplete_details: cut } = answer;
+function* endAnswer(reading: Open, wholeAnswer: any): Generator<Delta> {
+  const { output, usage, status, error, incomplete_details: cutDetails } = wholeAnswer;
   if (error || status === "failed") return yield { error: { error: error ?? "the answer failed" } };
-  if (!Array.isArray(output) && !status) return yield { error: answer };
-  open.ended = true;
-  const isNew = ![...open.items.values()].some(({ text, named }) => text || named);
-  if (isNew)
-    for (const [index, item] of objectsIn(output).entries()) yield* wholeItem(open, index, item);
+  if (!Array.isArray(output) && !status) return yield { error: wholeAnswer };
+  reading.ended = true;
+  const isUnstreamed = ![...reading.items.values()].some(({ text, named }) => text || named);
+  if (isUnstreamed)
+    for (const [itemIndex, outputItem] of objectsIn(output).entries())
+      yield* wholeItem(reading, itemIndex, outputItem);
   if (usage) yield { usage: usageOf(usage) };
   if (status === "cancelled") return yield { error: { error: "the answer was cancelled" } };
-  const completed = open.calls ? "tool_calls" : "stop";
-  if (status === "incomplete" || cut)
-    yield { finish: cut?.reason === "content_filter" ? "content_filter" : "length" };
-  else yield { finish: open.isRefusal ? "refusal" : completed };
+  const completed = reading.calls ? "tool_calls" : "stop";
+  if (status === "incomplete" || cutDetails)
+    yield { finish: cutDetails?.reason === "content_filter" ? "content_filter" : "length" };
+  else yield { finish: reading.isRefusal ? "refusal" : completed };
 }
 
 function usageOf({

@@ -1,7 +1,7 @@
 // What the pieces of a stream hold: JSON, the end, or what is neither.
-export function parse(text: string): any {
+export function parse(jsonText: string): any {
   try {
-    return JSON.parse(text);
+    return JSON.parse(jsonText);
   } catch {
     return undefined;
   }
@@ -10,8 +10,8 @@ export function parse(text: string): any {
 /** A line of an event that should be JSON and is not. */
 export class NoJson {
   readonly words: string;
-  constructor(line: string) {
-    this.words = `a line that is not JSON: ${line.slice(0, 200)}`;
+  constructor(badLine: string) {
+    this.words = `a line that is not JSON: ${badLine.slice(0, 200)}`;
   }
 }
 
@@ -19,27 +19,34 @@ export class NoJson {
  * What an event holds. Some servers omit the blank line between events; then several lines come as
  * one.
  */
-export function valuesIn(data: string): any[] {
-  const parsed = parse(data);
-  if (parsed !== undefined) return [parsed];
-  const lines = data.split("\n").filter((line) => line.trim() && line.trim() !== DONE);
-  return lines.map((line) => {
-    const value = parse(line);
-    return value === undefined ? new NoJson(line) : value;
+export function valuesIn(eventData: string): any[] {
+  const parsedData = parse(eventData);
+  if (parsedData !== undefined) return [parsedData];
+  const dataLines = eventData
+    .split("\n")
+    .filter((dataLine) => dataLine.trim() && dataLine.trim() !== DONE_MARK);
+  return dataLines.map((dataLine) => {
+    const parsedLine = parse(dataLine);
+    return parsedLine === undefined ? new NoJson(dataLine) : parsedLine;
   });
 }
 
-const DONE = "[DONE]";
-export const isDone = (data: string): boolean => data.length < 20 && data.trim() === DONE;
+const DONE_MARK = "[DONE]";
+export const isDone = (eventData: string): boolean =>
+  eventData.length < 20 && eventData.trim() === DONE_MARK;
 
-export const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
+export const isObject = (jsonValue: unknown): boolean =>
+  typeof jsonValue === "object" && jsonValue !== null;
 /**
  * The objects of a list; none if it is no list. Servers also send null, numbers and texts there.
  */
-export const objectsIn = (list: unknown): any[] =>
-  Array.isArray(list) ? list.filter(isObject) : [];
-export const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
+export const objectsIn = (jsonValue: unknown): any[] =>
+  Array.isArray(jsonValue) ? jsonValue.filter(isObject) : [];
+export const wordsOf = (jsonValue: unknown): string =>
+  typeof jsonValue === "string" ? jsonValue : "";
 
 /** What came instead of a stream, as an error says it: a web page, or its first words. */
-export const noStream = (text: string): string =>
-  /^\s*<(!doctype|html)/i.test(text) ? text : `not a stream but ${text.trim().slice(0, 200)}`;
+export const noStream = (bodyText: string): string =>
+  /^\s*<(!doctype|html)/i.test(bodyText)
+    ? bodyText
+    : `not a stream but ${bodyText.trim().slice(0, 200)}`;

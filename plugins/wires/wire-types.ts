@@ -56,12 +56,12 @@ export const quirksOf = (preset: Preset, endpoint: Endpoint): Quirks =>
   preset.is && baseOf(preset, endpoint) !== preset.url ? {} : (preset.quirks ?? {});
 
 /** Remembers by address and model what servers refused, so that it is not sent again. */
-export function memory<T>(empty: () => T): (url: string, model: string) => T {
+export function memory<T>(createEntry: () => T): (serverUrl: string, model: string) => T {
   const registry = new Map<string, T>();
-  return (url, model) => {
-    const name = `${url} ${model}`;
-    const current = registry.get(name) ?? empty();
-    registry.set(name, current);
+  return (serverUrl, model) => {
+    const registryKey = `${serverUrl} ${model}`;
+    const current = registry.get(registryKey) ?? createEntry();
+    registry.set(registryKey, current);
     return current;
   };
 }

@@ -21,8 +21,8 @@ import {
   sender,
 } from "./service.ts";
 
-const ROUNDS = 3; // how often an input is submitted in one run of zz
-const TRIES = 5;
+const MAX_ROUNDS = 3; // how often an input is submitted in one run of zz
+const MAX_TRIES = 5;
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
 
@@ -48,26 +48,29 @@ export async function askByBatches(running: Running, isWaiting: boolean): Promis
   const service = await serviceFor(running, exchange);
   const batches: Batches = { running, exchange, service, ...batchesIn(running.ledger) };
   const submitted = new Set(batches.underWay.flatMap(({ inputs }) => numbersIn(inputs)));
-  let open = (await takeAll(running)).filter((n) => !submitted.has(n));
-  for (let round = 1; ; round++) {
-    await submitAll(batches, open);
-    open = await resultsOf(batches, isWaiting);
-    if (running.ended || !open.length) return;
-    if (round < ROUNDS) continue;
-    for (const n of open)
-      await running.ledger.giveBack(n, { error: "Its batches brought no answer.", exit: 1 });
+  let openNumbers = (await takeAll(running)).filter((inputNumber) => !submitted.has(inputNumber));
+  for (let roundNumber = 1; ; roundNumber++) {
+    await submitAll(batches, openNumbers);
+    openNumbers = await resultsOf(batches, isWaiting);
+    if (running.ended || !openNumbers.length) return;
+    if (roundNumber < MAX_ROUNDS) continue;
+    for (const inputNumber of openNumbers)
+      await running.ledger.giveBack(inputNumber, {
+        error: "Its batches brought no answer.",
+        exit: 1,
+      });
     return;
   }
 }
 
 async function serviceFor(running: Running, exchange: Exchange): Promise<BatchService> {
   const request = await exchange.capture({ text: running.ledger.plan.prompt });
-  const send = sender(running.zz, request);
-  const [, makeService] = SERVICES.find(([url]) => url.test(request.url)) ?? [];
+  const sendRequest = sender(running.zz, request);
+  const [, makeService] = SERVICES.find(([urlPattern]) => urlPattern.test(request.url)) ?? [];
   if (!makeService) throw usage(NO_BATCHES);
-  return makeService(request.url, send);
+  return makeService(request.url, sendRequest);
 }
-const SERVICES: [url: RegExp, make: (url: string, send: Send) => BatchService][] = [
+const SERVICES: [url: RegExp, make: (url: string, sendRequest: Send) => BatchService][] = [
   [/\/(chat\/completions|responses)([?].*)?$/, openaiBatches],
   [/\/messages([?].*)?$/, anthropicBatches],
   [/:streamGenerateContent/, geminiBatches],
@@ -77,64 +80,65 @@ const SERVICES: [url: RegExp, make: (url: string, send: Send) => BatchService][]
 function batchesIn(ledger: RunLedger): Pick<Batches, "underWay" | "ids" | "count"> {
   const earlier: Pick<Batches, "underWay" | "ids" | "count"> = { underWay: [], ids: [], count: 0 };
   for (; ; earlier.count++) {
-    const batch = ledger.kept(`batch ${earlier.count}`) as Batch | undefined;
-    if (!batch) return earlier;
-    if (!batch.isDone) earlier.underWay.push(batch);
-    if (batch.id) earlier.ids.push(batch.id);
+    const keptBatch = ledger.kept(`batch ${earlier.count}`) as Batch | undefined;
+    if (!keptBatch) return earlier;
+    if (!keptBatch.isDone) earlier.underWay.push(keptBatch);
+    if (keptBatch.id) earlier.ids.push(keptBatch.id);
   }
 }
 
 async function takeAll({ ledger, stop }: Running): Promise<number[]> {
   const { inputs, answered, failed } = ledger.counts;
   const numbers: number[] = [];
-  for (let left = inputs - answered - failed; left > 0; left--) {
-    const taken = await ledger.take(stop.signal);
-    if (!taken) break;
-    numbers.push(taken.n);
+  for (let remaining = inputs - answered - failed; remaining > 0; remaining--) {
+    const takenInput = await ledger.take(stop.signal);
+    if (!takenInput) break;
+    numbers.push(takenInput.n);
   }
-  return numbers.sort((a, b) => a - b);
+  return numbers.sort((first, second) => first - second);
 }
 
 // What is submitted
 
 async function submitAll(batches: Batches, numbers: readonly number[]): Promise<void> {
   const { running, service } = batches;
-  let [chosen, requests, bytes]: [number[], string[], number] = [[], [], 0];
-  const flush = async () => {
-    if (chosen.length) await submit(batches, await newBatch(batches, chosen), requests);
-    [chosen, requests, bytes] = [[], [], 0];
+  let [chosen, requests, batchBytes]: [number[], string[], number] = [[], [], 0];
+  const submitChosen = async () => {
+    if (chosen.length) await submitBatch(batches, await newBatch(batches, chosen), requests);
+    [chosen, requests, batchBytes] = [[], [], 0];
   };
-  let [count, tokens] = [0, 0];
-  for (const n of numbers) {
-    const request = await requestFor(batches, n);
+  let [requestCount, tokensSoFar] = [0, 0];
+  for (const inputNumber of numbers) {
+    const request = await requestFor(batches, inputNumber);
     if (request === undefined) continue;
-    const size = Buffer.byteLength(request);
-    tokens += Math.ceil(size / CHARS_PER_TOKEN);
-    if (isOverBudget(running, tokens, ++count)) {
+    const requestBytes = Buffer.byteLength(request);
+    tokensSoFar += Math.ceil(requestBytes / CHARS_PER_TOKEN);
+    if (isOverBudget(running, tokensSoFar, ++requestCount)) {
       running.ended ??= fault("Stopped: the budget is spent.", { exit: 3 });
       break;
     }
-    if (chosen.length === service.maxRequests || bytes + size > service.maxBytes) await flush();
-    chosen.push(n);
+    if (chosen.length === service.maxRequests || batchBytes + requestBytes > service.maxBytes)
+      await submitChosen();
+    chosen.push(inputNumber);
     requests.push(request);
-    bytes += size;
+    batchBytes += requestBytes;
   }
-  await flush();
+  await submitChosen();
 }
 
 /** The request of an input. Undefined: it cannot be asked about, which is kept. */
 async function requestFor(
   { running, exchange, service }: Batches,
-  n: number,
+  inputNumber: number,
 ): Promise<string | undefined> {
   const { ledger, ctx } = running;
   try {
-    const message = await messageOf(ledger.plan.prompt, await ledger.input(n), ctx);
+    const message = await messageOf(ledger.plan.prompt, await ledger.input(inputNumber), ctx);
     const { body } = await exchange.capture(message);
-    return service.encode(`${prefixOf(ledger)}${n}`, body);
+    return service.encode(`${prefixOf(ledger)}${inputNumber}`, body);
   } catch (error) {
     const { message, exit = 1 } = error as Fault;
-    await ledger.giveBack(n, { error: message, exit });
+    await ledger.giveBack(inputNumber, { error: message, exit });
     return undefined;
   }
 }
@@ -142,8 +146,12 @@ async function requestFor(
 const prefixOf = ({ id }: RunLedger): string => `${id}-`;
 
 /** Whether so many requests are likely to take more than is left of the budget. */
-function isOverBudget({ limits, spent, price }: Running, tokens: number, count: number): boolean {
-  const output = count * ASSUMED_OUTPUT_TOKENS;
+function isOverBudget(
+  { limits, spent, price }: Running,
+  tokens: number,
+  requestCount: number,
+): boolean {
+  const output = requestCount * ASSUMED_OUTPUT_TOKENS;
   if (limits.tokens !== undefined)
     return spent.input + spent.output + tokens + output > limits.tokens;
   if (limits.dollars === undefined) return false;
@@ -152,38 +160,38 @@ function isOverBudget({ limits, spent, price }: Running, tokens: number, count: 
 
 async function newBatch(batches: Batches, numbers: readonly number[]): Promise<Batch> {
   const { ledger } = batches.running;
-  const count = batches.count++;
-  const batch: Batch = {
-    key: `batch ${count}`,
-    name: `zz-${ledger.id}-${count}`,
+  const batchNumber = batches.count++;
+  const createdBatch: Batch = {
+    key: `batch ${batchNumber}`,
+    name: `zz-${ledger.id}-${batchNumber}`,
     prefix: prefixOf(ledger),
     since: new Date().toISOString(),
     size: numbers.length,
     inputs: rangesOf(numbers),
     foreign: batches.ids,
   };
-  await ledger.keep(batch.key, batch);
-  batches.underWay.push(batch);
-  return batch;
+  await ledger.keep(createdBatch.key, createdBatch);
+  batches.underWay.push(createdBatch);
+  return createdBatch;
 }
 
 /** Submits a batch, unless the provider has it already; for that it is asked before each retry. */
-async function submit(
+async function submitBatch(
   { running, service, ids }: Batches,
-  batch: Batch,
+  unsentBatch: Batch,
   requests: readonly string[],
 ): Promise<void> {
-  const submitted = await patiently(running, async (tries) => {
-    const earlier = tries ? await service.find(batch) : undefined;
-    return earlier ?? (await service.submit(batch, requests));
+  const submitted = await patiently(running, async (failedTries) => {
+    const earlier = failedTries ? await service.find(unsentBatch) : undefined;
+    return earlier ?? (await service.submit(unsentBatch, requests));
   }).catch(tellMissing);
-  await keepId(running, batch, submitted);
+  await keepBatchId(running, unsentBatch, submitted);
   ids.push(submitted);
 }
 
-async function keepId({ ledger }: Running, batch: Batch, id: string): Promise<void> {
-  batch.id = id;
-  await ledger.keep(batch.key, batch);
+async function keepBatchId({ ledger }: Running, sentBatch: Batch, id: string): Promise<void> {
+  sentBatch.id = id;
+  await ledger.keep(sentBatch.key, sentBatch);
 }
 
 /** Says that a provider has no batches, where that is why it refused. */
@@ -193,14 +201,17 @@ function tellMissing(error: Fault): never {
 }
 
 /** Tries again what may pass. */
-async function patiently<T>({ zz, ctx }: Running, act: (tries: number) => Promise<T>): Promise<T> {
-  for (let tries = 0; ; tries++) {
+async function patiently<T>(
+  { zz, ctx }: Running,
+  attempt: (failedTries: number) => Promise<T>,
+): Promise<T> {
+  for (let failedTries = 0; ; failedTries++) {
     try {
-      return await act(tries);
+      return await attempt(failedTries);
     } catch (error) {
       const { transient, after } = error as Fault;
-      if (!transient || tries + 1 === TRIES) throw error;
-      await zz.io.clock.sleep(after ?? pauseAfter(tries), ctx.signal);
+      if (!transient || failedTries + 1 === MAX_TRIES) throw error;
+      await zz.io.clock.sleep(after ?? pauseAfter(failedTries), ctx.signal);
     }
   }
 }
@@ -210,115 +221,122 @@ async function patiently<T>({ zz, ctx }: Running, act: (tries: number) => Promis
 /** Waits for the batches, and keeps their answers; the numbers of inputs that are still open. */
 async function resultsOf(batches: Batches, isWaiting: boolean): Promise<number[]> {
   const { running, service } = batches;
-  const open: number[] = [];
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(MAX_PAUSE_MS, pause * 2)) {
-    let done = 0;
-    for (const batch of [...batches.underWay]) {
-      const id = batch.id ?? (await submitAgain(batches, batch));
-      const state: BatchState & { isGone?: true } = await patiently(running, () =>
+  const openNumbers: number[] = [];
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
+    let doneCount = 0;
+    for (const pendingBatch of [...batches.underWay]) {
+      const id = pendingBatch.id ?? (await submitAgain(batches, pendingBatch));
+      const batchState: BatchState & { isGone?: true } = await patiently(running, () =>
         service.state(id),
-      ).catch(gone);
-      done += state.done;
-      if (!state.isEnded) continue;
-      if (state.isGone) {
+      ).catch(stateIfGone);
+      doneCount += batchState.done;
+      if (!batchState.isEnded) continue;
+      if (batchState.isGone) {
         running.ctx.note(`The provider no longer has the batch ${id}: it is asked again.`);
-        open.push(...(await settle(batches, batch, new Set(numbersIn(batch.inputs)))));
+        openNumbers.push(
+          ...(await settleBatch(batches, pendingBatch, new Set(numbersIn(pendingBatch.inputs)))),
+        );
         continue;
       }
-      if (state.wrong) running.ended ??= fault(`The batch was refused: ${state.wrong}`);
-      open.push(...(await collect(batches, batch, id)));
+      if (batchState.wrong) running.ended ??= fault(`The batch was refused: ${batchState.wrong}`);
+      openNumbers.push(...(await collect(batches, pendingBatch, id)));
     }
     const { underWay } = batches;
-    if (!underWay.length) return open;
-    const size = underWay.reduce((sum, batch) => sum + batch.size, 0);
-    const told = `${plural(size, "input")} in ${plural(underWay.length, "batch", "batches")}`;
+    if (!underWay.length) return openNumbers;
+    const waitingCount = underWay.reduce((sum, waitingBatch) => sum + waitingBatch.size, 0);
+    const waitingWords = `${plural(waitingCount, "input")} in ${plural(underWay.length, "batch", "batches")}`;
     if (!isWaiting) {
-      running.ended ??= fault(`Not answered yet: ${told}, ${done} done.`, { exit: 3 });
-      return open;
+      running.ended ??= fault(`Not answered yet: ${waitingWords}, ${doneCount} done.`, { exit: 3 });
+      return openNumbers;
     }
-    running.ctx.progress(`${told} · ${done} done`);
-    await running.zz.io.clock.sleep(pause, running.ctx.signal);
+    running.ctx.progress(`${waitingWords} · ${doneCount} done`);
+    await running.zz.io.clock.sleep(pauseMs, running.ctx.signal);
   }
 }
 
-function gone(error: Fault): BatchState & { isGone: true } {
+function stateIfGone(error: Fault): BatchState & { isGone: true } {
   if (error.status !== 404) throw error;
   return { isEnded: true, done: 0, isGone: true };
 }
 
 /** After a kill: the batch as the provider has it, else it is made of its inputs once more. */
-async function submitAgain(batches: Batches, batch: Batch): Promise<string> {
+async function submitAgain(batches: Batches, lostBatch: Batch): Promise<string> {
   const { running, service } = batches;
-  const earlier = await patiently(running, () => service.find(batch)).catch(tellMissing);
-  if (earlier) await keepId(running, batch, earlier);
+  const earlier = await patiently(running, () => service.find(lostBatch)).catch(tellMissing);
+  if (earlier) await keepBatchId(running, lostBatch, earlier);
   else {
     const requests: string[] = [];
-    for (const n of numbersIn(batch.inputs)) {
-      const request = await requestFor(batches, n);
+    for (const inputNumber of numbersIn(lostBatch.inputs)) {
+      const request = await requestFor(batches, inputNumber);
       if (request) requests.push(request);
     }
-    await submit(batches, batch, requests);
+    await submitBatch(batches, lostBatch, requests);
   }
-  return batch.id!;
+  return lostBatch.id!;
 }
 
 /** Keeps what a batch brought; the numbers of the inputs that are to be submitted once more. */
-async function collect(batches: Batches, batch: Batch, id: string): Promise<number[]> {
+async function collect(batches: Batches, endedBatch: Batch, id: string): Promise<number[]> {
   const { running, service } = batches;
   const { ledger } = running;
-  const left = new Set(numbersIn(batch.inputs));
+  const openNumbers = new Set(numbersIn(endedBatch.inputs));
   let isForeign = false;
   await patiently(running, async () => {
     for await (const result of service.results(id)) {
-      isForeign = !result.id.startsWith(batch.prefix);
+      isForeign = !result.id.startsWith(endedBatch.prefix);
       if (isForeign) return;
-      const n = Number(result.id.slice(batch.prefix.length));
-      if (left.has(n) && (await keepResult(batches, n, result))) left.delete(n);
+      const inputNumber = Number(result.id.slice(endedBatch.prefix.length));
+      if (openNumbers.has(inputNumber) && (await keepResult(batches, inputNumber, result)))
+        openNumbers.delete(inputNumber);
     }
   });
   if (isForeign) {
-    const { id: _, ...unsubmitted } = batch;
-    Object.assign(batch, { ...unsubmitted, foreign: [...batch.foreign, id] });
-    delete batch.id;
-    await ledger.keep(batch.key, batch);
+    const { id: _, ...unsubmitted } = endedBatch;
+    Object.assign(endedBatch, { ...unsubmitted, foreign: [...endedBatch.foreign, id] });
+    delete endedBatch.id;
+    await ledger.keep(endedBatch.key, endedBatch);
     return [];
   }
-  return settle(batches, batch, left);
+  return settleBatch(batches, endedBatch, openNumbers);
 }
 
 /** Notes that nothing more comes of a batch; those of its inputs that have come to nothing. */
-async function settle(
+async function settleBatch(
   { running: { ledger }, underWay }: Batches,
-  batch: Batch,
-  left: ReadonlySet<number>,
+  endedBatch: Batch,
+  unanswered: ReadonlySet<number>,
 ): Promise<number[]> {
-  underWay.splice(underWay.indexOf(batch), 1);
-  await ledger.keep(batch.key, { ...batch, isDone: true });
-  const open: number[] = [];
-  for (const n of left) if (!(await ledger.outcome(n))) open.push(n);
-  return open;
+  underWay.splice(underWay.indexOf(endedBatch), 1);
+  await ledger.keep(endedBatch.key, { ...endedBatch, isDone: true });
+  const openNumbers: number[] = [];
+  for (const inputNumber of unanswered)
+    if (!(await ledger.outcome(inputNumber))) openNumbers.push(inputNumber);
+  return openNumbers;
 }
 
 /** Whether something came of an input. */
 async function keepResult(
   { running, exchange }: Batches,
-  n: number,
+  inputNumber: number,
   result: BatchResult,
 ): Promise<boolean> {
   const { ledger, ctx } = running;
-  if (await ledger.outcome(n)) return true;
+  if (await ledger.outcome(inputNumber)) return true;
   if ("error" in result) {
     if (result.mayPass) return false;
-    await ledger.giveBack(n, { error: result.error, exit: 1 });
+    await ledger.giveBack(inputNumber, { error: result.error, exit: 1 });
     return true;
   }
-  const message = await messageOf(ledger.plan.prompt, await ledger.input(n), ctx).catch(() => ({
-    text: ledger.plan.prompt, // the input is gone; its answer counts
-  }));
+  const message = await messageOf(ledger.plan.prompt, await ledger.input(inputNumber), ctx).catch(
+    () => ({
+      text: ledger.plan.prompt, // the input is gone; its answer counts
+    }),
+  );
   const outcome = await exchange.replay(message, result.body);
   if ("error" in outcome && outcome.mayPass) return false;
-  if ("error" in outcome) await ledger.giveBack(n, { error: outcome.error, exit: outcome.exit });
-  else await ledger.answer(n, outcome);
+  if ("error" in outcome)
+    await ledger.giveBack(inputNumber, { error: outcome.error, exit: outcome.exit });
+  else await ledger.answer(inputNumber, outcome);
   showProgress(running);
   return true;
 }
@@ -326,17 +344,21 @@ async function keepResult(
 // Numbers of inputs, as "0-99,105"
 
 export function rangesOf(numbers: readonly number[]): string {
-  const ranges: [first: number, last: number][] = [];
-  for (const n of numbers) {
-    const range = ranges.at(-1);
-    if (range?.[1] === n - 1) range[1] = n;
-    else ranges.push([n, n]);
+  const numberRanges: [first: number, last: number][] = [];
+  for (const inputNumber of numbers) {
+    const lastRange = numberRanges.at(-1);
+    if (lastRange?.[1] === inputNumber - 1) lastRange[1] = inputNumber;
+    else numberRanges.push([inputNumber, inputNumber]);
   }
-  return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join();
+  return numberRanges
+    .map(([firstNumber, lastNumber]) =>
+      firstNumber === lastNumber ? `${firstNumber}` : `${firstNumber}-${lastNumber}`,
+    )
+    .join();
 }
 
-export const numbersIn = (ranges: string): number[] =>
-  ranges.split(",").flatMap((range) => {
-    const [first = 0, last = first] = range.split("-").map(Number);
-    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+export const numbersIn = (rangesText: string): number[] =>
+  rangesText.split(",").flatMap((rangeText) => {
+    const [firstNumber = 0, lastNumber = firstNumber] = rangeText.split("-").map(Number);
+    return Array.from({ length: lastNumber - firstNumber + 1 }, (_, i) => firstNumber + i);
   });

@@ -18,35 +18,35 @@ export interface Exchange {
   /** The request of a question, which is not sent. */
   capture(question: Question): Promise<CapturedRequest & { body: Record<string, unknown> }>;
   /** The answer to a question, of what a batch brought for it. */
-  replay(question: Question, body: unknown): Promise<Answered | Mishap>;
+  replay(question: Question, answerBody: unknown): Promise<Answered | Mishap>;
 }
 
 /** One question at a time. */
 export function openExchange(running: Running): Exchange {
   const { zz, ctx, ledger } = running;
-  let slot: Slot | undefined;
+  let openSlot: Slot | undefined;
   zz.wrap(
     "fetch",
-    (request, next) => {
-      const current = slot;
-      if (!current || request.method !== "POST") return next(request);
+    (request, nextFetch) => {
+      const current = openSlot;
+      if (!current || request.method !== "POST") return nextFetch(request);
       if (!OF_MODELS.test(request.url)) throw usage(NO_BATCHES);
-      slot = undefined; // what follows is sent
+      openSlot = undefined; // what follows is sent
       if ("answer" in current) return answerWith(current.answer);
       current.caught = request;
       throw fault("The request waits for its batch.");
     },
     { order: "first", limit: DAY_MS },
   );
-  const model = ledger.plan.model ? { model: ledger.plan.model } : {};
+  const modelOption = ledger.plan.model ? { model: ledger.plan.model } : {};
   return {
     async capture(question) {
-      const current: Slot = (slot = {});
+      const current: Slot = (openSlot = {});
       const failure = await ctx
-        .answer({ ...question, ...model, tools: false, save: false })
+        .answer({ ...question, ...modelOption, tools: false, save: false })
         .then(() => undefined)
         .catch((error) => error as Error)
-        .finally(() => (slot = undefined));
+        .finally(() => (openSlot = undefined));
       const { caught } = current;
       if (caught)
         return {
@@ -58,8 +58,8 @@ export function openExchange(running: Running): Exchange {
     },
 
     async replay(question, answer) {
-      slot = { answer };
-      return askModel(running, { ...question, tools: false }).finally(() => (slot = undefined));
+      openSlot = { answer };
+      return askModel(running, { ...question, tools: false }).finally(() => (openSlot = undefined));
     },
   };
 }
@@ -67,17 +67,19 @@ export function openExchange(running: Running): Exchange {
 export const NO_BATCHES =
   "Cannot use --batch: this provider has no batch interface that zz knows. Leave --batch out.";
 
-function answerWith(answer: unknown): HttpAnswer {
-  const text = JSON.stringify(answer);
-  const bytes = Buffer.from(text);
+function answerWith(batchAnswer: unknown): HttpAnswer {
+  const answerText = JSON.stringify(batchAnswer);
+  const answerBytes = Buffer.from(answerText);
   return {
     ok: true,
     status: 200,
-    headers: { get: (name) => (/^content-type$/i.test(name) ? "application/json" : null) },
+    headers: {
+      get: (headerName) => (/^content-type$/i.test(headerName) ? "application/json" : null),
+    },
     body: (async function* () {
-      yield bytes;
+      yield answerBytes;
     })(),
-    text: async () => text,
-    json: async () => JSON.parse(text),
+    text: async () => answerText,
+    json: async () => JSON.parse(answerText),
   };
 }

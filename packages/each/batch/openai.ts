@@ -15,16 +15,18 @@ import {
 const MAX_REQUESTS = 50_000;
 const MAX_BYTES = 16 * 1024 * 1024; // of the 200 MB that a server takes
 const MAX_PAGES = 50;
-const ENDED = ["failed", "completed", "expired", "cancelled"];
+const ENDED_STATES = ["failed", "completed", "expired", "cancelled"];
 
-export function openaiBatches(url: string, send: Send): BatchService {
-  const [, base = "", suffix = ""] = /^(.*)(\/chat\/completions|\/responses)([?].*)?$/.exec(url)!;
-  const endpoint = `/v1${suffix}`;
-  const json = { "content-type": "application/json" };
+export function openaiBatches(endpointUrl: string, send: Send): BatchService {
+  const [, base = "", urlSuffix = ""] = /^(.*)(\/chat\/completions|\/responses)([?].*)?$/.exec(
+    endpointUrl,
+  )!;
+  const endpoint = `/v1${urlSuffix}`;
+  const jsonHeaders = { "content-type": "application/json" };
   return {
     maxRequests: MAX_REQUESTS,
     maxBytes: MAX_BYTES,
-    encode: (id, { stream: _, stream_options: __, ...body }) =>
+    encode: (id, { stream: _, stream_options: streamOptions, ...body }) =>
       JSON.stringify({ custom_id: id, method: "POST", url: endpoint, body }),
 
     async find({ name }) {
@@ -33,73 +35,79 @@ export function openaiBatches(url: string, send: Send): BatchService {
     },
 
     async submit({ name }, requests) {
-      const file = `${name}.jsonl`;
+      const uploadName = `${name}.jsonl`;
       const uploaded = `${base}/files?purpose=batch&limit=1000`;
-      const earlier = await findListed(send, uploaded, ({ filename }) => filename === file);
-      const input_file_id = earlier?.id ?? (await upload(send, base, file, requests));
-      const batch = { input_file_id, endpoint, completion_window: "24h", metadata: { zz: name } };
-      const headers = { ...json, "idempotency-key": name };
-      const body = JSON.stringify(batch);
-      const made = await jsonOf(send(`${base}/batches`, { method: "POST", headers, body }));
-      return String(made.id);
+      const earlier = await findListed(send, uploaded, ({ filename }) => filename === uploadName);
+      const input_file_id = earlier?.id ?? (await uploadFile(send, base, uploadName, requests));
+      const batchRequest = {
+        input_file_id,
+        endpoint,
+        completion_window: "24h",
+        metadata: { zz: name },
+      };
+      const headers = { ...jsonHeaders, "idempotency-key": name };
+      const body = JSON.stringify(batchRequest);
+      const createdBatch = await jsonOf(send(`${base}/batches`, { method: "POST", headers, body }));
+      return String(createdBatch.id);
     },
 
     async state(id): Promise<BatchState> {
       const { status, errors, request_counts } = await jsonOf(send(`${base}/batches/${id}`));
-      const wrong = errors?.data?.[0];
+      const firstError = errors?.data?.[0];
       return {
-        isEnded: ENDED.includes(status),
+        isEnded: ENDED_STATES.includes(status),
         done: Number(request_counts?.completed ?? 0) + Number(request_counts?.failed ?? 0),
-        ...(status === "failed" && { wrong: errorWords(wrong ?? "it is not valid") }),
+        ...(status === "failed" && { wrong: errorWords(firstError ?? "it is not valid") }),
       };
     },
 
     async *results(id) {
       const { output_file_id, error_file_id } = await jsonOf(send(`${base}/batches/${id}`));
-      for (const file of [output_file_id, error_file_id])
-        if (file) yield* resultsIn(await send(`${base}/files/${file}/content`));
+      for (const resultFile of [output_file_id, error_file_id])
+        if (resultFile) yield* resultsIn(await send(`${base}/files/${resultFile}/content`));
     },
   };
 }
 
-async function upload(
-  send: Send,
-  base: string,
-  file: string,
+async function uploadFile(
+  sendRequest: Send,
+  baseUrl: string,
+  uploadName: string,
   requests: readonly string[],
 ): Promise<string> {
-  const boundary = `zz-${file.replace(/[^\w-]/g, "")}`;
-  const part = (head: string) => `--${boundary}\r\ncontent-disposition: form-data; ${head}\r\n`;
+  const boundary = `zz-${uploadName.replace(/[^\w-]/g, "")}`;
+  const formPart = (disposition: string) =>
+    `--${boundary}\r\ncontent-disposition: form-data; ${disposition}\r\n`;
   const body = Buffer.from(
-    `${part('name="purpose"')}\r\nbatch\r\n` +
-      `${part(`name="file"; filename="${file}"`)}content-type: application/jsonl\r\n\r\n` +
+    `${formPart('name="purpose"')}\r\nbatch\r\n` +
+      `${formPart(`name="file"; filename="${uploadName}"`)}content-type: application/jsonl\r\n\r\n` +
       `${requests.join("\n")}\n\r\n--${boundary}--\r\n`,
   );
   const headers = { "content-type": `multipart/form-data; boundary=${boundary}` };
-  const uploaded = await jsonOf(send(`${base}/files`, { method: "POST", headers, body }));
+  const uploaded = await jsonOf(sendRequest(`${baseUrl}/files`, { method: "POST", headers, body }));
   return String(uploaded.id);
 }
 
 /** The first object of a list, page by page, that is meant. */
 async function findListed(
-  send: Send,
-  list: string,
-  isMeant: (listed: any) => boolean,
+  sendRequest: Send,
+  listUrl: string,
+  isMeant: (listedObject: any) => boolean,
 ): Promise<any> {
-  for (let after = "", page = 0; page < MAX_PAGES; page++) {
-    const { data = [], has_more } = await jsonOf(send(list + after));
-    const match = data.find(isMeant);
-    if (match || !has_more || !data.length) return match;
-    after = `&after=${encodeURIComponent(data.at(-1).id)}`;
+  for (let pageQuery = "", pageIndex = 0; pageIndex < MAX_PAGES; pageIndex++) {
+    const { data = [], has_more } = await jsonOf(sendRequest(listUrl + pageQuery));
+    const matchingObject = data.find(isMeant);
+    if (matchingObject || !has_more || !data.length) return matchingObject;
+    pageQuery = `&after=${encodeURIComponent(data.at(-1).id)}`;
   }
 }
 
-async function* resultsIn(answer: HttpAnswer): AsyncGenerator<BatchResult> {
-  for await (const { custom_id, response, error } of jsonLines(answer)) {
+async function* resultsIn(httpAnswer: HttpAnswer): AsyncGenerator<BatchResult> {
+  for await (const { custom_id, response, error } of jsonLines(httpAnswer)) {
     const id = String(custom_id);
-    const status = Number(response?.status_code ?? 0);
-    if (status >= 200 && status < 300 && !error) yield { id, body: response.body };
-    else if (response) yield { id, error: errorWords(response.body), mayPass: mayPass(status) };
+    const httpStatus = Number(response?.status_code ?? 0);
+    if (httpStatus >= 200 && httpStatus < 300 && !error) yield { id, body: response.body };
+    else if (response) yield { id, error: errorWords(response.body), mayPass: mayPass(httpStatus) };
     else yield { id, error: errorWords(error), mayPass: true }; // expired or cancelled
   }
 }

@@ -22,7 +22,7 @@ export interface BatchService {
   maxRequests: number;
   maxBytes: number; // they are in memory while they are sent
   /** One request as it is submitted, as JSON. Ids have at most 64 letters, digits, - and _. */
-  encode(id: string, body: Record<string, unknown>): string;
+  encode(id: string, requestBody: Record<string, unknown>): string;
   /** The provider's id of a batch that may have been submitted already. */
   find(batch: Submission): Promise<string | undefined>;
   /** Submits it; the provider's id. */
@@ -37,43 +37,46 @@ export interface CapturedRequest {
   headers: Record<string, string>;
 }
 
-export type Send = (url: string, how?: HttpRequest) => Promise<HttpAnswer>;
+export type Send = (url: string, requestOptions?: HttpRequest) => Promise<HttpAnswer>;
 
 /** Sends with the key and the version of a captured request. */
 export const sender =
   (zz: Zz, { headers }: CapturedRequest): Send =>
-  (url, how = {}) =>
-    zz.fetch(url, { ...how, headers: { ...headers, accept: "*/*", ...how.headers } });
+  (url, requestOptions = {}) =>
+    zz.fetch(url, {
+      ...requestOptions,
+      headers: { ...headers, accept: "*/*", ...requestOptions.headers },
+    });
 
-export const jsonOf = async (answer: Promise<HttpAnswer>): Promise<any> =>
-  Object((await (await answer).json()) as object);
+export const jsonOf = async (httpAnswer: Promise<HttpAnswer>): Promise<any> =>
+  Object((await (await httpAnswer).json()) as object);
 
 /** The values of JSON lines, as they arrive. */
-export async function* jsonLines(answer: HttpAnswer): AsyncGenerator<any> {
+export async function* jsonLines(httpAnswer: HttpAnswer): AsyncGenerator<any> {
   const decoder = new TextDecoder();
   let unfinished = "";
-  for await (const bytes of answer.body) {
-    const lines = (unfinished + decoder.decode(bytes, { stream: true })).split("\n");
-    unfinished = lines.pop()!;
-    for (const line of lines) if (line.trim()) yield parsedLine(line);
+  for await (const bodyChunk of httpAnswer.body) {
+    const bodyLines = (unfinished + decoder.decode(bodyChunk, { stream: true })).split("\n");
+    unfinished = bodyLines.pop()!;
+    for (const bodyLine of bodyLines) if (bodyLine.trim()) yield parsedLine(bodyLine);
   }
   if (unfinished.trim()) yield parsedLine(unfinished);
 }
 
-function parsedLine(line: string): unknown {
+function parsedLine(bodyLine: string): unknown {
   try {
-    return JSON.parse(line);
+    return JSON.parse(bodyLine);
   } catch {
     throw fault("A result of the batch is not JSON.", { transient: true });
   }
 }
 
 /** Whether a refusal of one request may pass. */
-export const mayPass = (status: number): boolean =>
-  status === 408 || status === 429 || status >= 500;
+export const mayPass = (httpStatus: number): boolean =>
+  httpStatus === 408 || httpStatus === 429 || httpStatus >= 500;
 
 /** The words of an error, however it is wrapped. */
 export function errorWords(error: any): string {
-  const words = error?.error?.message ?? error?.message ?? error?.error ?? error;
-  return typeof words === "string" ? words : JSON.stringify(words ?? "no reason given");
+  const errorText = error?.error?.message ?? error?.message ?? error?.error ?? error;
+  return typeof errorText === "string" ? errorText : JSON.stringify(errorText ?? "no reason given");
 }

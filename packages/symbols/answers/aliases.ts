@@ -17,18 +17,18 @@ export type Alias = FoundSymbol & { alias: string; exporter: string };
 export async function aliasesOf(
   ...[state, index, files, alias, ctx]: [State, Index, readonly string[], string, Ctx]
 ): Promise<(FoundSymbol | Alias)[]> {
-  const exportsOf = (file: string, name: string): Export[] =>
-    (index.facts(file)?.exports ?? []).filter((exportFact) => exportFact.name === name);
+  const exportsOf = (filePath: string, exportName: string): Export[] =>
+    (index.facts(filePath)?.exports ?? []).filter((exportFact) => exportFact.name === exportName);
   const isOtherName = ({ name, local = name }: Export) => local !== name;
   const exporters = files.filter(
     (file) => SCRIPT.test(file) && mayRead(ctx, file) && exportsOf(file, alias).some(isOtherName),
   );
   if (!exporters.length) return [];
   const { imports } = await importGraph(state, index, ctx);
-  const declarations = exporters.flatMap((file) =>
-    follow(file, alias, new Set()).map((declaration) => withAlias(declaration, file)),
+  const declarations = exporters.flatMap((filePath) =>
+    follow(filePath, alias, new Set()).map((declaration) => withAlias(declaration, filePath)),
   );
-  return declarations.filter(({ path: file }) => mayRead(ctx, file));
+  return declarations.filter(({ path: filePath }) => mayRead(ctx, filePath));
 
   function follow(file: string, name: string, visited: Set<string>): FoundSymbol[] {
     const key = `${file}\n${name}`;
@@ -44,23 +44,25 @@ export async function aliasesOf(
       return further.length ? further : [statement(file, exportFact)];
     });
   }
-  function declared(file: string, name: string): FoundSymbol[] {
-    const topSymbols = index.facts(file)!.symbols.filter((sym) => !sym.owner && sym.name === name);
-    return topSymbols.map((sym) => ({ ...sym, path: file }));
+  function declared(filePath: string, localName: string): FoundSymbol[] {
+    const topSymbols = index
+      .facts(filePath)!
+      .symbols.filter((sym) => !sym.owner && sym.name === localName);
+    return topSymbols.map((topSymbol) => ({ ...topSymbol, path: filePath }));
   }
   /** The statement itself, where it is about a whole module or leads to what is not known. */
-  function statement(file: string, { name, local = name, from }: Export): FoundSymbol {
+  function statement(filePath: string, { name, local = name, from }: Export): FoundSymbol {
     const specifier = local === name ? name : `${local} as ${name}`;
     const line =
       index
-        .facts(file)!
+        .facts(filePath)!
         .imports.find(
           (importFact) => importFact.from === from && importFact.names.includes(specifier),
         )?.line ?? 1;
     const signature = `export ${local === "*" ? specifier : `{ ${specifier} }`} from "${from}"`;
     return {
       name,
-      path: file,
+      path: filePath,
       kind: local === "*" ? "namespace" : "const",
       line,
       end: line,

@@ -26,7 +26,7 @@ export interface NamedUses {
   places: CodeUse[];
   note: string; // that it is by name
   missed: string[]; // what was not looked into
-  covers(file: string): boolean; // whether such a file would have been found, if it used it
+  covers(filePath: string): boolean; // whether such a file would have been found, if it used it
 }
 
 /**
@@ -45,7 +45,7 @@ export async function usesByName(
   const languageOf = (file: string) =>
     scripts && SCRIPT.test(file) ? { name: "TypeScript and JavaScript" } : table.languageOf(file);
   const definers = [...defined.map(({ path }) => path), ...(scripts?.files ?? [])];
-  const languages = new Set(definers.flatMap((file) => languageOf(file)?.name ?? []));
+  const languages = new Set(definers.flatMap((filePath) => languageOf(filePath)?.name ?? []));
   for (const group of TOGETHER)
     if (group.some((language) => languages.has(language)))
       for (const related of group) languages.add(related);
@@ -74,10 +74,10 @@ export async function usesByName(
       const positions = SCRIPT.test(file)
         ? await positionsInScript(file, text, name)
         : namePositions(file, text, name);
-      places.push(...usesAt(file, text, positions, index.facts(file)!, name));
+      places.push(...makeUses(file, text, positions, index.facts(file)!, name));
     }
   }
-  const kinds = [...new Set(looked.map((file) => languageOf(file)!.name))].join(", ");
+  const kinds = [...new Set(looked.map((filePath) => languageOf(filePath)!.name))].join(", ");
   const reason =
     scripts?.why || failure || `${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning`;
   const note = `[By name: what else is called ${name} counts too, since ${reason}]`;
@@ -86,7 +86,7 @@ export async function usesByName(
     ...(moreCount
       ? [`[Not looked at: ${plural(moreCount, "more file")} with that name; grep shows them]`]
       : []),
-    ...unread.slice(0, 3).map((file) => `[Not looked at: ${file}: it cannot be read]`),
+    ...unread.slice(0, 3).map((filePath) => `[Not looked at: ${filePath}: it cannot be read]`),
     ...(unread.length > 3
       ? [`[Not looked at: ${plural(unread.length - 3, "more file")} that cannot be read]`]
       : []),
@@ -96,50 +96,57 @@ export async function usesByName(
 
 /** Its identifiers, and no words of comments and texts. */
 async function positionsInScript(
-  file: string,
-  text: string,
-  name: string,
+  filePath: string,
+  fileText: string,
+  symbolName: string,
 ): Promise<NamePosition[]> {
   const { createSourceFile, forEachChild, K, PARSE_OPTIONS, skipTrivia } = await import(
     "../scan/parser.ts"
   );
-  const starts = lineStarts(text);
-  const places: NamePosition[] = [];
-  const visit = (node: ts.Node): void => {
-    const isName = node.kind === K.Identifier || node.kind === K.PrivateIdentifier;
-    if (isName && (node as ts.Identifier).text === name) {
-      const start = skipTrivia(source.text, node.pos);
-      const line = lineAt(starts, start);
-      places.push({ line, column: start - starts[line - 1]! + 1, start, end: start + name.length });
+  const lineOffsets = lineStarts(fileText);
+  const positions: NamePosition[] = [];
+  const visitNode = (node: ts.Node): void => {
+    const isIdentifier = node.kind === K.Identifier || node.kind === K.PrivateIdentifier;
+    if (isIdentifier && (node as ts.Identifier).text === symbolName) {
+      const start = skipTrivia(sourceFile.text, node.pos);
+      const line = lineAt(lineOffsets, start);
+      positions.push({
+        line,
+        column: start - lineOffsets[line - 1]! + 1,
+        start,
+        end: start + symbolName.length,
+      });
     }
-    forEachChild(node, visit);
+    forEachChild(node, visitNode);
   };
-  const source = createSourceFile(file, bothSides(text), PARSE_OPTIONS);
-  visit(source);
-  return places;
+  const sourceFile = createSourceFile(filePath, bothSides(fileText), PARSE_OPTIONS);
+  visitNode(sourceFile);
+  return positions;
 }
 
 type NamePosition = { line: number; column: number; start: number; end: number };
-function usesAt(
+function makeUses(
   path: string,
-  text: string,
+  fileText: string,
   positions: NamePosition[],
   { symbols, imports }: Facts,
-  name: string,
+  symbolName: string,
 ): CodeUse[] {
   const defined = new Map(
-    symbols.filter((sym) => sym.name === name).map(({ line, end }) => [line, end]),
+    symbols
+      .filter((namedSymbol) => namedSymbol.name === symbolName)
+      .map(({ line, end }) => [line, end]),
   );
   const imported = new Set(imports.map(({ line }) => line));
-  const rows = text.split("\n");
+  const fileLines = fileText.split("\n");
   return positions.map(({ line, ...position }) => {
-    const use = imported.has(line) ? "import" : "read";
-    const useKind = defined.has(line) ? "definition" : use;
+    const importOrRead = imported.has(line) ? "import" : "read";
+    const useKind = defined.has(line) ? "definition" : importOrRead;
     return {
       path,
       line,
       ...position,
-      text: rows[line - 1]!.trim().slice(0, MAX_TEXT_CHARS),
+      text: fileLines[line - 1]!.trim().slice(0, MAX_TEXT_CHARS),
       kind: useKind,
     };
   });

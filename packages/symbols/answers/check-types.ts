@@ -15,30 +15,38 @@ export async function checkTypes(
 ): Promise<Result> {
   wake(undefined, ctx);
   const index = await freshIndex(state, ctx);
-  const files = paths
+  const scriptFiles = paths
     .flatMap((givenPath) => filesUnder(index, givenPath, ctx))
-    .filter((file) => SCRIPT.test(file));
-  if (!files.length)
+    .filter((filePath) => SCRIPT.test(filePath));
+  if (!scriptFiles.length)
     throw new Error(
       `Cannot check ${paths.join(", ") || "nothing"}: it is not TypeScript or JavaScript of this project. Name its files.`,
     );
-  const ask = (desk: Desk) => checkFiles(desk, files);
-  const { problems, unread } = await atDesk(state, index, files[0]!, ctx, ask, (reason) => {
-    throw new Error(`Cannot check ${paths.join(", ")}: ${reason}. Run the project's own check.`);
-  });
-  const rows = problems.map(
-    ({ path: file, line, column, code, message, category }) =>
-      `${file}:${line}:${column}: ${category} TS${code}: ${message}`,
+  const checkAtDesk = (desk: Desk) => checkFiles(desk, scriptFiles);
+  const { problems, unread } = await atDesk(
+    state,
+    index,
+    scriptFiles[0]!,
+    ctx,
+    checkAtDesk,
+    (reason) => {
+      throw new Error(`Cannot check ${paths.join(", ")}: ${reason}. Run the project's own check.`);
+    },
   );
-  const text =
-    capRows(rows, MAX_ROWS, "problems") || `No problems in ${plural(files.length, "file")}.`;
-  return { text: [text, ...unread, ...olderTypescript(state)].join("\n"), data: problems };
+  const problemRows = problems.map(
+    ({ path: filePath, line, column, code, message, category }) =>
+      `${filePath}:${line}:${column}: ${category} TS${code}: ${message}`,
+  );
+  const problemList =
+    capRows(problemRows, MAX_ROWS, "problems") ||
+    `No problems in ${plural(scriptFiles.length, "file")}.`;
+  return { text: [problemList, ...unread, ...olderTypescript(state)].join("\n"), data: problems };
 }
 /** TypeScript 7 checks more unasked than a project of an older one expects. */
 function olderTypescript({ root }: State): string[] {
-  const file = path.join(root, "node_modules/typescript/package.json");
+  const packageFile = path.join(root, "node_modules/typescript/package.json");
   const { version = "" } =
-    tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")) as { version?: string }) ?? {};
+    tryTo(() => JSON.parse(fs.readFileSync(packageFile, "utf8")) as { version?: string }) ?? {};
   return /^[1-6]\.\d+\.\d+$/.test(version)
     ? [
         `[Checked by TypeScript 7; the project has ${version}, which may see less, or more, where tsconfig.json does not say.]`,

@@ -31,35 +31,39 @@ export async function usesInComponents(
     state,
     index,
     ctx,
-    users.map((file) => [file, index.facts(file)!] as const),
+    users.map((filePath) => [filePath, index.facts(filePath)!] as const),
   );
-  const rows: string[] = [];
+  const useRows: string[] = [];
   for (const file of users) {
     const { text } = await readText(ctx, file);
     const fileFacts = index.facts(file)!;
-    const places = namePositions(file, text, name);
+    const positions = namePositions(file, text, name);
     const isUse = ({ start, end }: { start: number; end: number }): boolean =>
-      isMember ? isMemberUse(text, start, end) : isCall(text, start, end);
+      isMember ? isMemberUse(text, start, end) : isCalledAt(text, start, end);
     const isMeant = isMember
-      ? places.some(isUse)
-      : (isTaken(file, fileFacts, text) ?? (!declares(fileFacts, name) && places.some(isUse)));
+      ? positions.some(isUse)
+      : (isTaken(file, fileFacts, text) ?? (!declares(fileFacts, name) && positions.some(isUse)));
     if (!isMeant) continue;
-    const lines = text.split("\n");
-    const used = places.filter((position) => !isMember || isUse(position));
-    for (const line of new Set(used.map((position) => position.line)))
-      rows.push(`${file}:${line}: ${lines[line - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`);
+    const fileLines = text.split("\n");
+    const used = positions.filter((position) => !isMember || isUse(position));
+    for (const usedLine of new Set(used.map((position) => position.line)))
+      useRows.push(
+        `${file}:${usedLine}: ${fileLines[usedLine - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`,
+      );
   }
-  return rows;
+  return useRows;
 
   /** Undefined: no import says. */
   function isTaken(
-    file: string,
+    filePath: string,
     { imports: fileImports }: Facts,
-    text: string,
+    fileText: string,
   ): boolean | undefined {
-    const edges = imports.get(file) ?? [];
+    const importEdges = imports.get(filePath) ?? [];
     const taking = fileImports.flatMap((importFact, i) =>
-      importFact.names.some((specifier) => takesName(specifier, name, text)) ? [edges[i]] : [],
+      importFact.names.some((specifier) => takesName(specifier, name, fileText))
+        ? [importEdges[i]]
+        : [],
     );
     if (!taking.length) return undefined;
     return taking.some(
@@ -72,27 +76,32 @@ export async function usesInComponents(
 }
 
 /** Whether that file has another thing of the name. */
-function hasOtherThing(index: Index, to: string | undefined, path: string, name: string): boolean {
-  if (!to || to === path) return false;
-  const { symbols = [], imports = [] as Import[] } = index.facts(to) ?? {};
+function hasOtherThing(
+  index: Index,
+  importedPath: string | undefined,
+  definingPath: string,
+  symbolName: string,
+): boolean {
+  if (!importedPath || importedPath === definingPath) return false;
+  const { symbols = [], imports = [] as Import[] } = index.facts(importedPath) ?? {};
   const isPassedOn = imports.some(({ names }) =>
-    names.some((specifier) => specifier.split(" as ").includes(name)),
+    names.some((specifier) => specifier.split(" as ").includes(symbolName)),
   );
   return (
     !isPassedOn &&
-    symbols.some((symbol) => symbol.name === name && !symbol.owner && symbol.exported)
+    symbols.some((symbol) => symbol.name === symbolName && !symbol.owner && symbol.exported)
   );
 }
-const declares = ({ symbols }: Facts, name: string): boolean =>
-  symbols.some((symbol) => symbol.name === name);
+const declares = ({ symbols }: Facts, symbolName: string): boolean =>
+  symbols.some((symbol) => symbol.name === symbolName);
 
 /** `.name`, or taken out of something: `{ name } =`. */
-const isMemberUse = (text: string, start: number, end: number): boolean =>
-  /\.\s*$/.test(text.slice(Math.max(0, start - 40), start)) ||
-  (/[{,]\s*$/.test(text.slice(Math.max(0, start - 40), start)) &&
-    /^[^{};]*\}\s*=/.test(text.slice(end, end + 400)));
+const isMemberUse = (fileText: string, start: number, end: number): boolean =>
+  /\.\s*$/.test(fileText.slice(Math.max(0, start - 40), start)) ||
+  (/[{,]\s*$/.test(fileText.slice(Math.max(0, start - 40), start)) &&
+    /^[^{};]*\}\s*=/.test(fileText.slice(end, end + 400)));
 /** Components can use functions that a build imports for them. */
-const isCall = (text: string, start: number, end: number): boolean =>
+const isCalledAt = (fileText: string, start: number, end: number): boolean =>
   !/[.\w$]\s*$/.test(
-    text.slice(Math.max(0, start - 40), start).replace(/\b(?:return|await|new|in|of)\s+$/, ""),
-  ) && /^\s*\(/.test(text.slice(end, end + 40));
+    fileText.slice(Math.max(0, start - 40), start).replace(/\b(?:return|await|new|in|of)\s+$/, ""),
+  ) && /^\s*\(/.test(fileText.slice(end, end + 40));

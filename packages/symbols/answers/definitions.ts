@@ -37,17 +37,17 @@ export async function findDefinition(
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const { wanted, files } = meantBy(index, symbol);
-  const named = foundIn(index, files, ctx);
+  const definedSymbols = foundIn(index, files, ctx);
   const aliases = await aliasesOf(state, index, files, wanted, ctx);
-  const code = named.filter(({ kind: symbolKind }) => symbolKind !== "key");
-  const sameNamed = (code.length || aliases.length ? code : named).filter(
+  const codeSymbols = definedSymbols.filter(({ kind: symbolKind }) => symbolKind !== "key");
+  const sameNamed = (codeSymbols.length || aliases.length ? codeSymbols : definedSymbols).filter(
     ({ name }) => name === wanted || name.endsWith(`.${wanted}`),
   );
   const listedPlaces = new Set(sameNamed.map(pathAndLine));
-  const isFromGenerated = ({ path: file }: FoundSymbol): boolean =>
-    isGenerated(file) || Boolean(index.facts(file)?.made);
-  const writtenFirst = (a: FoundSymbol, b: FoundSymbol): number =>
-    Number(isFromGenerated(a)) - Number(isFromGenerated(b));
+  const isFromGenerated = ({ path: filePath }: FoundSymbol): boolean =>
+    isGenerated(filePath) || Boolean(index.facts(filePath)?.made);
+  const writtenFirst = (first: FoundSymbol, second: FoundSymbol): number =>
+    Number(isFromGenerated(first)) - Number(isFromGenerated(second));
   const exact = [
     ...sameNamed,
     ...aliases.filter((alias) => !listedPlaces.has(pathAndLine(alias))),
@@ -56,11 +56,14 @@ export async function findDefinition(
     foundIn(index, writtenFilesOf(index), ctx).filter(
       ({ kind: symbolKind }) => symbolKind !== "key",
     );
-  const { exact: sure, near } = exact.length
+  const { exact: sureMatches, near } = exact.length
     ? { exact, near: [] }
     : bestFor(wanted, writtenSymbols());
-  if (sure.length)
-    return { text: capRows(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
+  if (sureMatches.length)
+    return {
+      text: capRows(sureMatches.map(rowWithAlias), MAX_ROWS, "definitions"),
+      data: sureMatches,
+    };
   const elsewhere = near.some(({ name }) => lastName(name) === wanted)
     ? []
     : await definitionElsewhere(state, index, wanted, ctx);
@@ -75,14 +78,14 @@ export async function findDefinition(
 }
 
 /** Tells build output and the like, by its path or by what its first lines say. */
-function generatedTest(index: Index): (file: string) => boolean {
-  const marked = new Set(filesMarkedGenerated(index));
-  return (file) => isGenerated(file) || marked.has(file);
+function generatedTest(index: Index): (filePath: string) => boolean {
+  const markedFiles = new Set(filesMarkedGenerated(index));
+  return (filePath) => isGenerated(filePath) || markedFiles.has(filePath);
 }
 /** Without those, unless there is nothing else. */
 function writtenFilesOf(index: Index): readonly string[] {
   const isGeneratedFile = generatedTest(index);
-  const writtenFiles = index.files.filter((file) => !isGeneratedFile(file));
+  const writtenFiles = index.files.filter((filePath) => !isGeneratedFile(filePath));
   return writtenFiles.length ? writtenFiles : index.files;
 }
 
@@ -97,18 +100,21 @@ export async function findSymbols(
   ctx: Ctx,
 ) {
   const index = await freshIndex(state, ctx);
-  const files = filesUnder(index, under, ctx);
+  const codeFiles = filesUnder(index, under, ctx);
   const candidates = foundIn(
     index,
-    relative(under, ctx) ? files : writtenFilesOf(index),
+    relative(under, ctx) ? codeFiles : writtenFilesOf(index),
     ctx,
   ).filter((symbol) => !wantedKind || symbol.kind === wantedKind);
-  const best = fuzzy(nameIn(query), candidates, MAX_ROWS);
-  if (!best.length)
+  const bestMatches = fuzzy(nameIn(query), candidates, MAX_ROWS);
+  if (!bestMatches.length)
     throw new Error(
       `Cannot find symbols like '${query}'${wantedKind ? ` of kind ${wantedKind}` : ""}: none is near. Try grep.`,
     );
-  return { text: best.map((symbol) => `${row(symbol)}  [${symbol.kind}]`).join("\n"), data: best };
+  return {
+    text: bestMatches.map((symbol) => `${row(symbol)}  [${symbol.kind}]`).join("\n"),
+    data: bestMatches,
+  };
 }
 
 export async function showStructure(
@@ -117,34 +123,34 @@ export async function showStructure(
   ctx: Ctx,
 ): Promise<Result | string> {
   const index = await freshIndex(state, ctx);
-  const files = filesUnder(index, under, ctx);
-  if (!files.length) return [NO_CODE, ...notLookedAt(index, under, files, ctx)].join("\n");
-  if (files.length === 1 && files[0] === relative(under, ctx))
-    return outline(files[0], index.facts(files[0])!, depth);
-  const rows = files.map((file) => {
-    const { symbols, unread, exports } = index.facts(file)!;
+  const codeFiles = filesUnder(index, under, ctx);
+  if (!codeFiles.length) return [NO_CODE, ...notLookedAt(index, under, codeFiles, ctx)].join("\n");
+  if (codeFiles.length === 1 && codeFiles[0] === relative(under, ctx))
+    return outline(codeFiles[0], index.facts(codeFiles[0])!, depth);
+  const fileRows = codeFiles.map((filePath) => {
+    const { symbols, unread, exports } = index.facts(filePath)!;
     const exportedNames = symbols
       .filter(({ exported, owner }) => exported && !owner)
       .map(({ name, line }) => `${name}:${line}`);
-    const names = [
+    const shownNames = [
       ...exportedNames,
       ...reexports(exports).map(
-        ([from, passedNames]) => `{${passedNames.join(", ")}} from ${from}`,
+        ([origin, passedNames]) => `{${passedNames.join(", ")}} from ${origin}`,
       ),
     ];
-    const ellipsis = names.length > MAX_NAMES_PER_FILE ? " …" : "";
+    const ellipsis = shownNames.length > MAX_NAMES_PER_FILE ? " …" : "";
     return unread
-      ? `${file} (not read: ${unread})`
-      : `${file} (${symbols.length}) ${names.slice(0, MAX_NAMES_PER_FILE).join(" ")}${ellipsis}`.trimEnd();
+      ? `${filePath} (not read: ${unread})`
+      : `${filePath} (${symbols.length}) ${shownNames.slice(0, MAX_NAMES_PER_FILE).join(" ")}${ellipsis}`.trimEnd();
   });
-  const folders = files.length > 2 * MAX_ROWS ? foldersOf(files, relative(under, ctx)) : [];
-  const shown = folders.length ? [...folders, "Files and what they export:"] : [];
+  const folders = codeFiles.length > 2 * MAX_ROWS ? foldersOf(codeFiles, relative(under, ctx)) : [];
+  const folderRows = folders.length ? [...folders, "Files and what they export:"] : [];
   const text = [
-    ...shown,
-    capRows(rows, 2 * MAX_ROWS, "files"),
+    ...folderRows,
+    capRows(fileRows, 2 * MAX_ROWS, "files"),
     ...notLookedAt(index, under, [], ctx),
   ].join("\n");
-  return { text, data: files };
+  return { text, data: codeFiles };
 }
 
 const isMadeByCall = ({ kind: symbolKind, signature }: FoundSymbol): boolean =>
@@ -152,25 +158,29 @@ const isMadeByCall = ({ kind: symbolKind, signature }: FoundSymbol): boolean =>
 
 /** What a file passes on, by where it comes from. */
 function reexports(exports: Facts["exports"]): [from: string, names: string[]][] {
-  const passed = exports.filter(({ from }) => from !== undefined);
-  const nameOf = ({ name, local }: Facts["exports"][number]) =>
+  const passedExports = exports.filter(({ from }) => from !== undefined);
+  const formatExport = ({ name, local }: Facts["exports"][number]) =>
     local === undefined || name === "*" ? name : `${local} as ${name}`;
-  return [...Map.groupBy(passed, ({ from }) => from!)].map(([from, group]) => [
-    from,
-    group.map(nameOf),
+  return [...Map.groupBy(passedExports, ({ from }) => from!)].map(([origin, groupExports]) => [
+    origin,
+    groupExports.map(formatExport),
   ]);
 }
 
 /** Each folder right below, with how many files of code it has. */
-function foldersOf(files: string[], under: string): string[] {
-  const below = files.map((file) => file.slice(under ? under.length + 1 : 0).split("/"));
-  const byFolder = Map.groupBy(below, (parts) => (parts.length > 1 ? `${parts[0]}/` : "./"));
-  const rows = [...byFolder]
+function foldersOf(filePaths: string[], parentFolder: string): string[] {
+  const pathParts = filePaths.map((filePath) =>
+    filePath.slice(parentFolder ? parentFolder.length + 1 : 0).split("/"),
+  );
+  const byFolder = Map.groupBy(pathParts, (segments) =>
+    segments.length > 1 ? `${segments[0]}/` : "./",
+  );
+  const folderCounts = [...byFolder]
     .map(([folder, { length }]) => ({ folder, length }))
-    .sort((a, b) => b.length - a.length);
+    .sort((first, second) => second.length - first.length);
   return [
     capRows(
-      rows.map(({ folder, length }) => `${folder} ${plural(length, "file")}`),
+      folderCounts.map(({ folder, length }) => `${folder} ${plural(length, "file")}`),
       MAX_ROWS,
       "folders",
     ),
@@ -178,36 +188,39 @@ function foldersOf(files: string[], under: string): string[] {
 }
 
 function outline(
-  file: string,
+  filePath: string,
   { symbols, unread, parseError, loc, exports }: Facts,
   depth?: number,
 ): Result {
-  if (unread) return { text: `${file}: not read: ${unread}.` };
-  const level = ({ owner }: Sym) => (owner ? owner.split(".").length : 0);
-  const isShown = (sym: Sym) =>
-    depth === undefined ? !sym.local : level(sym) < depth && (depth > 2 || !sym.local);
-  const deep = symbols.filter(isShown);
-  const hiddenCount = symbols.length - deep.length;
-  const rows = deep.map(
-    (sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`,
+  if (unread) return { text: `${filePath}: not read: ${unread}.` };
+  const nestingLevel = ({ owner }: Sym) => (owner ? owner.split(".").length : 0);
+  const isShown = (outlineSymbol: Sym) =>
+    depth === undefined
+      ? !outlineSymbol.local
+      : nestingLevel(outlineSymbol) < depth && (depth > 2 || !outlineSymbol.local);
+  const shownSymbols = symbols.filter(isShown);
+  const hiddenCount = symbols.length - shownSymbols.length;
+  const symbolRows = shownSymbols.map(
+    (outlineSymbol) =>
+      `${"  ".repeat(nestingLevel(outlineSymbol))}${outlineSymbol.line}-${outlineSymbol.end}: ${outlineSymbol.signature}`,
   );
-  const head = [
-    `${file} · ${plural(loc, "line")} of code`,
+  const headRows = [
+    `${filePath} · ${plural(loc, "line")} of code`,
     ...(parseError ? [`[syntax error: ${parseError}]`] : []),
   ];
-  const passed = reexports(exports).map(
-    ([from, names]) => `exports {${names.join(", ")}} from ${from}`,
+  const passedRows = reexports(exports).map(
+    ([origin, passedNames]) => `exports {${passedNames.join(", ")}} from ${origin}`,
   );
-  const shown = [
-    capRows(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer"),
-    capRows(passed, MAX_ROWS, ""),
+  const bodyRows = [
+    capRows(symbolRows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer"),
+    capRows(passedRows, MAX_ROWS, ""),
   ];
-  const below =
+  const hiddenHint =
     depth === undefined
       ? "inside of functions; depth: 3 shows them"
       : "deeper; a greater depth shows them";
-  if (hiddenCount) shown.push(`[${hiddenCount} more ${below}]`);
-  return { text: [...head, ...shown].filter(Boolean).join("\n"), data: deep };
+  if (hiddenCount) bodyRows.push(`[${hiddenCount} more ${hiddenHint}]`);
+  return { text: [...headRows, ...bodyRows].filter(Boolean).join("\n"), data: shownSymbols };
 }
 
 type Named = { name: string; path?: string };
@@ -220,27 +233,29 @@ export const showClass = (state: State, args: Named, ctx: Ctx) =>
 async function partRows(
   state: State,
   index: Index,
-  { path: file, line, end }: FoundSymbol,
+  { path: filePath, line, end }: FoundSymbol,
   partKind: "function" | "class",
   name: string,
   ctx: Ctx,
 ): Promise<string[]> {
-  const { text, hash } = await readText(ctx, file);
-  const last = Math.min(end, line + MAX_PART_LINES - 1);
-  const lines = text
+  const { text, hash } = await readText(ctx, filePath);
+  const lastLine = Math.min(end, line + MAX_PART_LINES - 1);
+  const partLines = text
     .replace(/^\ufeff/, "")
     .split(/\r?\n/)
-    .slice(line - 1, last);
-  ctx.files.shown(file, [[line, last]], hash);
-  const type =
-    partKind === "function" ? await typeOf(state, index, { path: file, line, name }, ctx) : "";
-  const rows = [
-    `${file}:${line}-${end}${type && `  ${type}`}`,
-    ...lines.map((lineText, i) => `${line + i}\t${lineText}`),
+    .slice(line - 1, lastLine);
+  ctx.files.shown(filePath, [[line, lastLine]], hash);
+  const typeText =
+    partKind === "function" ? await typeOf(state, index, { path: filePath, line, name }, ctx) : "";
+  const shownRows = [
+    `${filePath}:${line}-${end}${typeText && `  ${typeText}`}`,
+    ...partLines.map((lineText, i) => `${line + i}\t${lineText}`),
   ];
   if (end - line >= MAX_PART_LINES)
-    rows.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
-  return rows;
+    shownRows.push(
+      `[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`,
+    );
+  return shownRows;
 }
 
 async function showPart(
@@ -250,50 +265,52 @@ async function showPart(
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const kinds =
+  const symbolKinds =
     partKind === "function"
       ? ["function", "method"]
       : ["class", "interface", "type", "enum", "namespace", "const", "variable"];
   const { wanted, files: defining } = meantBy(index, name);
-  const files = givenPath ? filesUnder(index, givenPath, ctx) : defining;
-  const named = foundIn(index, files, ctx);
-  const ofKind = named.filter(({ kind: symbolKind }) => kinds.includes(symbolKind));
+  const searchedFiles = givenPath ? filesUnder(index, givenPath, ctx) : defining;
+  const definedSymbols = foundIn(index, searchedFiles, ctx);
+  const symbolsOfKind = definedSymbols.filter(({ kind: symbolKind }) =>
+    symbolKinds.includes(symbolKind),
+  );
   const isWanted = (symbol: FoundSymbol) =>
     symbol.name === wanted || symbol.name.endsWith(`.${wanted}`);
-  const wantedSymbols = ofKind.filter(isWanted);
+  const wantedSymbols = symbolsOfKind.filter(isWanted);
   // memo(() => …)
   const matches = wantedSymbols.length
     ? wantedSymbols
-    : named.filter((symbol) => isWanted(symbol) && isMadeByCall(symbol));
-  const aliases = matches.length ? [] : await aliasesOf(state, index, files, wanted, ctx);
-  const fits = matches.length
+    : definedSymbols.filter((symbol) => isWanted(symbol) && isMadeByCall(symbol));
+  const aliases = matches.length ? [] : await aliasesOf(state, index, searchedFiles, wanted, ctx);
+  const matchingParts = matches.length
     ? matches
-    : aliases.filter(({ kind: symbolKind }) => kinds.includes(symbolKind));
-  if (!fits.length) {
+    : aliases.filter(({ kind: symbolKind }) => symbolKinds.includes(symbolKind));
+  if (!matchingParts.length) {
     const nearest = givenPath
-      ? ofKind
+      ? symbolsOfKind
       : bestFor(
           wanted,
           foundIn(index, index.files, ctx).filter(({ kind: symbolKind }) =>
-            kinds.includes(symbolKind),
+            symbolKinds.includes(symbolKind),
           ),
         ).near;
-    const names = nearest.slice(0, MAX_ROWS).map(nameAndLine);
-    const unread = givenPath && index.facts(relative(givenPath, ctx))?.unread;
-    if (unread)
+    const nearestNames = nearest.slice(0, MAX_ROWS).map(nameAndLine);
+    const unreadReason = givenPath && index.facts(relative(givenPath, ctx))?.unread;
+    if (unreadReason)
       throw new Error(
-        `Cannot show ${partKind} '${name}': '${givenPath}' was not read (${unread}). Try grep and read_file.`,
+        `Cannot show ${partKind} '${name}': '${givenPath}' was not read (${unreadReason}). Try grep and read_file.`,
       );
     throw new Error(
-      `Cannot show ${partKind} '${name}': ${givenPath ? `'${givenPath}' has none of that name` : "none has that name"}. ${names.length ? `There are: ${names.join(", ")}.` : "Try find_symbols."}`,
+      `Cannot show ${partKind} '${name}': ${givenPath ? `'${givenPath}' has none of that name` : "none has that name"}. ${nearestNames.length ? `There are: ${nearestNames.join(", ")}.` : "Try find_symbols."}`,
     );
   }
-  const shown: string[] = [];
-  for (const part of fits.slice(0, 5))
-    shown.push(...(await partRows(state, index, part, partKind, lastName(wanted), ctx)));
-  if (fits.length > 5)
-    shown.push(
-      `[${fits.length - 5} more of that name: ${fits.slice(5, 15).map(pathAndLine).join(", ")}]`,
+  const shownRows: string[] = [];
+  for (const symbolPart of matchingParts.slice(0, 5))
+    shownRows.push(...(await partRows(state, index, symbolPart, partKind, lastName(wanted), ctx)));
+  if (matchingParts.length > 5)
+    shownRows.push(
+      `[${matchingParts.length - 5} more of that name: ${matchingParts.slice(5, 15).map(pathAndLine).join(", ")}]`,
     );
-  return { text: shown.join("\n"), data: fits };
+  return { text: shownRows.join("\n"), data: matchingParts };
 }

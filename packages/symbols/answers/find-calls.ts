@@ -24,43 +24,45 @@ export async function findCalls(
     ...scriptDefinitions,
     ...others.map(({ path, line }) => ({ path, line, name: wanted })),
   ];
-  const cannot = (reason: string) =>
+  const makeError = (reason: string) =>
     new Error(`Cannot tell the ${direction} of '${args.symbol}': ${reason}`);
-  const [target, ...furtherDefined] = defined;
-  if (!target) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
+  const [targetSpot, ...furtherDefined] = defined;
+  if (!targetSpot) throw makeError(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   if (furtherDefined.length)
-    throw cannot(
+    throw makeError(
       `${defined.length} things are: ${defined.map(pathAndLine).join(", ")}. Choose one by path and line.`,
     );
-  let name = "";
+  let serverName = "";
   const functions = await atDesk(
     state,
     index,
-    target.path,
+    targetSpot.path,
     ctx,
     async (desk) => {
-      name = desk.server.name;
-      return callsAtDesk(desk, target, direction, ctx);
+      serverName = desk.server.name;
+      return callsAtDesk(desk, targetSpot, direction, ctx);
     },
     (reason) => {
-      throw cannot(`${reason}. find_references shows the places.`);
+      throw makeError(`${reason}. find_references shows the places.`);
     },
   );
   noteShown(
     functions.flatMap(({ calls }) => calls),
     ctx,
   );
-  const rows = functions.flatMap(({ name, at: { path, line }, calls }) => [
+  const answerRows = functions.flatMap(({ name, at: { path, line }, calls }) => [
     name.endsWith(path) ? `${path}, outside of functions:` : `${name} (${path}:${line}):`,
-    ...new Set(calls.map((call) => `  ${call.path}:${call.line}: ${call.text}`)),
+    ...new Set(calls.map((callSite) => `  ${callSite.path}:${callSite.line}: ${callSite.text}`)),
   ]);
-  const none =
+  const emptyAnswer =
     direction === "callers"
-      ? `${name} knows nothing here that calls it.`
-      : `${name} knows nothing that it calls.`;
-  const head = `${plural(functions.length, direction.slice(0, -1))} of ${args.symbol} (${target.path}:${target.line}):`;
+      ? `${serverName} knows nothing here that calls it.`
+      : `${serverName} knows nothing that it calls.`;
+  const headline = `${plural(functions.length, direction.slice(0, -1))} of ${args.symbol} (${targetSpot.path}:${targetSpot.line}):`;
   return {
-    text: functions.length ? `${head}\n${capRows(rows, 2 * MAX_ROWS, "rows")}` : none,
+    text: functions.length
+      ? `${headline}\n${capRows(answerRows, 2 * MAX_ROWS, "rows")}`
+      : emptyAnswer,
     data: functions,
   };
 }
@@ -68,19 +70,19 @@ export async function findCalls(
 /** Who calls it, or what it calls, as far as that may be read. */
 async function callsAtDesk(
   desk: Desk,
-  target: SymbolSpot,
+  targetSpot: SymbolSpot,
   direction: "callers" | "callees",
   ctx: Ctx,
 ) {
-  const point = await locate(desk, target);
+  const targetPoint = await locate(desk, targetSpot);
   // some servers know just what they were shown
-  if (direction === "callers") await showOthers(desk, target);
-  const called = await desk.server[direction](point).catch((error: Error) => {
+  if (direction === "callers") await showOthers(desk, targetSpot);
+  const relatedCalls = await desk.server[direction](targetPoint).catch((error: Error) => {
     if (direction === "callers" || !/cannot tell/.test(error.message)) throw error;
-    return calledIn(desk, target);
+    return calledIn(desk, targetSpot);
   });
-  const readable = called.filter(
-    ({ path, from }) => mayRead(ctx, path) && from.every((spot) => mayRead(ctx, spot.path)),
+  const readable = relatedCalls.filter(
+    ({ path, from }) => mayRead(ctx, path) && from.every((callSpot) => mayRead(ctx, callSpot.path)),
   );
   return Promise.all(
     readable.map(async ({ name, from, ...spot }) => ({
@@ -92,25 +94,30 @@ async function callsAtDesk(
 }
 
 /** What a function calls, by what each name with parentheses means: older servers cannot tell. */
-async function calledIn(desk: Desk, { path: file, line, name }: SymbolSpot): Promise<Called[]> {
-  const { text, rows, facts } = await textAt(desk, file);
+async function calledIn(desk: Desk, { path: filePath, line, name }: SymbolSpot): Promise<Called[]> {
+  const { text, rows, facts } = await textAt(desk, filePath);
   const { end = line } =
     facts?.symbols.find((symbol) => symbol.line === line && symbol.name === name) ?? {};
-  const from = rows[line - 1]!;
+  const bodyStart = rows[line - 1]!;
   const calledBySpot = new Map<string, Called>();
-  for (const { 0: word, index } of text.slice(from, rows[end]).matchAll(CALLED)) {
-    const point = await pointAt(desk, file, from + index);
-    const [spot] = await desk.server.definition(point);
-    if (!spot || path.isAbsolute(spot.path) || isAt(spot, point)) continue;
-    const key = `${spot.path}:${spot.line}:${spot.character}`;
-    const called = calledBySpot.get(key) ?? { ...spot, name: word, from: [] };
-    called.from.push({
-      ...point,
-      endLine: point.line,
-      endCharacter: point.character + word.length,
+  for (const { 0: calledName, index } of text.slice(bodyStart, rows[end]).matchAll(CALLED_NAME)) {
+    const callPoint = await pointAt(desk, filePath, bodyStart + index);
+    const [definitionSpot] = await desk.server.definition(callPoint);
+    if (!definitionSpot || path.isAbsolute(definitionSpot.path) || isAt(definitionSpot, callPoint))
+      continue;
+    const spotKey = `${definitionSpot.path}:${definitionSpot.line}:${definitionSpot.character}`;
+    const calledEntry = calledBySpot.get(spotKey) ?? {
+      ...definitionSpot,
+      name: calledName,
+      from: [],
+    };
+    calledEntry.from.push({
+      ...callPoint,
+      endLine: callPoint.line,
+      endCharacter: callPoint.character + calledName.length,
     });
-    calledBySpot.set(key, called);
+    calledBySpot.set(spotKey, calledEntry);
   }
   return [...calledBySpot.values()];
 }
-const CALLED = /[\p{L}_][\p{L}\p{N}_]*(?=\s*\()/gu;
+const CALLED_NAME = /[\p{L}_][\p{L}\p{N}_]*(?=\s*\()/gu;

@@ -39,46 +39,46 @@ export async function findReferences(
     ctx,
   );
   const isOfScripts = (scriptDefinitions.length || users.length) && !others.length;
-  const early = isOfScripts ? textsAsBefore(state, wanted, index, ctx) : undefined; // meanwhile
-  early?.catch(() => {}); // awaited below
+  const earlyRows = isOfScripts ? textsAsBefore(state, wanted, index, ctx) : undefined; // meanwhile
+  earlyRows?.catch(() => {}); // awaited below
   const { useGroups, unlocated, beyond, unnamed, named } = await usesOfAll(state, index, args, ctx);
   const knownFiles = new Set(
-    useGroups.flatMap(({ places }) => places.map(({ path: file }) => file)),
+    useGroups.flatMap(({ places }) => places.map(({ path: filePath }) => filePath)),
   );
   const unsure = named.isScripts ? [] : await unresolvedUses(state, index, wanted, knownFiles, ctx);
-  const textRows = await (early ?? textHits(wanted, index, named.covers, ctx));
-  const missed = [...(beyond ? [`[${beyond}]`] : []), ...named.missed];
+  const textRows = await (earlyRows ?? textHits(wanted, index, named.covers, ctx));
+  const missedNotes = [...(beyond ? [`[${beyond}]`] : []), ...named.missed];
   if (!useGroups.length && !textRows.length && !unsure.length) {
     const [
       reason = `Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`,
       ...furtherReasons
     ] = unlocated;
     throw new Error(
-      [reason, ...furtherReasons.map((furtherReason) => `[${furtherReason}]`), ...missed].join(
+      [reason, ...furtherReasons.map((furtherReason) => `[${furtherReason}]`), ...missedNotes].join(
         "\n",
       ),
     );
   }
-  const first = Math.max(args.start ?? 1, 1) - 1;
-  const { shown, rows } = pageOf(useGroups, first, args.symbol);
+  const firstIndex = Math.max(args.start ?? 1, 1) - 1;
+  const { shown, rows } = makePage(useGroups, firstIndex, args.symbol);
   noteShown(shown, ctx);
-  if (first) return { text: rows.join("\n"), data: useGroups };
+  if (firstIndex) return { text: rows.join("\n"), data: useGroups };
   const elsewhere = textRows.length ? ["In other files, as text:", ...textRows] : [];
   const moreNote = unlistedCount
     ? [`[${unlistedCount} more definitions of that name; path and line choose one]`]
     : [];
-  const notes = [...unlocated.map((sentence) => `[${sentence}]`), ...missed];
-  const maybe = unsure.length
+  const notes = [...unlocated.map((sentence) => `[${sentence}]`), ...missedNotes];
+  const doubtfulRows = unsure.length
     ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure]
     : [];
   if (unnamed.length)
-    maybe.push("By name alone, where the language server names no use:", ...unnamed);
+    doubtfulRows.push("By name alone, where the language server names no use:", ...unnamed);
   const text = [
     ...(named.places.length ? [named.note] : []),
     ...rows,
     ...moreNote,
     ...notes,
-    ...maybe,
+    ...doubtfulRows,
     ...elsewhere,
   ]
     .filter(Boolean)
@@ -93,31 +93,31 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
   const unlocated: string[] = [];
   const byName: FoundSymbol[] = [];
   let [beyond, scriptFailure, failure] = ["", "", ""];
-  const ask = async (
+  const askServer = async (
     definitions: SymbolSpot[],
     instead: (reason: string) => Uses,
   ): Promise<void> => {
-    const uses = await atDesk(
+    const serverUses = await atDesk(
       ...([state, index, definitions[0]!.path, ctx] as const),
       (desk) => usesOf(definitions, (definition) => usesAtDesk(desk, definition), desk.mayShow),
       instead,
     );
-    useGroups.push(...uses.useGroups);
-    unlocated.push(...uses.unlocated);
+    useGroups.push(...serverUses.useGroups);
+    unlocated.push(...serverUses.unlocated);
   };
   const byNameSince = (reason: string): Uses => {
     scriptFailure = reason;
     return NO_USES;
   };
   if (users.length) {
-    const about = { path: file, line: args.line };
-    const uses = await foreignAt(state, index, wanted, users, about, ctx, byNameSince);
-    useGroups.push(...uses.useGroups);
-    beyond = uses.unsearched ?? "";
-  } else if (scriptDefinitions.length) await ask(scriptDefinitions, byNameSince);
+    const wantedSpot = { path: file, line: args.line };
+    const foreignUses = await foreignAt(state, index, wanted, users, wantedSpot, ctx, byNameSince);
+    useGroups.push(...foreignUses.useGroups);
+    beyond = foreignUses.unsearched ?? "";
+  } else if (scriptDefinitions.length) await askServer(scriptDefinitions, byNameSince);
   for (const [, fileGroup] of Map.groupBy(others, ({ path }) => endOf(path))) {
-    const places = fileGroup.map(({ path, line }) => ({ path, line, name: wanted }));
-    await ask(places, (reason) => {
+    const groupSpots = fileGroup.map(({ path, line }) => ({ path, line, name: wanted }));
+    await askServer(groupSpots, (reason) => {
       if (!/not installed|no language server|turned off/.test(reason)) failure = reason;
       byName.push(...fileGroup);
       return NO_USES;
@@ -128,62 +128,72 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
   const scripts = scriptFailure
     ? { why: scriptFailure, files: [...scriptDefinitions.map(({ path }) => path), ...users] }
     : undefined;
-  const named =
+  const namedUses =
     byName.length || isNowhere || scripts
       ? await usesByName(index, wanted, byName, ctx, failure, scripts)
       : NONE;
-  if (named.places.length) useGroups.push({ symbol: `${wanted}, by name`, places: named.places });
+  if (namedUses.places.length)
+    useGroups.push({ symbol: `${wanted}, by name`, places: namedUses.places });
   const answeredEndings = new Set(
     others.filter((definition) => !byName.includes(definition)).map(({ path }) => endOf(path)),
   );
-  const covers = (file: string) => named.covers(file) || answeredEndings.has(endOf(file));
+  const covers = (filePath: string) =>
+    namedUses.covers(filePath) || answeredEndings.has(endOf(filePath));
   return {
     useGroups,
     unlocated,
     beyond,
     unnamed,
-    named: { ...named, covers, isScripts: !!scripts },
+    named: { ...namedUses, covers, isScripts: !!scripts },
   };
 }
 
 /** The places that one answer shows, a line each, and how to ask for the next ones. */
-function pageOf(groups: { symbol: string; places: CodeUse[] }[], first: number, name: string) {
-  const listedPlaces = groups.flatMap(({ symbol, places }) => {
-    const byLine = Map.groupBy(places, pathAndLine);
-    const lines = [...byLine.values()].map(
+function makePage(
+  useGroups: { symbol: string; places: CodeUse[] }[],
+  firstIndex: number,
+  symbolName: string,
+) {
+  const listedPlaces = useGroups.flatMap(({ symbol, places }) => {
+    const usesByLine = Map.groupBy(places, pathAndLine);
+    const linePlaces = [...usesByLine.values()].map(
       (lineUses) =>
         lineUses.find(({ kind: useKind }) => useKind === "definition") ?? lineUses.at(-1)!,
     );
     const group = {
-      title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(lines.length, "place")}`,
+      title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(linePlaces.length, "place")}`,
     };
-    return lines.map((use) => ({ ...use, group }));
+    return linePlaces.map((lineUse) => ({ ...lineUse, group }));
   });
-  if (first && first >= listedPlaces.length)
+  if (firstIndex && firstIndex >= listedPlaces.length)
     throw new Error(
-      `Cannot show the uses of '${name}' from place ${first + 1} on: there are ${listedPlaces.length}. Begin with an earlier one.`,
+      `Cannot show the uses of '${symbolName}' from place ${firstIndex + 1} on: there are ${listedPlaces.length}. Begin with an earlier one.`,
     );
-  const shown = listedPlaces.slice(first, first + 2 * MAX_ROWS);
-  const rows = shown.flatMap(({ path: file, line, text, kind: useKind, group }, i) => {
-    const isHeaded = groups.length > 1 && group !== shown[i - 1]?.group;
+  const shown = listedPlaces.slice(firstIndex, firstIndex + 2 * MAX_ROWS);
+  const pageRows = shown.flatMap(({ path: filePath, line, text, kind: useKind, group }, i) => {
+    const isHeaded = useGroups.length > 1 && group !== shown[i - 1]?.group;
     return [
       ...(isHeaded ? [group.title] : []),
-      `${file}:${line}: ${text}${LABELLED_KINDS.has(useKind) ? `  [${useKind}]` : ""}`,
+      `${filePath}:${line}: ${text}${LABELLED_KINDS.has(useKind) ? `  [${useKind}]` : ""}`,
     ];
   });
-  const next = first + shown.length;
+  const nextIndex = firstIndex + shown.length;
   const nextNote =
-    next < listedPlaces.length
-      ? [`[${plural(listedPlaces.length - next, "more place")}; start: ${next + 1} shows more]`]
+    nextIndex < listedPlaces.length
+      ? [
+          `[${plural(listedPlaces.length - nextIndex, "more place")}; start: ${nextIndex + 1} shows more]`,
+        ]
       : [];
-  return { shown, rows: [...rows, ...nextNote] };
+  return { shown, rows: [...pageRows, ...nextNote] };
 }
 
 /** The lines of these places count as shown to the model. */
-export function noteShown(shown: CodeUse[], ctx: Ctx): void {
-  for (const [file, places] of Map.groupBy(shown, ({ path: file }) => file))
+export function noteShown(shownPlaces: CodeUse[], ctx: Ctx): void {
+  for (const [filePath, filePlaces] of Map.groupBy(shownPlaces, ({ path: filePath }) => filePath))
     ctx.files.shown(
-      file,
-      places.filter(({ text }) => text.length < MAX_PLACE_CHARS).map(({ line }) => [line, line]),
+      filePath,
+      filePlaces
+        .filter(({ text }) => text.length < MAX_PLACE_CHARS)
+        .map(({ line }) => [line, line]),
     );
 }

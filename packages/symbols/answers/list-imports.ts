@@ -28,39 +28,42 @@ export async function listDependencies(
   const index = await freshIndex(state, ctx);
   const graph = await importGraph(state, index, ctx);
   if (name === undefined) return projectOverview(graph, index, ctx);
-  const file = relative(name, ctx);
-  const files = filesAt(graph, file, ctx);
-  if (!files.length)
+  const relativePath = relative(name, ctx);
+  const filePaths = filesAt(graph, relativePath, ctx);
+  if (!filePaths.length)
     throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
-  const isFile = graph.imports.has(file);
-  const unread = isFile && index.facts(file)!.unread;
-  if (unread)
+  const isSingleFile = graph.imports.has(relativePath);
+  const unreadReason = isSingleFile && index.facts(relativePath)!.unread;
+  if (unreadReason)
     return {
-      text: `What '${name}' imports is not known: it was not read (${unread}). grep searches it.`,
+      text: `What '${name}' imports is not known: it was not read (${unreadReason}). grep searches it.`,
       data: [],
     };
-  const data = files.flatMap((from) =>
-    graph.imports.get(from)!.flatMap((edge, i) => {
+  const data = filePaths.flatMap((from) =>
+    graph.imports.get(from)!.flatMap((importEdge, i) => {
       const { names = [] } = index.facts(from)!.imports[i] ?? {}; // in the same order
       // of a folder: what it needs from outside of it
-      const isInner = !isFile && edge.to !== undefined && isUnder(edge.to, file);
-      return isInner ? [] : [{ ...(isFile ? {} : { from }), ...edge, names }];
+      const isInner =
+        !isSingleFile && importEdge.to !== undefined && isUnder(importEdge.to, relativePath);
+      return isInner ? [] : [{ ...(isSingleFile ? {} : { from }), ...importEdge, names }];
     }),
   );
-  const rows = data.map((edge) => {
-    const { spec, line, to, also = [], kind: edgeKind, how: importForm, names } = edge;
+  const importRows = data.map((importEdge) => {
+    const { spec, line, to, also = [], kind: edgeKind, how: importForm, names } = importEdge;
     const takenNames = names.length ? ` {${names.join(", ")}}` : "";
-    return `${edge.from ?? file}:${line}: ${spec} → ${edgeKind === "internal" ? [to, ...also].join(", ") : edgeKind}${importForm === "import" ? "" : ` (${importForm})`}${takenNames}`;
+    return `${importEdge.from ?? relativePath}:${line}: ${spec} → ${edgeKind === "internal" ? [to, ...also].join(", ") : edgeKind}${importForm === "import" ? "" : ` (${importForm})`}${takenNames}`;
   });
-  const none = `'${name}' imports nothing${isFile ? "" : " from outside of it"}.`;
-  return { text: capRows(rows, 2 * MAX_ROWS, "imports") || none, data };
+  const emptyAnswer = `'${name}' imports nothing${isSingleFile ? "" : " from outside of it"}.`;
+  return { text: capRows(importRows, 2 * MAX_ROWS, "imports") || emptyAnswer, data };
 }
 
 /** The file, or those in the folder, whose imports are known and that may be read. */
-const filesAt = ({ imports }: Graph, name: string, ctx: Ctx): string[] =>
-  imports.has(name)
-    ? [name]
-    : [...imports.keys()].filter((file) => isUnder(file, name) && mayRead(ctx, file));
+const filesAt = ({ imports }: Graph, relativePath: string, ctx: Ctx): string[] =>
+  imports.has(relativePath)
+    ? [relativePath]
+    : [...imports.keys()].filter(
+        (filePath) => isUnder(filePath, relativePath) && mayRead(ctx, filePath),
+      );
 
 /** The whole project: where to start reading, what most files depend on, and circular imports. */
 async function projectOverview(
@@ -70,33 +73,35 @@ async function projectOverview(
 ): Promise<Result> {
   const { cycles, entryPoints, hubs } = await import("../resolve.ts");
   const readableOf = <T extends { path: string }>(listed: T[]) =>
-    listed.filter(({ path: file }) => mayRead(ctx, file));
+    listed.filter(({ path: filePath }) => mayRead(ctx, filePath));
   const entries = readableOf(entryPoints(graph, graph.resolver)).filter(
-    ({ path: file }) => !index.facts(file)?.made,
+    ({ path: filePath }) => !index.facts(filePath)?.made,
   );
-  const data = { hubs: readableOf(hubs(graph)), entries, cycles: cycles(graph) };
-  const rounds = data.cycles.filter(({ files }) => files.every((file) => mayRead(ctx, file)));
-  const section = (title: string, rows: string[]) =>
-    rows.length ? [`${title}:`, capRows(rows, MAX_NAMES_PER_FILE, "")] : [];
-  const rows = [
+  const overview = { hubs: readableOf(hubs(graph)), entries, cycles: cycles(graph) };
+  const readableCycles = overview.cycles.filter(({ files }) =>
+    files.every((filePath) => mayRead(ctx, filePath)),
+  );
+  const section = (title: string, sectionRows: string[]) =>
+    sectionRows.length ? [`${title}:`, capRows(sectionRows, MAX_NAMES_PER_FILE, "")] : [];
+  const overviewRows = [
     ...section(
       "Imported by more than 5 files",
-      data.hubs.map(({ path: file, count }) => `${file} (${count})`),
+      overview.hubs.map(({ path: filePath, count }) => `${filePath} (${count})`),
     ),
     ...section(
       "Entry points",
-      data.entries.map(
-        ({ path: file, why: entryReason }) => `${file} (${ENTRY_REASONS[entryReason]})`,
+      overview.entries.map(
+        ({ path: filePath, why: entryReason }) => `${filePath} (${ENTRY_REASONS[entryReason]})`,
       ),
     ),
     ...section(
       "Import cycles",
-      rounds.map(({ round }) => round.join(" → ")),
+      readableCycles.map(({ round }) => round.join(" → ")),
     ),
   ];
   return {
-    text: rows.join("\n") || "No code of this project imports any other.",
-    data: { ...data, cycles: rounds },
+    text: overviewRows.join("\n") || "No code of this project imports any other.",
+    data: { ...overview, cycles: readableCycles },
   };
 }
 
@@ -108,25 +113,33 @@ export async function listDependents(
   const index = await freshIndex(state, ctx);
   const graph = await importGraph(state, index, ctx);
   const { imports, dependents } = graph;
-  const file = relative(name, ctx);
-  const files = filesAt(graph, file, ctx);
-  if (!files.length)
+  const relativePath = relative(name, ctx);
+  const filePaths = filesAt(graph, relativePath, ctx);
+  if (!filePaths.length)
     throw new Error(`Cannot list what imports '${name}': ${whyUnread(index, name, ctx)}`);
-  const isFile = imports.has(file);
-  const users = [...new Set(files.flatMap((used) => dependents.get(used) ?? []))]
-    .filter((user) => mayRead(ctx, user) && (isFile || !isUnder(user, file)))
+  const isSingleFile = imports.has(relativePath);
+  const userFiles = [...new Set(filePaths.flatMap((usedFile) => dependents.get(usedFile) ?? []))]
+    .filter(
+      (userFile) => mayRead(ctx, userFile) && (isSingleFile || !isUnder(userFile, relativePath)),
+    )
     .sort();
-  const used = new Set(files);
-  const isMeant = (target: string | undefined) => target !== undefined && used.has(target);
-  const rows = users.map((user) => {
-    const edges = imports.get(user)!.filter(({ to, also }) => [to, ...(also ?? [])].some(isMeant));
-    return `${user}:${edges[0]!.line}: ${edges.map(({ spec }) => spec).join(", ")}`;
+  const usedFiles = new Set(filePaths);
+  const isMeant = (targetFile: string | undefined) =>
+    targetFile !== undefined && usedFiles.has(targetFile);
+  const userRows = userFiles.map((userFile) => {
+    const importEdges = imports
+      .get(userFile)!
+      .filter(({ to, also }) => [to, ...(also ?? [])].some(isMeant));
+    return `${userFile}:${importEdges[0]!.line}: ${importEdges.map(({ spec }) => spec).join(", ")}`;
   });
-  const hub = rows.length > 5 ? [`${rows.length} files import it.`] : [];
-  const none = isFile
+  const hubNote = userRows.length > 5 ? [`${userRows.length} files import it.`] : [];
+  const emptyAnswer = isSingleFile
     ? `Nothing imports '${name}'.`
     : `Nothing outside of '${name}' imports a file in it.`;
-  return { text: [...hub, capRows(rows, 2 * MAX_ROWS, "files")].join("\n") || none, data: users };
+  return {
+    text: [...hubNote, capRows(userRows, 2 * MAX_ROWS, "files")].join("\n") || emptyAnswer,
+    data: userFiles,
+  };
 }
 
 /** Made for every call: where an import leads may change when a package is installed. */
@@ -134,16 +147,15 @@ export async function importGraph(
   state: State,
   index: Index,
   ctx: Ctx,
-  files: readonly (readonly [string, Pick<Facts, "imports">])[] = index.files.map((file) => [
-    file,
-    index.facts(file)!,
-  ]),
-  opened?: Resolver, // for the same question
+  fileImports: readonly (readonly [string, Pick<Facts, "imports">])[] = index.files.map(
+    (filePath) => [filePath, index.facts(filePath)!],
+  ),
+  openedResolver?: Resolver, // for the same question
 ): Promise<Graph & { resolver: Resolver }> {
   const { openResolver, graphOf } = await import("../resolve.ts");
   const resolver =
-    opened ?? openResolver(state.root, index.names, index.resolved, await gateOf(ctx));
-  const graph = await graphOf(files, resolver);
+    openedResolver ?? openResolver(state.root, index.names, index.resolved, await gateOf(ctx));
+  const graph = await graphOf(fileImports, resolver);
   index.keep(resolver.kept());
   return { ...graph, resolver };
 }
@@ -164,7 +176,9 @@ export async function leadsAsBefore(
 
 /** The graph is read through the gate. */
 export async function gateOf({ permissions }: Ctx): Promise<CompilerGate> {
-  const rules = permissions.compiler();
-  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
-  return compilerGate(rules);
+  const compilerRules = permissions.compiler();
+  const { compilerGate } = (await import(compilerRules.module)) as {
+    compilerGate: MakeCompilerGate;
+  };
+  return compilerGate(compilerRules);
 }

@@ -46,7 +46,7 @@ export async function showMap(
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const repoMap = await mapFor(
+  const repoMap = await makeMap(
     state,
     index,
     {
@@ -61,21 +61,23 @@ export async function showMap(
   const missing = unknown.map(
     (focusName) => `[Nothing here is called '${focusName}': no file, no folder, no symbol]`,
   );
-  const lost = notUtf8(ctx.root, index.names, "not mapped");
+  const encodingNotes = notUtf8(ctx.root, index.names, "not mapped");
   return {
-    text: [repoMap.text || "There is no code here to map.", ...missing, ...lost].join("\n"),
+    text: [repoMap.text || "There is no code here to map.", ...missing, ...encodingNotes].join(
+      "\n",
+    ),
     data: repoMap,
   };
 }
 
-function isKnown(index: Index, focus: string): boolean {
-  const name = focus.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
-  if (!name || name === ".") return true;
-  const isThere = index.names.some((file) => `/${file}/`.includes(`/${name}/`));
-  return isThere || filesDefining(index, lastName(name)).length > 0;
+function isKnown(index: Index, focusName: string): boolean {
+  const trimmedName = focusName.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
+  if (!trimmedName || trimmedName === ".") return true;
+  const isThere = index.names.some((filePath) => `/${filePath}/`.includes(`/${trimmedName}/`));
+  return isThere || filesDefining(index, lastName(trimmedName)).length > 0;
 }
 
-const mapFor = (
+const makeMap = (
   ...[state, index, request, ctx, arrived]: [State, Index, MapRequest, Ctx, Iterable<string>?]
 ): Promise<RepoMap> =>
   lean(async () => {
@@ -85,7 +87,7 @@ const mapFor = (
       request.query ? historyOf(state, ctx) : undefined,
     ]);
     const mappedFiles = new Set(
-      survey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])),
+      survey.docs.flatMap(({ path: filePath, source }) => (source ? [filePath] : [])),
     );
     return mapFrom(survey, { seen: filesSeen(ctx, mappedFiles, arrived), history, ...request });
   });
@@ -107,74 +109,75 @@ async function takeSurvey(
   index: Index,
   ctx: Ctx,
 ): Promise<{ made: Survey; seen: Resolved["seen"] }> {
-  const read = new Map<string, Facts | undefined>(); // of each file once, while it is counted
-  const factsOf = (file: string) => {
-    if (!read.has(file)) read.set(file, factsToCount(index.facts(file)));
-    return read.get(file);
+  const factsByFile = new Map<string, Facts | undefined>(); // of each file once, while it is counted
+  const factsOf = (filePath: string) => {
+    if (!factsByFile.has(filePath)) factsByFile.set(filePath, factsToCount(index.facts(filePath)));
+    return factsByFile.get(filePath);
   };
-  const once: Index = Object.create(index, { facts: { value: factsOf } });
+  const cachedIndex: Index = Object.create(index, { facts: { value: factsOf } });
   const [{ surveyOf }, { imports, resolver }] = await Promise.all([
     import("../rank.ts"),
-    importGraph(state, once, ctx),
+    importGraph(state, cachedIndex, ctx),
   ]);
   const sources = index.files
-    .filter((file) => isMapped(file) && mayRead(ctx, file))
-    .map((file): Source => {
-      const targets = (imports.get(file) ?? []).flatMap(({ to, also = [], kind: edgeKind }) =>
+    .filter((filePath) => isMapped(filePath) && mayRead(ctx, filePath))
+    .map((filePath): Source => {
+      const targets = (imports.get(filePath) ?? []).flatMap(({ to, also = [], kind: edgeKind }) =>
         edgeKind === "internal" && to ? [to, ...also] : [],
       );
       return {
-        path: file,
+        path: filePath,
         imports: targets,
         get words() {
-          return index.words(file);
+          return index.words(filePath);
         },
         get facts() {
           // later from the disk: all of them would take much memory
-          return (read.get(file) ?? index.facts(file))!;
+          return (factsByFile.get(filePath) ?? index.facts(filePath))!;
         },
       };
     });
-  const mapped = new Set(sources.map(({ path: file }) => file));
-  const others = index.names.filter(
-    (name) => !mapped.has(name) && !index.ignored.has(name) && mayRead(ctx, name),
+  const mappedFiles = new Set(sources.map(({ path: filePath }) => filePath));
+  const otherFiles = index.names.filter(
+    (filePath) =>
+      !mappedFiles.has(filePath) && !index.ignored.has(filePath) && mayRead(ctx, filePath),
   );
-  const counts = surveyOf(
+  const survey = surveyOf(
     sources,
-    others.map((name) => ({
-      path: name,
+    otherFiles.map((filePath) => ({
+      path: filePath,
       get words() {
-        return index.words(name);
+        return index.words(filePath);
       },
     })),
   );
-  read.clear();
-  return { made: counts, seen: resolver.kept().seen };
+  factsByFile.clear();
+  return { made: survey, seen: resolver.kept().seen };
 }
 
 /** What counting needs of a file: the rest of all files takes three times as much memory. */
-function factsToCount(facts: Facts | undefined): Facts | undefined {
-  if (!facts) return undefined;
-  const { symbols } = facts;
-  const isAlone = (index: number) =>
-    symbols[index - 1]?.line !== symbols[index]!.line &&
-    symbols[index + 1]?.line !== symbols[index]!.line;
-  const slim = symbols.map(
-    ({ name, kind: symbolKind, line, signature, visibility, local }, index): Sym => {
-      const sym: Sym = {
+function factsToCount(fileFacts: Facts | undefined): Facts | undefined {
+  if (!fileFacts) return undefined;
+  const { symbols } = fileFacts;
+  const isAlone = (symbolIndex: number) =>
+    symbols[symbolIndex - 1]?.line !== symbols[symbolIndex]!.line &&
+    symbols[symbolIndex + 1]?.line !== symbols[symbolIndex]!.line;
+  const slimSymbols = symbols.map(
+    ({ name, kind: symbolKind, line, signature, visibility, local }, symbolIndex): Sym => {
+      const slimSymbol: Sym = {
         name,
         kind: symbolKind,
         line,
         end: line,
-        signature: isAlone(index) ? "" : signature,
+        signature: isAlone(symbolIndex) ? "" : signature,
       };
-      if (visibility) sym.visibility = visibility;
-      if (local) sym.local = local;
-      return sym;
+      if (visibility) slimSymbol.visibility = visibility;
+      if (local) slimSymbol.local = local;
+      return slimSymbol;
     },
   );
-  Object.assign(facts, { symbols: slim, todos: [] });
-  return facts;
+  Object.assign(fileFacts, { symbols: slimSymbols, todos: [] });
+  return fileFacts;
 }
 
 /**
@@ -207,8 +210,8 @@ export async function layer(state: State, ctx: Ctx): Promise<string | undefined>
  */
 const isForAnother = ({ mapLook, toldMap }: State, { chat }: Ctx): boolean =>
   chat.messages.length < 2 || mapLook?.told !== toldMap.text;
-const sleep = ({ clock }: State, ms: number) =>
-  new Promise<void>((resolve) => void clock.timer(ms, resolve, { background: true }));
+const sleep = ({ clock }: State, delayMs: number) =>
+  new Promise<void>((resolve) => void clock.timer(delayMs, resolve, { background: true }));
 
 /** The map for the next turn, when nothing happens for a moment. */
 export function scheduleMap(state: State): void {
@@ -236,54 +239,55 @@ async function updateMap(state: State, ctx: Ctx): Promise<void> {
   const [changes, toldText] = [state.watch.changes(), state.toldMap.text];
   const index = await freshIndex(state, ctx);
   const [{ version }, tokens] = [index, budgetOf(state, ctx)];
-  const { mapLook: look } = state;
+  const { mapLook: lastLook } = state;
   if (
     state.shownMap &&
-    look?.version === version &&
-    look.told === toldText &&
-    tokens >= look.tokens
+    lastLook?.version === version &&
+    lastLook.told === toldText &&
+    tokens >= lastLook.tokens
   )
-    return void (look.changes = changes);
-  const words = ctx.chat.messages.flatMap((message) =>
+    return void (lastLook.changes = changes);
+  const userTexts = ctx.chat.messages.flatMap((message) =>
     message.role === "user" && !message.aside ? [message.text] : [],
   );
-  const sent =
+  const modelMap =
     // the one that the model has
     ctx.chat.messages.length > 1 && state.toldMap.text ? sentMap(state, index) : undefined;
-  if (!sent) state.arrived.clear(); // another conversation
-  const { came, went } = changesByOthers(sent, index, ctx);
-  if (came.length <= MAX_NEW_FOCUS) for (const file of came) state.arrived.add(file);
-  const query = words.slice(-3).join("\n");
-  const unread = unreadOnMap(index, ctx, tokens);
-  const remainingTokens = tokens - countTokens(`\n${unread}`);
-  const { text, files: mappedFiles } = await mapFor(
+  if (!modelMap) state.arrived.clear(); // another conversation
+  const { came, went } = changesByOthers(modelMap, index, ctx);
+  if (came.length <= MAX_NEW_FOCUS) for (const filePath of came) state.arrived.add(filePath);
+  const query = userTexts.slice(-3).join("\n");
+  const unreadNote = unreadOnMap(index, ctx, tokens);
+  const remainingTokens = tokens - countTokens(`\n${unreadNote}`);
+  const { text, files: mappedFiles } = await makeMap(
     state,
     index,
     { query, tokens: remainingTokens },
     ctx,
     state.arrived,
   );
-  const code = new Set(index.files);
-  const files = mappedFiles.filter((file) => code.has(file));
-  const shown = text && [text, VERIFY_NOTE, unread, state.partial].filter(Boolean).join("\n");
-  const isNews =
-    !sent ||
+  const codeFiles = new Set(index.files);
+  const files = mappedFiles.filter((filePath) => codeFiles.has(filePath));
+  const shownText =
+    text && [text, VERIFY_NOTE, unreadNote, state.partial].filter(Boolean).join("\n");
+  const isNewMap =
+    !modelMap ||
     went.length ||
-    came.some((file) => files.includes(file)) ||
-    isOutdated(sent.text, shown);
+    came.some((filePath) => files.includes(filePath)) ||
+    isOutdated(modelMap.text, shownText);
   state.mapLook = { version, tokens, changes, told: toldText };
-  state.shownMap = isNews ? { text: shown, files, indexed: index.files } : sent;
+  state.shownMap = isNewMap ? { text: shownText, files, indexed: index.files } : modelMap;
 }
 
 /** What the map lacks, in one line; "": nothing that people wrote. */
-function unreadOnMap(index: Index, ctx: Ctx, tokens: number): string {
-  const unreadFiles = unreadCode(index, ctx).filter(({ path: file }) => !isGenerated(file));
-  const lines = [
+function unreadOnMap(index: Index, ctx: Ctx, maxTokens: number): string {
+  const unreadFiles = unreadCode(index, ctx).filter(({ path: filePath }) => !isGenerated(filePath));
+  const noteForms = [
     `[Not read: ${listUnread(unreadFiles)}]`,
     `[Not read: ${plural(unreadFiles.length, "file")}]`,
   ];
   return unreadFiles.length
-    ? (lines.find((line) => countTokens(line) <= tokens * MAX_UNREAD_SHARE) ?? "")
+    ? (noteForms.find((noteForm) => countTokens(noteForm) <= maxTokens * MAX_UNREAD_SHARE) ?? "")
     : "";
 }
 
@@ -301,8 +305,8 @@ function sentMap({ toldMap: { text, files }, deliveredMap }: State, index: Index
 function budgetOf({ config }: State, { chat: { window } }: Ctx): number {
   if (config.tokens !== undefined) return config.tokens;
   if (!window) return UNKNOWN_WINDOW_TOKENS;
-  const share = Math.min(Math.max(WINDOW_SHARE * window, MIN_TOKENS), MAX_TOKENS);
-  return Math.round(Math.min(share, MAX_WINDOW_SHARE * window));
+  const windowShare = Math.min(Math.max(WINDOW_SHARE * window, MIN_TOKENS), MAX_TOKENS);
+  return Math.round(Math.min(windowShare, MAX_WINDOW_SHARE * window));
 }
 
 /**
@@ -310,29 +314,34 @@ function budgetOf({ config }: State, { chat: { window } }: Ctx): number {
  * that is in force did so.
  */
 function changesByOthers(
-  sent: ShownMap | undefined,
+  modelMap: ShownMap | undefined,
   index: Index,
   { files }: Ctx,
 ): { came: string[]; went: string[] } {
-  if (!sent) return { came: [], went: [] };
-  const edits = files.changes().filter(({ undone }) => !undone);
-  const editedFiles = new Set(edits.map(({ path: file }) => file));
-  const [before, present] = [new Set(sent.indexed), new Set(index.files)];
-  const isOfOthers = (file: string) => !editedFiles.has(file);
+  if (!modelMap) return { came: [], went: [] };
+  const standingEdits = files.changes().filter(({ undone }) => !undone);
+  const editedFiles = new Set(standingEdits.map(({ path: filePath }) => filePath));
+  const [filesBefore, present] = [new Set(modelMap.indexed), new Set(index.files)];
+  const isOfOthers = (filePath: string) => !editedFiles.has(filePath);
   return {
-    came: index.files.filter((file) => !before.has(file) && isOfOthers(file)),
-    went: sent.files.filter((file) => before.has(file) && !present.has(file) && isOfOthers(file)),
+    came: index.files.filter((filePath) => !filesBefore.has(filePath) && isOfOthers(filePath)),
+    went: modelMap.files.filter(
+      (filePath) => filesBefore.has(filePath) && !present.has(filePath) && isOfOthers(filePath),
+    ),
   };
 }
 
 /** Whether so many lines are new or gone that the model needs it again: it knows its own edits. */
-function isOutdated(old: string, text: string): boolean {
-  const [before, after] = [old.split("\n"), text.split("\n")];
-  return shareOutside(after, before) > MIN_NEW_SHARE || shareOutside(before, after) > MIN_NEW_SHARE;
+function isOutdated(oldText: string, newText: string): boolean {
+  const [oldLines, newLines] = [oldText.split("\n"), newText.split("\n")];
+  return (
+    shareOutside(newLines, oldLines) > MIN_NEW_SHARE ||
+    shareOutside(oldLines, newLines) > MIN_NEW_SHARE
+  );
 }
-function shareOutside(lines: string[], others: string[]): number {
-  const otherLines = new Set(others);
-  return lines.filter((line) => !otherLines.has(line)).length / lines.length;
+function shareOutside(mapLines: string[], comparedLines: string[]): number {
+  const otherLines = new Set(comparedLines);
+  return mapLines.filter((mapLine) => !otherLines.has(mapLine)).length / mapLines.length;
 }
 
 /** The files that the conversation has read or changed, and those that came meanwhile. */
@@ -341,19 +350,19 @@ function filesSeen(
   mappedFiles: Set<string>,
   arrived: Iterable<string> = [],
 ): MapRequest["seen"] {
-  const edited = new Set(files.changes().map(({ path: file }) => file));
-  const words = chat.messages.flatMap((message) =>
+  const editedFiles = new Set(files.changes().map(({ path: filePath }) => filePath));
+  const toolCalls = chat.messages.flatMap((message) =>
     message.role === "assistant" ? (message.calls ?? []) : [],
   );
-  const named = words
+  const argumentTexts = toolCalls
     .flatMap(({ args }) => Object.values(args))
-    .filter((value) => typeof value === "string");
+    .filter((argument) => typeof argument === "string");
   const seenFiles = new Set([
-    ...edited,
-    ...named.map((name) => name.replace(/^\.\//, "")),
+    ...editedFiles,
+    ...argumentTexts.map((argumentText) => argumentText.replace(/^\.\//, "")),
     ...arrived,
   ]);
   return [...seenFiles]
-    .filter((file) => mappedFiles.has(file))
-    .map((file) => ({ path: file, edited: edited.has(file) }));
+    .filter((filePath) => mappedFiles.has(filePath))
+    .map((filePath) => ({ path: filePath, edited: editedFiles.has(filePath) }));
 }

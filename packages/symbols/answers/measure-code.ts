@@ -20,15 +20,16 @@ export async function listTodos(
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const files = filesUnder(index, under, ctx);
-  const comments = files.flatMap((file) =>
-    index.facts(file)!.todos.map((todo) => ({ path: file, ...todo })),
+  const codeFiles = filesUnder(index, under, ctx);
+  const comments = codeFiles.flatMap((filePath) =>
+    index.facts(filePath)!.todos.map((todoComment) => ({ path: filePath, ...todoComment })),
   );
-  const rows = comments.map(({ path: file, line, text }) => `${file}:${line}: ${text}`);
-  const none = `No TODO, FIXME or HACK in the comments of ${plural(files.length, "file")}.`;
-  const text = [capRows(rows, MAX_ROWS, "") || none, ...notLookedAt(index, under, files, ctx)].join(
-    "\n",
-  );
+  const todoRows = comments.map(({ path: filePath, line, text }) => `${filePath}:${line}: ${text}`);
+  const emptyAnswer = `No TODO, FIXME or HACK in the comments of ${plural(codeFiles.length, "file")}.`;
+  const text = [
+    capRows(todoRows, MAX_ROWS, "") || emptyAnswer,
+    ...notLookedAt(index, under, codeFiles, ctx),
+  ].join("\n");
   return { text, data: comments };
 }
 
@@ -40,51 +41,60 @@ export async function measureComplexity(
   const index = await freshIndex(state, ctx);
   const codeFiles = filesUnder(index, under, ctx);
   const scripts = codeFiles.filter(isMapped); // data has no branches, but many lines
-  const writtenFiles = scripts.filter((file) => !isGenerated(file) && !index.facts(file)!.made);
+  const writtenFiles = scripts.filter(
+    (filePath) => !isGenerated(filePath) && !index.facts(filePath)!.made,
+  );
   const generatedCount = writtenFiles.length ? scripts.length - writtenFiles.length : 0;
-  const listed = scripts.length
+  const fallbackFiles = scripts.length
     ? scripts
-    : codeFiles.filter((file) => codeFiles.length === 1 || !LOCK_FILE.test(file));
-  const files = writtenFiles.length ? writtenFiles : listed;
-  const others = notLookedAt(index, under, files, ctx);
+    : codeFiles.filter((filePath) => codeFiles.length === 1 || !LOCK_FILE.test(filePath));
+  const measuredFiles = writtenFiles.length ? writtenFiles : fallbackFiles;
+  const leftOutNotes = notLookedAt(index, under, measuredFiles, ctx);
   if (generatedCount)
-    others.push(
+    leftOutNotes.push(
       `[Left out: ${plural(generatedCount, "file")} of build output or generated code. Give a path to measure it.]`,
     );
-  if (!files.length) return [NO_CODE, ...others].join("\n");
-  const scores = files
-    .map((file) => scoreOf(file, index.facts(file)!))
-    .sort((a, b) => b.score - a.score);
-  if (scores.length > 1) {
-    const rows = scores.map(
-      ({ path: file, score, loc, nesting, imports, branches }) =>
-        `${file}: score ${score} (${branches} branches, nesting ${nesting}, ${imports} imports, ${loc} lines)`,
+  if (!measuredFiles.length) return [NO_CODE, ...leftOutNotes].join("\n");
+  const fileScores = measuredFiles
+    .map((filePath) => scoreOf(filePath, index.facts(filePath)!))
+    .sort((first, second) => second.score - first.score);
+  if (fileScores.length > 1) {
+    const scoreRows = fileScores.map(
+      ({ path: filePath, score, loc, nesting, imports, branches }) =>
+        `${filePath}: score ${score} (${branches} branches, nesting ${nesting}, ${imports} imports, ${loc} lines)`,
     );
-    return { text: [capRows(rows, MAX_ROWS, "files"), ...others].join("\n"), data: scores };
+    return {
+      text: [capRows(scoreRows, MAX_ROWS, "files"), ...leftOutNotes].join("\n"),
+      data: fileScores,
+    };
   }
-  const [single] = scores;
+  const [singleScore] = fileScores;
   const functions = index
-    .facts(single!.path)!
+    .facts(singleScore!.path)!
     .symbols.filter(({ kind: symbolKind }) => symbolKind === "function" || symbolKind === "method");
   functions.sort(
-    (a, b) => (b.decisions ?? 0) - (a.decisions ?? 0) || b.end - b.line - (a.end - a.line),
+    (first, second) =>
+      (second.decisions ?? 0) - (first.decisions ?? 0) ||
+      second.end - second.line - (first.end - first.line),
   );
-  const rows = functions.map(
-    (sym) =>
-      `${sym.line}-${sym.end}: ${nameOf(sym)}: ${(sym.decisions ?? 0) + 1} paths, ${sym.end - sym.line + 1} lines`,
+  const functionRows = functions.map(
+    (fileFunction) =>
+      `${fileFunction.line}-${fileFunction.end}: ${nameOf(fileFunction)}: ${(fileFunction.decisions ?? 0) + 1} paths, ${fileFunction.end - fileFunction.line + 1} lines`,
   );
-  const { path: file, score, loc, nesting, imports, branches } = single!;
-  const head = `${file}: score ${score} = ${branches} branches + 2 × ${nesting} nesting + ${imports} imports + ${loc} lines / 20`;
+  const { path: filePath, score, loc, nesting, imports, branches } = singleScore!;
+  const headline = `${filePath}: score ${score} = ${branches} branches + 2 × ${nesting} nesting + ${imports} imports + ${loc} lines / 20`;
   return {
-    text: [head, capRows(rows, MAX_ROWS, "functions"), ...others].filter(Boolean).join("\n"),
-    data: { ...single, functions },
+    text: [headline, capRows(functionRows, MAX_ROWS, "functions"), ...leftOutNotes]
+      .filter(Boolean)
+      .join("\n"),
+    data: { ...singleScore, functions },
   };
 }
 
 const LOCK_FILE =
   /(^|\/)(package-lock|npm-shrinkwrap|pnpm-lock|bun\.lock|[\w.-]+\.lock)\.(json|ya?ml)$/i;
 
-function scoreOf(file: string, { loc, nesting, imports, decisions }: Facts) {
+function scoreOf(filePath: string, { loc, nesting, imports, decisions }: Facts) {
   const score = Math.round(decisions + 2 * nesting + imports.length + loc / 20);
-  return { path: file, score, loc, nesting, imports: imports.length, branches: decisions };
+  return { path: filePath, score, loc, nesting, imports: imports.length, branches: decisions };
 }

@@ -10,7 +10,7 @@ import { type History, LOG_FORMAT, MAX_COMMITS, readLog } from "../rank/commit-s
 import { historyFile } from "../store.ts";
 import type { State } from "./tool-state.ts";
 
-const FORMAT = 2;
+const HISTORY_FORMAT = 2;
 const PATIENCE_MS = 10_000; // ms, for the look at what the repository would make git do
 
 /**
@@ -19,26 +19,32 @@ const PATIENCE_MS = 10_000; // ms, for the look at what the repository would mak
  */
 export async function historyOf(state: State, ctx: Ctx): Promise<History | undefined> {
   const { git, root } = ctx;
-  const head = (await git.say(["rev-parse", "--verify", "--quiet", "HEAD"]))?.trim();
-  if (!head) return undefined;
-  if (state.history?.head === head) return state.history;
-  const file = historyFile(root, ctx.about.home);
-  const kept = state.history ?? readKept(file, root);
-  if (kept?.head === head) return (state.history = kept);
-  if (state.unreadHead === head || !(await isHarmless(ctx))) return undefined;
+  const headCommit = (await git.say(["rev-parse", "--verify", "--quiet", "HEAD"]))?.trim();
+  if (!headCommit) return undefined;
+  if (state.history?.head === headCommit) return state.history;
+  const historyPath = historyFile(root, ctx.about.home);
+  const keptHistory = state.history ?? readKept(historyPath, root);
+  if (keptHistory?.head === headCommit) return (state.history = keptHistory);
+  if (state.unreadHead === headCommit || !(await isHarmless(ctx))) return undefined;
   const isNewer =
-    kept && (await git.say(["merge-base", "--is-ancestor", kept.head, head])) !== undefined;
+    keptHistory &&
+    (await git.say(["merge-base", "--is-ancestor", keptHistory.head, headCommit])) !== undefined;
   const logOptions = "-z --name-only --no-renames --no-merges --relative".split(" ");
   const commits = [
     `--max-count=${MAX_COMMITS}`,
     `--format=${LOG_FORMAT}`,
-    isNewer ? `${kept.head}..${head}` : head,
+    isNewer ? `${keptHistory.head}..${headCommit}` : headCommit,
   ];
-  const log = await git.say(["log", ...logOptions, ...commits, "--", "."]);
+  const gitLog = await git.say(["log", ...logOptions, ...commits, "--", "."]);
   // such as a clone without its trees: asked again at the next commit
-  if (log === undefined) return void (state.unreadHead = head);
-  state.history = readLog(log, head, (name) => mayRead(ctx, name), isNewer ? kept : undefined);
-  keep(file, root, state.history);
+  if (gitLog === undefined) return void (state.unreadHead = headCommit);
+  state.history = readLog(
+    gitLog,
+    headCommit,
+    (filePath) => mayRead(ctx, filePath),
+    isNewer ? keptHistory : undefined,
+  );
+  saveHistory(historyPath, root, state.history);
   return state.history;
 }
 
@@ -48,23 +54,30 @@ export async function historyOf(state: State, ctx: Ctx): Promise<History | undef
  */
 async function isHarmless(ctx: Ctx): Promise<boolean> {
   const stop = AbortSignal.any([ctx.signal, ctx.io.clock.limit(PATIENCE_MS)]);
-  const doubt = await ctx.git.check(ctx.root, { stop }).catch(() => undefined);
-  return doubt !== undefined && !doubt.why && doubt.reads.every((folder) => mayRead(ctx, folder));
+  const safetyCheck = await ctx.git.check(ctx.root, { stop }).catch(() => undefined);
+  return (
+    safetyCheck !== undefined &&
+    !safetyCheck.why &&
+    safetyCheck.reads.every((folder) => mayRead(ctx, folder))
+  );
 }
 
-function readKept(file: string, root: string): History | undefined {
-  const kept = tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")));
-  const isOurs =
-    kept?.format === FORMAT && kept.root === root && Array.isArray(kept.history?.commits);
-  return isOurs ? kept.history : undefined;
+function readKept(historyPath: string, root: string): History | undefined {
+  const keptRecord = tryTo(() => JSON.parse(fs.readFileSync(historyPath, "utf8")));
+  const isOwnRecord =
+    keptRecord?.format === HISTORY_FORMAT &&
+    keptRecord.root === root &&
+    Array.isArray(keptRecord.history?.commits);
+  return isOwnRecord ? keptRecord.history : undefined;
 }
 
 /** Whole or not at all: two may do it at once. What cannot be kept is read again next time. */
-function keep(file: string, root: string, history: History): void {
+function saveHistory(historyPath: string, root: string, history: History): void {
   tryTo(() => {
-    makeFolder(path.dirname(file), 0o700);
+    makeFolder(path.dirname(historyPath), 0o700);
     // zz's own file: never through a link
-    if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) fs.unlinkSync(file);
-    writeWhole(file, JSON.stringify({ format: FORMAT, root, history }), 0o600);
+    if (fs.lstatSync(historyPath, { throwIfNoEntry: false })?.isSymbolicLink())
+      fs.unlinkSync(historyPath);
+    writeWhole(historyPath, JSON.stringify({ format: HISTORY_FORMAT, root, history }), 0o600);
   });
 }

@@ -42,7 +42,7 @@ export async function renameSymbol(
       `${unlike!.path}:${unlike!.line} is known by name alone (${reason}). find_references shows the places; edit each of them.`,
     );
   if (unlike && defined.length) throw byNameOnly("and other code by meaning");
-  const about = { path: file, line: args.line };
+  const wantedSpot = { path: file, line: args.line };
   const noServer = (reason: string) => {
     if (unlike) throw byNameOnly(reason);
     throw cannot(
@@ -50,12 +50,12 @@ export async function renameSymbol(
     );
   };
   const foreign = users.length
-    ? await foreignAt(state, index, wanted, users, about, ctx, noServer)
+    ? await foreignAt(state, index, wanted, users, wantedSpot, ctx, noServer)
     : undefined;
-  const others = byName.map(({ path, line }) => ({ path, line, name: wanted }));
+  const spotsByName = byName.map(({ path, line }) => ({ path, line, name: wanted }));
   const definitions = foreign
-    ? foreignStart(foreign, wanted, about, cannot)
-    : [...defined, ...others];
+    ? foreignStart(foreign, wanted, wantedSpot, cannot)
+    : [...defined, ...spotsByName];
   if (!definitions.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   const [target] = definitions as [SymbolSpot];
   const { edits, knownUses } = await atDesk(
@@ -80,36 +80,38 @@ export async function renameSymbol(
 /** Throws where the definitions are of several things. */
 async function planForOne(
   desk: Desk,
-  target: SymbolSpot,
+  targetSpot: SymbolSpot,
   { definitions, moreCount, to }: { definitions: SymbolSpot[]; moreCount: number; to: string },
-  cannot: (reason: string) => Error,
+  makeError: (reason: string) => Error,
 ): Promise<Renaming> {
-  const first =
-    definitions.length + moreCount > 1 ? await usesAtDesk(desk, target) : [{ places: definitions }];
-  const covered = first.flatMap(({ places }) => places.map(pathAndLine));
-  const others = definitions.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
-  if (others.length)
-    throw cannot(
-      `${others.length + moreCount + 1} things are: ${definitions.map(pathAndLine).join(", ")}. Choose one by path and line.`,
+  const useGroups =
+    definitions.length + moreCount > 1
+      ? await usesAtDesk(desk, targetSpot)
+      : [{ places: definitions }];
+  const covered = useGroups.flatMap(({ places }) => places.map(pathAndLine));
+  const uncovered = definitions.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
+  if (uncovered.length)
+    throw makeError(
+      `${uncovered.length + moreCount + 1} things are: ${definitions.map(pathAndLine).join(", ")}. Choose one by path and line.`,
     );
-  return planRename(desk, target, to);
+  return planRename(desk, targetSpot, to);
 }
 
 function renamedResult(
   index: Index,
-  wanted: string,
+  wantedName: string,
   { symbol, to }: { symbol: string; to: string },
   edits: Edit[],
   ctx: Ctx,
 ): Result {
-  const rows = [...Map.groupBy(edits, (edit) => edit.path)].map(
-    ([file, fileEdits]) => `${file}: ${fileEdits.length}`,
+  const fileRows = [...Map.groupBy(edits, (edit) => edit.path)].map(
+    ([filePath, fileEdits]) => `${filePath}: ${fileEdits.length}`,
   );
   return {
     text: [
       `Renamed '${symbol}' to '${to}' in ${plural(edits.length, "place")}:`,
-      capRows(rows, MAX_ROWS, "files"),
-      ...otherThings(index, wanted, edits, ctx),
+      capRows(fileRows, MAX_ROWS, "files"),
+      ...otherThings(index, wantedName, edits, ctx),
     ].join("\n"),
     data: edits,
   };
@@ -128,7 +130,7 @@ async function checkNothingMissed(
   index: Index,
   { wanted, target, byName, foreign, line }: RenameTarget,
   { edits, knownUses }: Renaming,
-  cannot: (reason: string) => Error,
+  makeError: (reason: string) => Error,
   ctx: Ctx,
 ): Promise<void> {
   const unnamed = await unnamedByServer(
@@ -140,64 +142,66 @@ async function checkNothingMissed(
     ctx,
   );
   if (unnamed.length)
-    throw cannot(
+    throw makeError(
       `the language server may not know these yet:\n${unnamed.join("\n")}\nEdit each place instead.`,
     );
-  const files = new Set(knownUses.map(({ path }) => path));
-  const unsure = await unresolvedUses(state, index, wanted, files, ctx);
-  if (unsure.length)
-    throw cannot(
-      `it would miss places whose imports lead nowhere known:\n${capRows(unsure, MAX_TEXT_HITS, "places")}\nInstall or build what they import, or edit each place.`,
+  const knownFiles = new Set(knownUses.map(({ path }) => path));
+  const doubtfulUses = await unresolvedUses(state, index, wanted, knownFiles, ctx);
+  if (doubtfulUses.length)
+    throw makeError(
+      `it would miss places whose imports lead nowhere known:\n${capRows(doubtfulUses, MAX_TEXT_HITS, "places")}\nInstall or build what they import, or edit each place.`,
     );
   const isEdited = ({ path, start, end }: CodeUse) =>
     edits.some((edit) => edit.path === path && edit.start <= start && end <= edit.end);
-  const missed = foreign?.useGroups[0]?.places.find(
-    (use) => isNamed(use, wanted, { path: target.path }) && !isEdited(use),
+  const missedUse = foreign?.useGroups[0]?.places.find(
+    (symbolUse) => isNamed(symbolUse, wanted, { path: target.path }) && !isEdited(symbolUse),
   );
-  if (missed && !line)
-    throw cannot(
-      `2 things are: ${target.path}:${target.line}, ${missed.path}:${missed.line}. Choose one by path and line.`,
+  if (missedUse && !line)
+    throw makeError(
+      `2 things are: ${target.path}:${target.line}, ${missedUse.path}:${missedUse.line}. Choose one by path and line.`,
     );
   const missedReason = await missedUses(state, index, target, edits, ctx);
-  if (missedReason) throw cannot(missedReason);
+  if (missedReason) throw makeError(missedReason);
 }
 
 async function makeEdits(edits: Edit[], ctx: Ctx): Promise<void> {
-  for (const [file, fileEdits] of Map.groupBy(edits, (edit) => edit.path)) {
-    const { text } = await ctx.files.read(file);
-    await ctx.files.write(file, applyEdits(text, fileEdits));
+  for (const [filePath, fileEdits] of Map.groupBy(edits, (edit) => edit.path)) {
+    const { text } = await ctx.files.read(filePath);
+    await ctx.files.write(filePath, applyEdits(text, fileEdits));
   }
 }
 /**
  * Files that have the name and were left as they are, or were not read, so that nobody takes a miss
  * for a whole rename.
  */
-function otherThings(index: Index, name: string, edits: Edit[], ctx: Ctx): string[] {
-  const unread = index.names.filter((file) => SCRIPT.test(file) && !mayRead(ctx, file));
-  const notes = unread.length
-    ? [`[Not looked at, since they may not be read: ${listOf(unread)}]`]
+function otherThings(index: Index, symbolName: string, edits: Edit[], ctx: Ctx): string[] {
+  const deniedFiles = index.names.filter(
+    (filePath) => SCRIPT.test(filePath) && !mayRead(ctx, filePath),
+  );
+  const notes = deniedFiles.length
+    ? [`[Not looked at, since they may not be read: ${listFiles(deniedFiles)}]`]
     : [];
   const changed = new Set(edits.map(({ path }) => path));
-  const others = filesUsing(index, name).filter(
-    (file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file),
+  const untouchedFiles = filesUsing(index, symbolName).filter(
+    (filePath) => SCRIPT.test(filePath) && !changed.has(filePath) && mayRead(ctx, filePath),
   );
-  if (!others.length) return notes;
+  if (!untouchedFiles.length) return notes;
   return [
-    `[Left as ${others.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${listOf(others)}]`,
+    `[Left as ${untouchedFiles.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${listFiles(untouchedFiles)}]`,
     ...notes,
   ];
 }
-const listOf = (files: string[]): string =>
-  files.slice(0, MAX_NEAR).join(", ") + (files.length > MAX_NEAR ? " …" : "");
+const listFiles = (filePaths: string[]): string =>
+  filePaths.slice(0, MAX_NEAR).join(", ") + (filePaths.length > MAX_NEAR ? " …" : "");
 const isNamed = (
   { path, line, start, end, kind: useKind }: CodeUse,
-  name: string,
-  about: { path: string | undefined; line?: number | undefined },
+  symbolName: string,
+  wantedSpot: { path: string | undefined; line?: number | undefined },
 ): boolean =>
-  end - start === name.length &&
+  end - start === symbolName.length &&
   useKind !== "comment" &&
-  (!about.path || path === about.path) &&
-  (!about.line || line === about.line);
+  (!wantedSpot.path || path === wantedSpot.path) &&
+  (!wantedSpot.line || line === wantedSpot.line);
 /**
  * Where to begin, with a name that the project takes from elsewhere: a rename reaches one file of
  * those that take it.
@@ -205,54 +209,56 @@ const isNamed = (
 function foreignStart(
   { useGroups, unsearched }: Uses,
   name: string,
-  about: { path: string | undefined; line: number | undefined },
-  cannot: (reason: string) => Error,
+  wantedSpot: { path: string | undefined; line: number | undefined },
+  makeError: (reason: string) => Error,
 ): SymbolSpot[] {
-  const groups = useGroups
-    .map(({ places }) => places.filter((use) => isNamed(use, name, about)))
-    .filter(([first]) => first);
-  const definitions = groups.map(([first]) => ({ path: first!.path, line: first!.line, name }));
-  const listed = (places: SymbolSpot[]): string => {
-    const rows = places.slice(0, MAX_TEXT_HITS).map(pathAndLine);
+  const namedGroups = useGroups
+    .map(({ places }) => places.filter((symbolUse) => isNamed(symbolUse, name, wantedSpot)))
+    .filter(([firstUse]) => firstUse);
+  const definitions = namedGroups.map(([firstUse]) => ({
+    path: firstUse!.path,
+    line: firstUse!.line,
+    name,
+  }));
+  const listSpots = (spots: SymbolSpot[]): string => {
+    const spotRows = spots.slice(0, MAX_TEXT_HITS).map(pathAndLine);
     return (
-      rows.join(", ") +
-      (places.length > rows.length ? ` and ${places.length - rows.length} more` : "")
+      spotRows.join(", ") +
+      (spots.length > spotRows.length ? ` and ${spots.length - spotRows.length} more` : "")
     );
   };
   if (definitions.length > 1)
-    throw cannot(
-      `${definitions.length} things are: ${listed(definitions)}. Choose one by path and line.`,
+    throw makeError(
+      `${definitions.length} things are: ${listSpots(definitions)}. Choose one by path and line.`,
     );
-  const files = [...Map.groupBy(groups[0] ?? [], ({ path }) => path)].map(([path, [first]]) => ({
-    path,
-    line: first!.line,
-    name,
-  }));
-  if (files.length > 1)
-    throw cannot(
-      `${files.length} files take it from elsewhere: ${listed(files)}. Choose one by path.`,
+  const fileSpots = [...Map.groupBy(namedGroups[0] ?? [], ({ path }) => path)].map(
+    ([path, [firstUse]]) => ({ path, line: firstUse!.line, name }),
+  );
+  if (fileSpots.length > 1)
+    throw makeError(
+      `${fileSpots.length} files take it from elsewhere: ${listSpots(fileSpots)}. Choose one by path.`,
     );
-  if (unsearched && !about.path) throw cannot(`${unsearched}. Choose one by path.`);
+  if (unsearched && !wantedSpot.path) throw makeError(`${unsearched}. Choose one by path.`);
   return definitions;
 }
 /** Why a rename would miss uses that TypeScript does not see; "": it would not. */
 async function missedUses(
   state: State,
   index: Index,
-  target: { path: string; line: number; name: string },
+  targetSpot: { path: string; line: number; name: string },
   edits: { path: string }[],
   ctx: Ctx,
 ): Promise<string> {
-  const inComponents = await usesInComponents(state, index, target, ctx);
+  const inComponents = await usesInComponents(state, index, targetSpot, ctx);
   if (inComponents.length)
     return `components and pages use it too, and are not read by meaning:\n${capRows(inComponents, MAX_TEXT_HITS, "places")}\nEdit each place instead.`;
-  const editedFiles = new Set(edits.map(({ path: file }) => file));
-  const unread = unreadUsers(
+  const editedFiles = new Set(edits.map(({ path: filePath }) => filePath));
+  const unreadFiles = unreadUsers(
     index,
-    target.name,
-    Boolean(index.facts(target.path)?.global),
+    targetSpot.name,
+    Boolean(index.facts(targetSpot.path)?.global),
     ctx,
   ).filter(({ path }) => !editedFiles.has(path));
-  if (!unread.length) return "";
-  return `it may be used in ${plural(unread.length, "file")} that ${unread.length > 1 ? "were" : "was"} not read: ${listUnread(unread)}. See with grep, and edit each place instead.`;
+  if (!unreadFiles.length) return "";
+  return `it may be used in ${plural(unreadFiles.length, "file")} that ${unreadFiles.length > 1 ? "were" : "was"} not read: ${listUnread(unreadFiles)}. See with grep, and edit each place instead.`;
 }

@@ -75,18 +75,19 @@ export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
   state.index = index;
   state.partial = partialIndex(index);
-  const notice = state.isOngoing() ? () => state.noticeChange(unattended(ctx)) : () => {};
-  if (state.isOngoing() || state.asked++) state.watch.watchFolders(index.names, ctx.git, notice);
+  const handleChange = state.isOngoing() ? () => state.noticeChange(unattended(ctx)) : () => {};
+  if (state.isOngoing() || state.asked++)
+    state.watch.watchFolders(index.names, ctx.git, handleChange);
   return index;
 }
 
 /**
  * What is read of all files is garbage soon: V8 would make room for it, of 60 MB, and keep that.
  */
-export async function lean<T>(run: () => Promise<T>): Promise<T> {
+export async function lean<T>(runTask: () => Promise<T>): Promise<T> {
   v8.setFlagsFromString("--semi-space-growth-factor=1");
   try {
-    return await run();
+    return await runTask();
   } finally {
     v8.setFlagsFromString("--semi-space-growth-factor=2"); // as it is by itself
   }
@@ -104,15 +105,17 @@ function partialIndex({ files, leftOut, beyond, scope, ignored }: Index): string
 
 /** For work outside of a turn: it asks nothing, says nothing and is not cancelled with the turn. */
 export function unattended(ctx: Ctx): Ctx {
-  const quiet = () => {};
+  const doNothing = () => {};
   const overrides = {
     ask: undefined,
-    note: quiet,
-    progress: quiet,
+    note: doNothing,
+    progress: doNothing,
     signal: new AbortController().signal,
   };
   return Object.create(
     ctx,
-    Object.fromEntries(Object.entries(overrides).map(([key, value]) => [key, { value }])),
+    Object.fromEntries(
+      Object.entries(overrides).map(([propertyName, value]) => [propertyName, { value }]),
+    ),
   );
 }

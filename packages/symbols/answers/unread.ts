@@ -34,15 +34,15 @@ const unreadByVersion = new WeakMap<object, Unread[]>(); // by the version of th
 export function unreadCode(index: Index, ctx: Ctx): Unread[] {
   let unreadFiles = unreadByVersion.get(index.version);
   if (!unreadFiles) {
-    const paths = new Set(
+    const unreadPaths = new Set(
       index.having(
         ',"unread":"',
         ',"parseError":"nested too deep',
         ',"parseError":"cannot be parsed',
       ),
     );
-    unreadFiles = [...paths].sort().flatMap((path) => {
-      const { unread, parseError } = (isCode(path) && index.facts(path)) || {};
+    unreadFiles = [...unreadPaths].sort().flatMap((path) => {
+      const { unread, parseError } = (isCodeFile(path) && index.facts(path)) || {};
       const reason =
         unread ?? (/^(?:nested|cannot)/.test(parseError ?? "") ? parseError : undefined);
       return reason ? [{ path, reason: reason.replace(/\.$/, "") }] : [];
@@ -51,25 +51,30 @@ export function unreadCode(index: Index, ctx: Ctx): Unread[] {
   }
   return unreadFiles.filter(({ path }) => mayRead(ctx, path));
 }
-const isCode = (file: string): boolean => SCRIPT.test(file) || !!languageOf(file);
+const isCodeFile = (filePath: string): boolean => SCRIPT.test(filePath) || !!languageOf(filePath);
 
 /** The scripts and components that were not read and may use a thing of that name. */
-export function unreadUsers(index: Index, name: string, isGlobal: boolean, ctx: Ctx): Unread[] {
+export function unreadUsers(
+  index: Index,
+  symbolName: string,
+  isGlobal: boolean,
+  ctx: Ctx,
+): Unread[] {
   const scripts = unreadCode(index, ctx).filter(({ path }) => familiesOf(path).includes("script"));
-  return filesWithWords(scripts, { words: [name], isImporting: !isGlobal }, ctx);
+  return filesWithWords(scripts, { words: [symbolName], isImporting: !isGlobal }, ctx);
 }
 
 /** What the answer may lack, in a sentence; "": nothing. */
 export function missingSentence(
   index: Index,
-  about: AnswerTopic,
+  topic: AnswerTopic,
   answer: { text: string; data?: unknown },
   ctx: Ctx,
 ): string {
   const unreadFiles = unreadCode(index, ctx);
   if (!unreadFiles.length) return "";
   if (/^Cannot .*\b(?:was|were) not read\b/.test(answer.text)) return ""; // said already
-  const { words = [], path, users } = about;
+  const { words = [], path, users } = topic;
   const file = path === undefined ? "" : relative(path, ctx);
   const fileItself = unreadFiles.find((unreadFile) => unreadFile.path === file);
   if (fileItself && !users)
@@ -77,26 +82,26 @@ export function missingSentence(
       ? ""
       : `[Not read: ${listUnread([fileItself])}; grep searches it]`;
   const shown = new Set(answer.text.split("\n").map((row) => /^(.+?)(?::\d+:.*)?$/.exec(row)?.[1]));
-  if (about.map) {
+  if (topic.map) {
     const others = unreadFiles.filter((unreadFile) => !isGenerated(unreadFile.path));
-    const onMap = others.filter((unreadFile) => shown.has(unreadFile.path));
-    const likely = words.length
+    const filesOnMap = others.filter((unreadFile) => shown.has(unreadFile.path));
+    const likelyFiles = words.length
       ? filesWithWords(others, { words: words.slice(0, MAX_WORDS) }, ctx)
       : [];
     return sentence(
       [
         ...new Map(
-          [...onMap, ...likely].map((unreadFile) => [unreadFile.path, unreadFile]),
+          [...filesOnMap, ...likelyFiles].map((unreadFile) => [unreadFile.path, unreadFile]),
         ).values(),
       ],
       "Not read",
     );
   }
-  if (about.imports) {
+  if (topic.imports) {
     const importing = unreadFiles.filter((unreadFile) => !isGenerated(unreadFile.path));
     return sentence(importing, "Not read, so that what these import is not counted");
   }
-  const answered = !users && about.like ? pathsIn(answer.data) : [];
+  const answered = !users && topic.like ? pathsIn(answer.data) : [];
   const families = new Set((users ? [file] : answered).flatMap(familiesOf));
   const fitting = unreadFiles
     .filter((unreadFile) => !shown.has(unreadFile.path) && unreadFile.path !== file)
@@ -112,60 +117,63 @@ export function missingSentence(
   const near = fitting.filter(
     (unreadFile) =>
       (!file || unreadFile.path.startsWith(`${file}/`)) &&
-      !(about.anywhere && isGenerated(unreadFile.path)),
+      !(topic.anywhere && isGenerated(unreadFile.path)),
   );
-  const wanted = words.filter((word) => /^\S+$/.test(word));
+  const wanted = words.filter((topicWord) => /^\S+$/.test(topicWord));
   if (!wanted.length) return "";
-  const having = filesWithWords(near, { words: wanted, anywhere: about.anywhere ?? false }, ctx);
+  const having = filesWithWords(near, { words: wanted, anywhere: topic.anywhere ?? false }, ctx);
   return sentence(having, `Not read, though '${wanted[0]}' stands there`, "; grep shows where");
 }
 const MAY_IMPORT = "Not read, and may import it";
 
 /** The message of a failure, and the answer that there is nothing, hold for what was read. */
-export const qualifyText = (text: string): string =>
-  text
+export const qualifyText = (answerText: string): string =>
+  answerText
     .replace(/': (?=(?:nothing|none|no code)\b)/, "': in what was read, ")
     .replace(/^Nothing imports/, "Nothing that was read imports");
 
-function sentence(unreadFiles: Unread[], head: string, next = ""): string {
-  return unreadFiles.length ? `[${head}: ${listUnread(unreadFiles)}${next}]` : "";
+function sentence(unreadFiles: Unread[], sentenceStart: string, sentenceEnd = ""): string {
+  return unreadFiles.length ? `[${sentenceStart}: ${listUnread(unreadFiles)}${sentenceEnd}]` : "";
 }
 
 /** The first few with the reason, and how many more there are. */
 export function listUnread(unreadFiles: Unread[]): string {
   const byReason = Map.groupBy(unreadFiles.slice(0, MAX_NAMED), ({ reason }) => reason);
-  const parts = [...byReason].map(
-    ([reason, group]) => `${group.map(({ path }) => path).join(" and ")} (${reason})`,
+  const reasonParts = [...byReason].map(
+    ([reason, groupFiles]) => `${groupFiles.map(({ path }) => path).join(" and ")} (${reason})`,
   );
   return (
-    parts.join(", ") +
+    reasonParts.join(", ") +
     (unreadFiles.length > MAX_NAMED ? ` and ${unreadFiles.length - MAX_NAMED} more` : "")
   );
 }
 
 /** Languages that use one another's things are one family. */
-function familiesOf(file: string): string[] {
-  if (SCRIPT.test(file)) return ["script"];
-  if (isComponent(file)) return ["script", "markup"];
-  const name = languageOf(file)?.name ?? "";
-  return [({ CSS: "markup", "C++": "C", Kotlin: "Java" } as Record<string, string>)[name] ?? name];
+function familiesOf(filePath: string): string[] {
+  if (SCRIPT.test(filePath)) return ["script"];
+  if (isComponent(filePath)) return ["script", "markup"];
+  const languageName = languageOf(filePath)?.name ?? "";
+  return [
+    ({ CSS: "markup", "C++": "C", Kotlin: "Java" } as Record<string, string>)[languageName] ??
+      languageName,
+  ];
 }
 
 /** The files that the data of an answer names. */
-function pathsIn(data: unknown): string[] {
-  if (!Array.isArray(data)) return [];
-  return data.flatMap(({ path, places }: { path?: string; places?: { path: string }[] }) =>
-    path ? [path] : (places ?? []).map((use) => use.path),
+function pathsIn(answerData: unknown): string[] {
+  if (!Array.isArray(answerData)) return [];
+  return answerData.flatMap(({ path, places }: { path?: string; places?: { path: string }[] }) =>
+    path ? [path] : (places ?? []).map((symbolUse) => symbolUse.path),
   );
 }
 
 /** What an import of the file has in it; nothing where that cannot be told. */
-function importedAs(file: string): string[] {
-  const [name = "", folder] = file.split("/").reverse();
-  const stem = name.replace(/(?:\.d)?\.\w+$/, "");
-  const isScript = SCRIPT.test(file) || isComponent(file);
-  if (isScript ? stem === "index" : /^(?:mod|main|lib|__init__)$/.test(stem)) return [];
-  return isScript || !folder ? [stem] : [stem, folder];
+function importedAs(filePath: string): string[] {
+  const [fileName = "", folderName] = filePath.split("/").reverse();
+  const baseName = fileName.replace(/(?:\.d)?\.\w+$/, "");
+  const isScript = SCRIPT.test(filePath) || isComponent(filePath);
+  if (isScript ? baseName === "index" : /^(?:mod|main|lib|__init__)$/.test(baseName)) return [];
+  return isScript || !folderName ? [baseName] : [baseName, folderName];
 }
 
 interface Wanted {
@@ -175,24 +183,24 @@ interface Wanted {
 }
 
 /** Those whose bytes have one of the words, and those that would take too long to look into. */
-function filesWithWords(unreadFiles: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
+function filesWithWords(unreadFiles: Unread[], criteria: Wanted, ctx: Ctx): Unread[] {
   const { clock } = ctx.io;
-  const until = clock.now() + MAX_LOOK_MS;
+  const deadline = clock.now() + MAX_LOOK_MS;
   let remainingBytes = MAX_LOOK_BYTES;
   return unreadFiles.flatMap((unreadFile) => {
-    const isHit = clock.now() < until ? look(unreadFile.path) : undefined;
+    const isHit = clock.now() < deadline ? searchFile(unreadFile.path) : undefined;
     if (isHit === undefined)
       return [{ ...unreadFile, reason: `${unreadFile.reason}, not searched` }];
     if (isHit) return [unreadFile];
     return [];
   });
 
-  function look(name: string): boolean | undefined {
+  function searchFile(filePath: string): boolean | undefined {
     let fd: number | undefined;
     try {
-      fd = ctx.files.open(ctx.files.path(name));
+      fd = ctx.files.open(ctx.files.path(filePath));
       remainingBytes -= fs.fstatSync(fd).size;
-      return remainingBytes < 0 ? undefined : hasWord(fs.readFileSync(fd), wanted);
+      return remainingBytes < 0 ? undefined : hasWord(fs.readFileSync(fd), criteria);
     } catch {
       return undefined;
     } finally {
@@ -201,24 +209,27 @@ function filesWithWords(unreadFiles: Unread[], wanted: Wanted, ctx: Ctx): Unread
   }
 }
 
-const IMPORT = /\b(?:import|from|require)\s*\(?\s*["'`]|\bimport\s*\(/;
+const IMPORT_SYNTAX = /\b(?:import|from|require)\s*\(?\s*["'`]|\bimport\s*\(/;
 
 /** In any encoding that a text may have: UTF-16 has zeros between plain letters. */
-function hasWord(bytes: Buffer, { words, anywhere = false, isImporting = false }: Wanted): boolean {
-  const plain = (content: Buffer) => content.toString("latin1").replaceAll("\0", "");
-  const text = plain(bytes);
-  const forms = words
+function hasWord(
+  fileBytes: Buffer,
+  { words, anywhere = false, isImporting = false }: Wanted,
+): boolean {
+  const toPlainText = (content: Buffer) => content.toString("latin1").replaceAll("\0", "");
+  const fileText = toPlainText(fileBytes);
+  const wordForms = words
     .flatMap((word) => [
       Buffer.from(word),
       Buffer.from(word, "latin1"),
-      utf16(word),
-      utf16(word).swap16(),
+      encodeUtf16(word),
+      encodeUtf16(word).swap16(),
     ])
-    .map((form) => plain(form).replace(/[^\w]/g, "\\$&"));
-  const wanted = forms.join("|");
+    .map((wordForm) => toPlainText(wordForm).replace(/[^\w]/g, "\\$&"));
+  const wordPattern = wordForms.join("|");
   const isThere =
     !words.length ||
-    new RegExp(anywhere ? wanted : `(?<![\\w$])(?:${wanted})(?![\\w$])`).test(text);
-  return isThere && (!isImporting || IMPORT.test(text));
+    new RegExp(anywhere ? wordPattern : `(?<![\\w$])(?:${wordPattern})(?![\\w$])`).test(fileText);
+  return isThere && (!isImporting || IMPORT_SYNTAX.test(fileText));
 }
-const utf16 = (word: string): Buffer => Buffer.from(word, "utf16le");
+const encodeUtf16 = (word: string): Buffer => Buffer.from(word, "utf16le");

@@ -26,43 +26,43 @@ const MAX_GLOB_CHARS = 900;
  */
 export async function unnamedByServer(
   index: Index,
-  name: string,
+  symbolName: string,
   defined: FoundSymbol[],
-  groups: Group[],
+  useGroups: Group[],
   byName: FoundSymbol[],
   ctx: Ctx,
 ): Promise<string[]> {
-  const asked = defined.filter((definition) => !byName.includes(definition));
-  if (!asked.length) return [];
-  const knownFiles = new Set(groups.flatMap(({ places }) => places.map(({ path }) => path)));
-  const { places } = await usesByName(index, name, asked, ctx);
+  const askedSymbols = defined.filter((definition) => !byName.includes(definition));
+  if (!askedSymbols.length) return [];
+  const knownFiles = new Set(useGroups.flatMap(({ places }) => places.map(({ path }) => path)));
+  const { places } = await usesByName(index, symbolName, askedSymbols, ctx);
   return places
     .filter(({ path }) => !knownFiles.has(path))
     .slice(0, MAX_TEXT_HITS)
     .map(({ path, line, text }) => `${path}:${line}: ${text}`);
 }
-export const endOf = (file: string): string | undefined => file.split(".").at(-1);
+export const endOf = (filePath: string): string | undefined => filePath.split(".").at(-1);
 /** The uses of a name that nothing in the project defines; `about`: only what it means there. */
 export async function foreignAt(
   state: State,
   index: Index,
-  name: string,
-  users: string[],
+  symbolName: string,
+  userFiles: string[],
   about: { path: string | undefined; line: number | undefined },
   ctx: Ctx,
   instead: (reason: string) => Uses,
 ): Promise<Uses> {
   const isAsked = ({ path, line }: CodeUse) =>
     (!about.path || path === about.path) && (!about.line || line === about.line);
-  const ask = async (desk: Desk): Promise<Uses> => {
-    const { groups, unsearched } = await foreignUses(desk, name, users, about.path);
+  const findAtDesk = async (desk: Desk): Promise<Uses> => {
+    const { groups, unsearched } = await foreignUses(desk, symbolName, userFiles, about.path);
     return {
       useGroups: groups.filter(({ places }) => places.some(isAsked)),
       unlocated: [],
       unsearched,
     };
   };
-  return atDesk(state, index, about.path ?? users[0]!, ctx, ask, instead);
+  return atDesk(state, index, about.path ?? userFiles[0]!, ctx, findAtDesk, instead);
 }
 export const NO_USES: Uses = { useGroups: [], unlocated: [] };
 export const NONE: NamedUses = { places: [], note: "", missed: [], covers: () => false };
@@ -73,42 +73,46 @@ export const NONE: NamedUses = { places: [], note: "", missed: [], covers: () =>
 export async function unresolvedUses(
   state: State,
   index: Index,
-  name: string,
+  symbolName: string,
   knownFiles: Set<string>,
   ctx: Ctx,
 ) {
-  const users = filesUsing(index, name)
-    .filter((file) => !knownFiles.has(file) && SCRIPT.test(file) && mayRead(ctx, file))
+  const userImports = filesUsing(index, symbolName)
+    .filter(
+      (filePath) => !knownFiles.has(filePath) && SCRIPT.test(filePath) && mayRead(ctx, filePath),
+    )
     .map(
-      (file) =>
+      (filePath) =>
         [
-          file,
+          filePath,
           {
             imports: index
-              .passed(file)
-              .imports.filter(({ names }) => names.some((specifier) => mayTake(specifier, name))),
+              .passed(filePath)
+              .imports.filter(({ names }) =>
+                names.some((specifier) => mayTake(specifier, symbolName)),
+              ),
           },
         ] as const,
     )
     .filter(([, { imports }]) => imports.length);
-  if (!users.length) return [];
-  const { imports } = await importGraph(state, index, ctx, users);
-  const rows: string[] = [];
-  for (const [file, { imports: fileImports }] of users) {
-    const doubtful = (imports.get(file) ?? []).flatMap(({ kind: edgeKind, line, spec }, i) => {
+  if (!userImports.length) return [];
+  const { imports } = await importGraph(state, index, ctx, userImports);
+  const useRows: string[] = [];
+  for (const [filePath, { imports: fileImports }] of userImports) {
+    const doubtful = (imports.get(filePath) ?? []).flatMap(({ kind: edgeKind, line, spec }, i) => {
       return edgeKind === "missing" ? [{ line, spec, names: fileImports[i]!.names }] : [];
     });
     if (!doubtful.length) continue;
-    const { text } = await readText(ctx, file);
-    const hit = doubtful.find(({ names }) =>
-      names.some((specifier) => takesName(specifier, name, text)),
+    const { text } = await readText(ctx, filePath);
+    const takingImport = doubtful.find(({ names }) =>
+      names.some((specifier) => takesName(specifier, symbolName, text)),
     );
-    if (hit) rows.push(`${file}:${hit.line}: from "${hit.spec}"`);
+    if (takingImport) useRows.push(`${filePath}:${takingImport.line}: from "${takingImport.spec}"`);
   }
-  return rows;
+  return useRows;
 }
-const mayTake = (specifier: string, name: string): boolean =>
-  specifier[0] === "*" || specifier.split(" as ")[0] === name;
+const mayTake = (specifier: string, symbolName: string): boolean =>
+  specifier[0] === "*" || specifier.split(" as ")[0] === symbolName;
 /** The same for a name that was asked for before, as long as no file has changed. */
 export function textsAsBefore(
   state: State,
@@ -116,13 +120,13 @@ export function textsAsBefore(
   index: Index,
   ctx: Ctx,
 ): Promise<string[]> {
-  const others = index.names.filter((file) => !index.entries.has(file));
-  const times = others
-    .map((file) => tryTo(() => fs.statSync(path.join(state.root, file)).mtimeMs))
+  const unindexedFiles = index.names.filter((filePath) => !index.entries.has(filePath));
+  const changeTimes = unindexedFiles
+    .map((filePath) => tryTo(() => fs.statSync(path.join(state.root, filePath)).mtimeMs))
     .join();
-  const about = [index.version, index.names, JSON.stringify(ctx.permissions.rules), times];
+  const about = [index.version, index.names, JSON.stringify(ctx.permissions.rules), changeTimes];
   const earlier = state.said;
-  if (earlier?.name === name && about.every((part, i) => part === earlier.about[i]))
+  if (earlier?.name === name && about.every((condition, i) => condition === earlier.about[i]))
     return earlier.rows;
   const rows = textHits(name, index, NONE.covers, ctx);
   state.said = { name, about, rows };
@@ -131,36 +135,45 @@ export function textsAsBefore(
 }
 /** Where it stands in files that the index does not know. */
 export async function textHits(
-  name: string,
+  symbolName: string,
   { files, names }: Index,
-  isKnown: (file: string) => boolean,
+  isKnown: (filePath: string) => boolean,
   ctx: Ctx,
 ): Promise<string[]> {
-  const knownFiles = new Set(files.filter((file) => SCRIPT.test(file) || isKnown(file)));
-  const others = names.filter((file) => !knownFiles.has(file));
-  if (!/^[\w$#]+$/.test(name) || !others.length) return [];
-  const query = `(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`;
-  const glob = globOf(others);
+  const knownFiles = new Set(
+    files.filter((filePath) => SCRIPT.test(filePath) || isKnown(filePath)),
+  );
+  const unknownFiles = names.filter((filePath) => !knownFiles.has(filePath));
+  if (!/^[\w$#]+$/.test(symbolName) || !unknownFiles.length) return [];
+  const query = `(?<![\\w$])${symbolName.replaceAll("$", "\\$")}(?![\\w$])`;
+  const glob = makeGlob(unknownFiles);
   const { text, failed } = await ctx.call("grep", { query, regex: true, ...(glob && { glob }) });
   if (failed) return [];
-  const rows = text
+  const hitRows = text
     .split("\n")
-    .filter((row) => /^[^":]+:\d+:/.test(row) && !knownFiles.has(row.split(":")[0]!));
-  const hasMore = rows.length > MAX_TEXT_HITS || /^\[\d+ more hit/m.test(text);
+    .filter((grepRow) => /^[^":]+:\d+:/.test(grepRow) && !knownFiles.has(grepRow.split(":")[0]!));
+  const hasMore = hitRows.length > MAX_TEXT_HITS || /^\[\d+ more hit/m.test(text);
   return [
-    ...rows.slice(0, MAX_TEXT_HITS),
-    ...(hasMore && rows.length ? ["[there is more; grep shows all of it]"] : []),
+    ...hitRows.slice(0, MAX_TEXT_HITS),
+    ...(hasMore && hitRows.length ? ["[there is more; grep shows all of it]"] : []),
   ];
 }
 /**
  * Their extensions, so that code is not searched again; undefined if they cannot be told from it.
  */
-function globOf(names: string[]): string | undefined {
-  const kinds = new Set(
-    names.map((name) => /\.[^./]+$/.exec(name)?.[0] ?? name.slice(name.lastIndexOf("/") + 1)),
+function makeGlob(filePaths: string[]): string | undefined {
+  const fileEndings = new Set(
+    filePaths.map(
+      (filePath) =>
+        /\.[^./]+$/.exec(filePath)?.[0] ?? filePath.slice(filePath.lastIndexOf("/") + 1),
+    ),
   );
-  const parts = [...kinds].map((ending) => (ending.startsWith(".") ? `*${ending}` : ending));
-  const glob = `{${parts.join(",")},}`;
-  const isPlain = parts.every((part) => /^[\w.*@+-]+$/.test(part) && !SCRIPT.test(part));
-  return isPlain && glob.length < MAX_GLOB_CHARS ? glob : undefined;
+  const globParts = [...fileEndings].map((ending) =>
+    ending.startsWith(".") ? `*${ending}` : ending,
+  );
+  const wholeGlob = `{${globParts.join(",")},}`;
+  const isPlain = globParts.every(
+    (globPart) => /^[\w.*@+-]+$/.test(globPart) && !SCRIPT.test(globPart),
+  );
+  return isPlain && wholeGlob.length < MAX_GLOB_CHARS ? wholeGlob : undefined;
 }

@@ -11,19 +11,21 @@ export interface Uses {
 
 export async function usesOf(
   definitions: SymbolSpot[],
-  ask: (target: SymbolSpot) => Promise<Group[]>,
-  mayShow: (file: string) => boolean,
+  askForUses: (targetSpot: SymbolSpot) => Promise<Group[]>,
+  mayShow: (filePath: string) => boolean,
 ): Promise<Uses> {
   const useGroups: Group[] = [];
   const unlocated: string[] = [];
   for (const definition of definitions) {
-    const isSame = ({ path, line }: CodeUse) =>
+    const isDefinition = ({ path, line }: CodeUse) =>
       path === definition.path && line === definition.line;
-    if (useGroups.some(({ places }) => places.some(isSame))) continue;
+    if (useGroups.some(({ places }) => places.some(isDefinition))) continue;
     try {
-      const groups = await ask(definition); // under another name it is a separate group
-      const places = groups.flatMap(({ places }) => places).filter(({ path }) => mayShow(path));
-      if (places.length) useGroups.push({ symbol: groups[0]!.symbol, places });
+      const answerGroups = await askForUses(definition); // under another name it is a separate group
+      const places = answerGroups
+        .flatMap(({ places }) => places)
+        .filter(({ path }) => mayShow(path));
+      if (places.length) useGroups.push({ symbol: answerGroups[0]!.symbol, places });
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
       unlocated.push(error.message);

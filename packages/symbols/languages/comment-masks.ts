@@ -9,67 +9,80 @@ export type Spans = Record<"comment" | "string" | "code" | "branch" | "case", Sp
 const [CODE, COMMENT, STRING] = [0, 1, 2];
 const MAX_TODOS = 500; // per file
 const MAX_NAME_CHARS = 100;
-const WORD = /[\p{L}_][\p{L}\p{N}_]*/gu;
-const TODO = /\b(?:TODO|FIXME|HACK)\b/g;
+const WORD_PATTERN = /[\p{L}_][\p{L}\p{N}_]*/gu;
+const TODO_WORD = /\b(?:TODO|FIXME|HACK)\b/g;
 
 /** Of each character whether it is code, of a comment or of a string; code in a string is code. */
 export function maskOf(
-  length: number,
+  textLength: number,
   { comment, string, code }: Pick<Spans, "comment" | "string" | "code">,
 ): Uint8Array {
-  const mask = new Uint8Array(length);
-  const ranges = [
+  const charMask = new Uint8Array(textLength);
+  const maskRanges = [
     ...comment.map(([start, end]) => [start, end, COMMENT] as const),
     ...string.map(([start, end]) => [start, end, STRING] as const),
     ...code.map(([start, end]) => [start, end, CODE] as const),
-  ].sort((a, b) => a[0] - b[0] || b[1] - a[1]);
-  for (const [start, end, category] of ranges) mask.fill(category, start, end);
-  return mask;
+  ].sort((first, second) => first[0] - second[0] || second[1] - first[1]);
+  for (const [rangeStart, rangeEnd, category] of maskRanges)
+    charMask.fill(category, rangeStart, rangeEnd);
+  return charMask;
 }
 
 /** How often each name occurs in code; 0 where only a string is that name. */
 export function usesIn(
-  text: string,
-  mask: Uint8Array,
-  word: RegExp = wordsOf(text),
+  sourceText: string,
+  charMask: Uint8Array,
+  wordPattern: RegExp = wordsOf(sourceText),
 ): Map<string, number> {
-  const uses = new Map<string, number>();
-  for (const { 0: name, index } of text.matchAll(word)) {
-    if (name.length > MAX_NAME_CHARS) continue;
-    const earlier = uses.get(name);
-    if (mask[index] === CODE) uses.set(name, (earlier ?? 0) + 1);
-    else if (mask[index] === STRING && earlier === undefined && isQuoted(text, index, name.length))
-      uses.set(name, 0);
+  const useCounts = new Map<string, number>();
+  for (const { 0: usedName, index } of sourceText.matchAll(wordPattern)) {
+    if (usedName.length > MAX_NAME_CHARS) continue;
+    const earlier = useCounts.get(usedName);
+    if (charMask[index] === CODE) useCounts.set(usedName, (earlier ?? 0) + 1);
+    else if (
+      charMask[index] === STRING &&
+      earlier === undefined &&
+      isQuoted(sourceText, index, usedName.length)
+    )
+      useCounts.set(usedName, 0);
   }
-  return uses;
+  return useCounts;
 }
 /** Letters of all the world's scripts take twice the time. */
-const wordsOf = (text: string): RegExp => (/[^\x00-\x7f]/.test(text) ? WORD : /[a-z_]\w*/gi);
-const isQuoted = (text: string, index: number, length: number): boolean =>
-  /["'`]/.test(text[index - 1] ?? "") && text[index - 1] === text[index + length];
+const wordsOf = (sourceText: string): RegExp =>
+  /[^\x00-\x7f]/.test(sourceText) ? WORD_PATTERN : /[a-z_]\w*/gi;
+const isQuoted = (sourceText: string, nameStart: number, nameLength: number): boolean =>
+  /["'`]/.test(sourceText[nameStart - 1] ?? "") &&
+  sourceText[nameStart - 1] === sourceText[nameStart + nameLength];
 
-export function todosIn(text: string, starts: number[], mask: Uint8Array): Todo[] {
+export function todosIn(sourceText: string, lineOffsets: number[], charMask: Uint8Array): Todo[] {
   const todos: Todo[] = [];
-  for (const { index } of text.matchAll(TODO)) {
+  for (const { index } of sourceText.matchAll(TODO_WORD)) {
     if (todos.length >= MAX_TODOS) break;
-    const line = lineAt(starts, index);
-    if (mask[index] !== COMMENT || todos.at(-1)?.line === line) continue;
-    const words = text.slice(index, starts[line]).replace(/\s*(?:\*\/|-->|\]\]).*/, "");
-    todos.push({ line, text: words.trim().slice(0, MAX_TEXT_CHARS) });
+    const line = lineAt(lineOffsets, index);
+    if (charMask[index] !== COMMENT || todos.at(-1)?.line === line) continue;
+    const todoWords = sourceText
+      .slice(index, lineOffsets[line])
+      .replace(/\s*(?:\*\/|-->|\]\]).*/, "");
+    todos.push({ line, text: todoWords.trim().slice(0, MAX_TEXT_CHARS) });
   }
   return todos;
 }
 
 /** Lines that are neither blank nor comment. */
-export function countLines(text: string, starts: number[], mask: Uint8Array): number {
-  let lines = 0;
-  for (const [i, start] of starts.entries()) {
-    const end = starts[i + 1] ?? text.length;
-    for (let index = start; index < end; index++)
-      if (text.charCodeAt(index) > 32 && mask[index] !== COMMENT) {
-        lines++;
+export function countLines(
+  sourceText: string,
+  lineOffsets: number[],
+  charMask: Uint8Array,
+): number {
+  let lineCount = 0;
+  for (const [i, lineStart] of lineOffsets.entries()) {
+    const lineEnd = lineOffsets[i + 1] ?? sourceText.length;
+    for (let offset = lineStart; offset < lineEnd; offset++)
+      if (sourceText.charCodeAt(offset) > 32 && charMask[offset] !== COMMENT) {
+        lineCount++;
         break;
       }
   }
-  return lines;
+  return lineCount;
 }

@@ -6,10 +6,10 @@ import { eachUse, packUses } from "../scan/uses.ts";
 import { scan } from "../scan.ts";
 import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
 
-const PARTS =
+const PART_PATTERN =
   /<!--[\s\S]*?(?:-->|$)|<(script|style)\b((?:[^>"']|"[^"]*"|'[^']*')*)>([\s\S]*?)(?:<\/\1\s*>|$)|<[a-z][\w.:-]*(?:[^<>"']|"[^"]*"|'[^']*')*>/gi;
 const ATTRIBUTE = /([@:#\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>={][^\s"'<>=]*))/g;
-const BRACES = /\{\{?([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}?\}/g;
+const BRACES_PATTERN = /\{\{?([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}?\}/g;
 const DATA_SCRIPT =
   /type\s*=\s*["']?(?:application\/(?:ld\+)?json|importmap|text\/(?:template|html))/i;
 
@@ -20,127 +20,152 @@ interface Parts {
   tags: { offset: number; end: number; text: string }[];
 }
 
-export function scanComponent(path: string, text: string): Facts {
-  const starts = lineStarts(text);
-  const parts = partsOf(text);
-  const facts = scriptFacts(path, text, parts);
-  const isPage = PAGE.test(path);
-  if (isPage) idsIn(facts, parts, starts);
-  else facts.symbols.unshift(componentSymbol(path, starts.length - (text.endsWith("\n") ? 1 : 0)));
-  for (const { text: tag, offset } of parts.tags)
-    linksOf(facts, tag, lineAt(starts, offset), isPage);
-  for (const { tag, span } of parts.scripts)
-    linksOf(facts, `<script ${tag}>`, lineAt(starts, span[0]), isPage);
-  facts.imports.sort((a, b) => a.line - b.line);
-  const scripts = parts.scripts.map(({ span }) => span);
-  const mask = maskOf(text.length, {
-    comment: parts.comments,
-    string: [...scripts, ...parts.styles],
+export function scanComponent(filePath: string, sourceText: string): Facts {
+  const lineOffsets = lineStarts(sourceText);
+  const componentParts = partsOf(sourceText);
+  const facts = scriptFacts(filePath, sourceText, componentParts);
+  const isPage = PAGE_FILE.test(filePath);
+  if (isPage) addIds(facts, componentParts, lineOffsets);
+  else
+    facts.symbols.unshift(
+      componentSymbol(filePath, lineOffsets.length - (sourceText.endsWith("\n") ? 1 : 0)),
+    );
+  for (const { text: tagText, offset } of componentParts.tags)
+    linksOf(facts, tagText, lineAt(lineOffsets, offset), isPage);
+  for (const { tag, span } of componentParts.scripts)
+    linksOf(facts, `<script ${tag}>`, lineAt(lineOffsets, span[0]), isPage);
+  facts.imports.sort((first, second) => first.line - second.line);
+  const scripts = componentParts.scripts.map(({ span }) => span);
+  const charMask = maskOf(sourceText.length, {
+    comment: componentParts.comments,
+    string: [...scripts, ...componentParts.styles],
     code: [],
   });
-  facts.todos = [...facts.todos, ...todosIn(text, starts, mask)].sort((a, b) => a.line - b.line);
-  facts.loc = countLines(
-    text,
-    starts,
-    maskOf(text.length, { comment: parts.comments, string: [], code: [] }),
+  facts.todos = [...facts.todos, ...todosIn(sourceText, lineOffsets, charMask)].sort(
+    (first, second) => first.line - second.line,
   );
-  countUses(facts, text, parts, isPage);
+  facts.loc = countLines(
+    sourceText,
+    lineOffsets,
+    maskOf(sourceText.length, { comment: componentParts.comments, string: [], code: [] }),
+  );
+  countUses(facts, sourceText, componentParts, isPage);
   delete facts.global;
   return facts;
 }
 
 /** What is not code: comments and styles; in a page all but scripts and what names something. */
 export function componentSpans(
-  path: string,
-  text: string,
+  filePath: string,
+  sourceText: string,
 ): { comment: Span[]; string: Span[]; code: Span[] } {
-  const { comments, styles, scripts, tags } = partsOf(text);
-  if (!PAGE.test(path)) return { comment: comments, string: styles, code: [] };
+  const { comments, styles, scripts, tags } = partsOf(sourceText);
+  if (!PAGE_FILE.test(filePath)) return { comment: comments, string: styles, code: [] };
   const code = scripts.map(({ span }) => span);
-  for (const { text: tag, offset } of tags)
-    for (const { index, name, value } of attributesIn(tag)) {
+  for (const { text: tagText, offset } of tags)
+    for (const { index, name, value } of attributesIn(tagText)) {
       if (!namesIn(name, value).length && !HANDLER.test(name)) continue;
-      const start = offset + tag.indexOf(value, index + name.length);
-      code.push([start, start + value.length]);
+      const valueStart = offset + tagText.indexOf(value, index + name.length);
+      code.push([valueStart, valueStart + value.length]);
     }
-  return { comment: comments, string: [[0, text.length]], code };
+  return { comment: comments, string: [[0, sourceText.length]], code };
 }
-const PAGE = /\.html?$/i;
+const PAGE_FILE = /\.html?$/i;
 const HANDLER = /^on[a-z]+$/; // its value is code
-const NAMING = /^(?:class|id|for|form|list|headers|aria-(?:controls|describedby|labelledby|owns))$/;
+const NAMING_ATTRIBUTE =
+  /^(?:class|id|for|form|list|headers|aria-(?:controls|describedby|labelledby|owns))$/;
 /** The classes and ids in an attribute. */
-const namesIn = (name: string, value: string): string[] => {
-  if (NAMING.test(name)) return value.split(/\s+/).filter(Boolean);
-  if (name === "href" && /^#[^/]/.test(value)) return [value.slice(1)];
+const namesIn = (attributeName: string, attributeValue: string): string[] => {
+  if (NAMING_ATTRIBUTE.test(attributeName)) return attributeValue.split(/\s+/).filter(Boolean);
+  if (attributeName === "href" && /^#[^/]/.test(attributeValue)) return [attributeValue.slice(1)];
   return [];
 };
 
-function partsOf(text: string): Parts {
-  const parts: Parts = { scripts: [], comments: [], styles: [], tags: [] };
-  for (const { 0: match, 1: element, 2: tag = "", 3: inner = "", index } of text.matchAll(PARTS)) {
-    const end = index + match.length;
-    if (!element && match.startsWith("<!--")) parts.comments.push([index, end]);
-    else if (!element) parts.tags.push({ offset: index, end, text: match });
+function partsOf(sourceText: string): Parts {
+  const componentParts: Parts = { scripts: [], comments: [], styles: [], tags: [] };
+  for (const {
+    0: partText,
+    1: element,
+    2: tag = "",
+    3: innerText = "",
+    index,
+  } of sourceText.matchAll(PART_PATTERN)) {
+    const end = index + partText.length;
+    if (!element && partText.startsWith("<!--")) componentParts.comments.push([index, end]);
+    else if (!element) componentParts.tags.push({ offset: index, end, text: partText });
     else {
-      const start = index + 1 + element.length + tag.length + 1;
-      const span: Span = [start, start + inner.length];
-      if (element.toLowerCase() === "style" || DATA_SCRIPT.test(tag)) parts.styles.push(span);
-      else parts.scripts.push({ span, tag });
+      const innerStart = index + 1 + element.length + tag.length + 1;
+      const span: Span = [innerStart, innerStart + innerText.length];
+      if (element.toLowerCase() === "style" || DATA_SCRIPT.test(tag))
+        componentParts.styles.push(span);
+      else componentParts.scripts.push({ span, tag });
     }
   }
-  return parts;
+  return componentParts;
 }
 
 /** The rest of the file is blank for TypeScript, so that lines stay what they are. */
-function scriptFacts(path: string, text: string, { scripts }: Parts): Facts {
-  if (!scripts.some(({ span: [start, end] }) => text.slice(start, end).trim())) return emptyFacts();
-  let [scriptText, from] = ["", 0];
+function scriptFacts(filePath: string, sourceText: string, { scripts }: Parts): Facts {
+  if (
+    !scripts.some(({ span: [spanStart, spanEnd] }) => sourceText.slice(spanStart, spanEnd).trim())
+  )
+    return emptyFacts();
+  let [scriptText, nextOffset] = ["", 0];
   for (const {
-    span: [start, end],
+    span: [spanStart, spanEnd],
   } of scripts) {
-    scriptText += text.slice(from, start).replace(/[^\n]/g, " ") + text.slice(start, end);
-    from = end;
+    scriptText +=
+      sourceText.slice(nextOffset, spanStart).replace(/[^\n]/g, " ") +
+      sourceText.slice(spanStart, spanEnd);
+    nextOffset = spanEnd;
   }
   const isTyped = scripts.some(({ tag }) => /lang\s*=\s*["']?tsx?/i.test(tag));
   const isJsx = scripts.some(({ tag }) => /lang\s*=\s*["']?[jt]sx/i.test(tag));
   const facts = scan(
-    `${path}.${isTyped ? "ts" : "js"}${isJsx ? "x" : ""}`,
-    scriptText + text.slice(from).replace(/[^\n]/g, " "),
+    `${filePath}.${isTyped ? "ts" : "js"}${isJsx ? "x" : ""}`,
+    scriptText + sourceText.slice(nextOffset).replace(/[^\n]/g, " "),
   );
   if (facts.unread) return { ...emptyFacts(), unread: facts.unread };
   return facts;
 }
 
-function componentSymbol(path: string, end: number): Sym {
-  const file = path.slice(path.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
-  const folder = path.split("/").at(-2) ?? file;
-  const name = pascal(/^index$/i.test(file) ? folder : file);
+function componentSymbol(filePath: string, lastLine: number): Sym {
+  const fileName = filePath.slice(filePath.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
+  const folderName = filePath.split("/").at(-2) ?? fileName;
+  const name = toPascalCase(/^index$/i.test(fileName) ? folderName : fileName);
   return {
     name,
     kind: "class",
     line: 1,
-    end: Math.max(end, 1),
+    end: Math.max(lastLine, 1),
     signature: `component ${name}`,
     exported: true,
   };
 }
-const pascal = (name: string): string =>
-  name
+const toPascalCase = (dashedName: string): string =>
+  dashedName
     .replace(/^\+/, "")
     .replace(/(?:^|[^\p{L}\p{N}_$]+)([\p{L}\p{N}])/gu, (_, letter: string) => letter.toUpperCase());
 
-function attributesOf(tag: string): Map<string, string> {
-  return new Map(attributesIn(tag).map(({ name, value }) => [name, value]));
+function attributesOf(tagText: string): Map<string, string> {
+  return new Map(attributesIn(tagText).map(({ name, value }) => [name, value]));
 }
-const attributesIn = (tag: string): { index: number; name: string; value: string }[] =>
-  Array.from(tag.matchAll(ATTRIBUTE), ({ 1: name, 2: double, 3: single, 4: bare, index }) => {
-    return { index, name: name!.toLowerCase(), value: (double ?? single ?? bare)! };
-  });
+const attributesIn = (tagText: string): { index: number; name: string; value: string }[] =>
+  Array.from(
+    tagText.matchAll(ATTRIBUTE),
+    ({ 1: attributeName, 2: doubleQuoted, 3: singleQuoted, 4: unquoted, index }) => {
+      return {
+        index,
+        name: attributeName!.toLowerCase(),
+        value: (doubleQuoted ?? singleQuoted ?? unquoted)!,
+      };
+    },
+  );
 
-function idsIn(facts: Facts, { tags }: Parts, starts: number[]): void {
+function addIds(facts: Facts, { tags }: Parts, lineOffsets: number[]): void {
   for (const { text, offset } of tags) {
     const id = attributesOf(text).get("id");
-    const line = lineAt(starts, offset);
+    const line = lineAt(lineOffsets, offset);
     if (id)
       facts.symbols.push({
         name: id,
@@ -150,18 +175,24 @@ function idsIn(facts: Facts, { tags }: Parts, starts: number[]): void {
         signature: text.replace(/\s+/g, " ").slice(0, MAX_TEXT_CHARS),
       });
   }
-  facts.symbols.sort((a, b) => a.line - b.line);
+  facts.symbols.sort((first, second) => first.line - second.line);
 }
 
 /** A script, a style sheet. */
-function linksOf(facts: Facts, tag: string, line: number, isPage: boolean): void {
-  const isLink = /^<link\b/i.test(tag);
-  if (!isLink && !/^<script\b/i.test(tag)) return;
-  const attributes = attributesOf(tag);
-  const from = attributes.get(isLink ? "href" : "src");
-  if (!from || (isLink && !/stylesheet|modulepreload/i.test(attributes.get("rel") ?? ""))) return;
-  const isBare = isPage && !/^(?:[./]|[a-z]+:)/i.test(from); // in a page that is beside it
-  facts.imports.push({ from: isBare ? `./${from}` : from, line, how: "import", names: [] });
+function linksOf(facts: Facts, tagText: string, line: number, isPage: boolean): void {
+  const isLinkTag = /^<link\b/i.test(tagText);
+  if (!isLinkTag && !/^<script\b/i.test(tagText)) return;
+  const attributes = attributesOf(tagText);
+  const linkTarget = attributes.get(isLinkTag ? "href" : "src");
+  if (!linkTarget || (isLinkTag && !/stylesheet|modulepreload/i.test(attributes.get("rel") ?? "")))
+    return;
+  const isBarePath = isPage && !/^(?:[./]|[a-z]+:)/i.test(linkTarget); // in a page that is beside it
+  facts.imports.push({
+    from: isBarePath ? `./${linkTarget}` : linkTarget,
+    line,
+    how: "import",
+    names: [],
+  });
 }
 
 /**
@@ -170,37 +201,43 @@ function linksOf(facts: Facts, tag: string, line: number, isPage: boolean): void
  */
 function countUses(
   facts: Facts,
-  text: string,
+  sourceText: string,
   { scripts, styles, comments, tags }: Parts,
   isPage: boolean,
 ): void {
-  const uses = new Map<string, number>();
-  const add = (name: string, count = 1) => void uses.set(name, (uses.get(name) ?? 0) + count);
-  eachUse(facts.uses, add);
-  const addAll = (code: string) => {
-    for (const [name, count] of usesIn(code, new Uint8Array(code.length)))
-      if (count) add(name, count);
+  const useCounts = new Map<string, number>();
+  const addUse = (usedName: string, useCount = 1) =>
+    void useCounts.set(usedName, (useCounts.get(usedName) ?? 0) + useCount);
+  eachUse(facts.uses, addUse);
+  const addUsesIn = (codeText: string) => {
+    for (const [usedName, useCount] of usesIn(codeText, new Uint8Array(codeText.length)))
+      if (useCount) addUse(usedName, useCount);
   };
-  let [template, from] = ["", 0];
-  for (const [start, end] of [...scripts.map(({ span }) => span), ...styles, ...comments].sort(
-    (a, b) => a[0] - b[0],
-  )) {
-    template += text.slice(from, Math.max(from, start));
-    from = Math.max(from, end);
+  let [template, nextOffset] = ["", 0];
+  for (const [spanStart, spanEnd] of [
+    ...scripts.map(({ span }) => span),
+    ...styles,
+    ...comments,
+  ].sort((first, second) => first[0] - second[0])) {
+    template += sourceText.slice(nextOffset, Math.max(nextOffset, spanStart));
+    nextOffset = Math.max(nextOffset, spanEnd);
   }
-  template += text.slice(from);
-  for (const { text: tag } of tags) {
-    const name = /^<([\w.-]+)/.exec(tag)![1]!;
-    if (!isPage && /^\p{Lu}|-/u.test(name)) add(pascal(name.split(".")[0]!));
-    for (const { name: key, value } of attributesIn(tag)) {
-      for (const word of namesIn(key, value)) add(word);
-      if (isPage ? HANDLER.test(key) : /^(?:[@:#]|v-)/.test(key)) addAll(value);
-      if (/^(?:v-bind)?:class$/.test(key))
-        for (const [, names = ""] of value.matchAll(/["'`]([\w -]+)["'`]/g))
-          for (const word of namesIn("class", names)) add(word);
+  template += sourceText.slice(nextOffset);
+  for (const { text: tagText } of tags) {
+    const tagName = /^<([\w.-]+)/.exec(tagText)![1]!;
+    if (!isPage && /^\p{Lu}|-/u.test(tagName)) addUse(toPascalCase(tagName.split(".")[0]!));
+    for (const { name: attributeName, value } of attributesIn(tagText)) {
+      for (const usedName of namesIn(attributeName, value)) addUse(usedName);
+      if (isPage ? HANDLER.test(attributeName) : /^(?:[@:#]|v-)/.test(attributeName))
+        addUsesIn(value);
+      if (/^(?:v-bind)?:class$/.test(attributeName))
+        for (const [, classNames = ""] of value.matchAll(/["'`]([\w -]+)["'`]/g))
+          for (const className of namesIn("class", classNames)) addUse(className);
     }
-    for (const [, word = ""] of isPage ? [] : tag.matchAll(/\sclass:([\w-]+)/g)) add(word);
+    for (const [, className = ""] of isPage ? [] : tagText.matchAll(/\sclass:([\w-]+)/g))
+      addUse(className);
   }
-  if (!isPage) for (const [, code = ""] of template.matchAll(BRACES)) addAll(code);
-  facts.uses = packUses(uses);
+  if (!isPage)
+    for (const [, codeText = ""] of template.matchAll(BRACES_PATTERN)) addUsesIn(codeText);
+  facts.uses = packUses(useCounts);
 }

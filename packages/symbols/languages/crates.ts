@@ -19,53 +19,63 @@ interface Module {
 }
 
 /** What the text of a Cargo.toml says. */
-export function noteCrate({ libs, roots }: Crates, name: string, text: string): void {
-  const folder = folderOf(name);
-  const section = (title: string) =>
-    text.split(/^\s*\[/m).find((block) => block.startsWith(`${title}]`)) ?? "";
-  const settingOf = (key: string, of: string) =>
-    new RegExp(`^\\s*${key}\\s*=\\s*["']([^"']+)["']`, "m").exec(of)?.[1];
-  const [packageSection, lib] = [section("package"), section("lib")];
-  const crate = settingOf("name", lib) ?? settingOf("name", packageSection);
-  if (crate)
-    libs.set(crate.replaceAll("-", "_"), under(folder, settingOf("path", lib) ?? "src/lib.rs"));
-  for (const [, path] of text.matchAll(/^\s*path\s*=\s*["']([^"']+\.rs)["']/gm)) {
-    const root = join(folder, path!);
-    if (root) roots.add(root);
+export function noteCrate({ libs, roots }: Crates, cargoFile: string, cargoText: string): void {
+  const crateFolder = folderOf(cargoFile);
+  const section = (sectionTitle: string) =>
+    cargoText.split(/^\s*\[/m).find((tomlBlock) => tomlBlock.startsWith(`${sectionTitle}]`)) ?? "";
+  const settingOf = (settingKey: string, sectionText: string) =>
+    new RegExp(`^\\s*${settingKey}\\s*=\\s*["']([^"']+)["']`, "m").exec(sectionText)?.[1];
+  const [packageSection, libSection] = [section("package"), section("lib")];
+  const crateName = settingOf("name", libSection) ?? settingOf("name", packageSection);
+  if (crateName)
+    libs.set(
+      crateName.replaceAll("-", "_"),
+      under(crateFolder, settingOf("path", libSection) ?? "src/lib.rs"),
+    );
+  for (const [, targetPath] of cargoText.matchAll(/^\s*path\s*=\s*["']([^"']+\.rs)["']/gm)) {
+    const rootFile = join(crateFolder, targetPath!);
+    if (rootFile) roots.add(rootFile);
   }
 }
 
 export function rust(
   project: Project,
-  file: string,
-  asked: Pick<Import, "from" | "names" | "inside">,
+  importer: string,
+  askedImport: Pick<Import, "from" | "names" | "inside">,
 ): string[] {
-  const { from, names } = asked;
-  const parts = from.split("::");
-  if (/^(?:std|core|alloc|proc_macro|test)$/.test(parts[0]!)) return ["node:"];
-  const { origin, remaining } = startOf(project, file, parts, asked.inside ?? 0) ?? {};
-  if (!origin || !remaining) return /^\p{Lu}/u.test(from) ? [file] : [""]; // the variants of a type
-  const moduleFiles = names.map((name) => moduleOf([...remaining, name.split(" as ")[0]!])[0]);
+  const { from, names } = askedImport;
+  const pathParts = from.split("::");
+  if (/^(?:std|core|alloc|proc_macro|test)$/.test(pathParts[0]!)) return ["node:"];
+  const { origin, remaining } =
+    startOf(project, importer, pathParts, askedImport.inside ?? 0) ?? {};
+  if (!origin || !remaining) return /^\p{Lu}/u.test(from) ? [importer] : [""]; // the variants of a type
+  const moduleFiles = names.map(
+    (importedName) => moduleOf([...remaining, importedName.split(" as ")[0]!])[0],
+  );
   const wholeFiles =
-    parts[0] === "self" && !names.length ? moduleOf(remaining) : holderOf(remaining);
+    pathParts[0] === "self" && !names.length ? moduleOf(remaining) : holderOf(remaining);
   return [
-    ...moduleFiles.filter((file) => file !== undefined),
-    ...(moduleFiles.length && moduleFiles.every((file) => file !== undefined) ? [] : wholeFiles),
+    ...moduleFiles.filter((moduleFile) => moduleFile !== undefined),
+    ...(moduleFiles.length && moduleFiles.every((moduleFile) => moduleFile !== undefined)
+      ? []
+      : wholeFiles),
   ];
 
-  function moduleOf(path: string[]): string[] {
-    const base = [origin!.folder, ...path].filter(Boolean).join("/");
-    if (path.length) return firstOf(project, [`${base}.rs`, `${base}/mod.rs`]);
+  function moduleOf(modulePath: string[]): string[] {
+    const basePath = [origin!.folder, ...modulePath].filter(Boolean).join("/");
+    if (modulePath.length) return firstOf(project, [`${basePath}.rs`, `${basePath}/mod.rs`]);
     if (origin!.file) return [origin!.file];
     return firstOf(project, [
-      ...["lib.rs", "main.rs", "mod.rs"].map((name) => under(base, name)),
-      `${base}.rs`,
+      ...["lib.rs", "main.rs", "mod.rs"].map((rootName) => under(basePath, rootName)),
+      `${basePath}.rs`,
     ]);
   }
   /** A type, or a module within a file, is in the file of what is around it. */
-  function holderOf(path: string[]): string[] {
-    const holder = moduleOf(path);
-    return holder.length || !path.length ? holder : holderOf(path.slice(0, -1));
+  function holderOf(modulePath: string[]): string[] {
+    const holderFiles = moduleOf(modulePath);
+    return holderFiles.length || !modulePath.length
+      ? holderFiles
+      : holderOf(modulePath.slice(0, -1));
   }
 }
 
@@ -73,54 +83,60 @@ export function rust(
  * The module that a path begins at, and what follows. `inside`: so many modules of the file itself
  * are around it.
  */
-function startOf(project: Project, file: string, parts: string[], inside: number) {
+function startOf(project: Project, file: string, pathParts: string[], inside: number) {
   const ownModule: Module = {
     folder:
-      /(?:^|\/)mod\.rs$/.test(file) || isRoot(project, file)
+      /(?:^|\/)mod\.rs$/.test(file) || isCrateRoot(project, file)
         ? folderOf(file)
         : file.replace(/\.rs$/, ""),
     file,
   };
-  const [first] = parts;
-  if (first === "crate") {
-    const origin = isRoot(project, file) ? ownModule : rootAbove(project, file);
-    return origin && { origin, remaining: parts.slice(1) };
+  const [firstPart] = pathParts;
+  if (firstPart === "crate") {
+    const origin = isCrateRoot(project, file) ? ownModule : rootAbove(project, file);
+    return origin && { origin, remaining: pathParts.slice(1) };
   }
-  if (first === "self" || first === "super") {
-    const remaining = parts.slice(first === "self" ? 1 : 0);
+  if (firstPart === "self" || firstPart === "super") {
+    const remaining = pathParts.slice(firstPart === "self" ? 1 : 0);
     let origin = ownModule;
     for (let remainingLevels = inside; remaining[0] === "super"; remaining.shift())
       if (remainingLevels-- <= 0) origin = { folder: folderOf(origin.folder) };
     return { origin, remaining };
   }
-  const lib = libOf(project, first!);
-  if (lib) return { origin: { folder: folderOf(lib), file: lib }, remaining: parts.slice(1) };
-  const beside = [`${ownModule.folder}/${first}.rs`, `${ownModule.folder}/${first}/mod.rs`].map(
-    (path) => path.replace(/^\//, ""),
-  );
-  return firstOf(project, beside).length ? { origin: ownModule, remaining: parts } : undefined;
+  const libFile = findLib(project, firstPart!);
+  if (libFile)
+    return { origin: { folder: folderOf(libFile), file: libFile }, remaining: pathParts.slice(1) };
+  const besidePaths = [
+    `${ownModule.folder}/${firstPart}.rs`,
+    `${ownModule.folder}/${firstPart}/mod.rs`,
+  ].map((modulePath) => modulePath.replace(/^\//, ""));
+  return firstOf(project, besidePaths).length
+    ? { origin: ownModule, remaining: pathParts }
+    : undefined;
 }
 
-function libOf({ crates, byEnd, names }: Project, crate: string): string | undefined {
-  const lib = crates.libs.get(crate);
-  if (lib && names.has(lib)) return lib;
+function findLib({ crates, byEnd, names }: Project, crateName: string): string | undefined {
+  const libFile = crates.libs.get(crateName);
+  if (libFile && names.has(libFile)) return libFile;
   return byEnd
     .get("lib.rs")
-    ?.find((path) => path.split("/").at(-3)?.replaceAll("-", "_") === crate);
+    ?.find((libPath) => libPath.split("/").at(-3)?.replaceAll("-", "_") === crateName);
 }
 
 /** Where a crate begins: also each test, benchmark, example and further program of a package. */
-function isRoot({ names, crates }: Project, file: string): boolean {
-  if (/(?:^|\/)(?:lib|main)\.rs$/.test(file) || crates.roots.has(file)) return true;
-  const [, home = ""] = /^(.*?)(?:(?:tests|benches|examples|src\/bin)\/[^/]+|build)\.rs$/.exec(
-    file,
-  ) ?? ["", "none"];
-  return names.has(`${home}Cargo.toml`);
+function isCrateRoot({ names, crates }: Project, filePath: string): boolean {
+  if (/(?:^|\/)(?:lib|main)\.rs$/.test(filePath) || crates.roots.has(filePath)) return true;
+  const [, packagePrefix = ""] =
+    /^(.*?)(?:(?:tests|benches|examples|src\/bin)\/[^/]+|build)\.rs$/.exec(filePath) ?? [
+      "",
+      "none",
+    ];
+  return names.has(`${packagePrefix}Cargo.toml`);
 }
-function rootAbove(project: Project, file: string): Module | undefined {
-  for (const folder of upwards(folderOf(file))) {
-    const [root] = firstOf(project, [under(folder, "lib.rs"), under(folder, "main.rs")]);
-    if (root) return { folder, file: root };
+function rootAbove(project: Project, filePath: string): Module | undefined {
+  for (const folder of upwards(folderOf(filePath))) {
+    const [rootFile] = firstOf(project, [under(folder, "lib.rs"), under(folder, "main.rs")]);
+    if (rootFile) return { folder, file: rootFile };
   }
   return undefined;
 }

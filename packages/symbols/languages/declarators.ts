@@ -14,10 +14,10 @@ export const declaredIn = (node: Node): Declared[] =>
     .childrenForFieldName("declarator")
     .flatMap((declarator) => (declarator ? declaredBy(declarator) : []));
 
-function declaredBy(start: Node): Declared[] {
+function declaredBy(startNode: Node): Declared[] {
   let isFunction = false;
   let owner = "";
-  let node: Node | null = start;
+  let node: Node | null = startNode;
   for (let depth = 0; node && depth < 30; depth++) {
     if (node.type === "structured_binding_declarator")
       return node.namedChildren.flatMap((declarator) => (declarator ? declaredBy(declarator) : []));
@@ -28,16 +28,16 @@ function declaredBy(start: Node): Declared[] {
       node = node.childForFieldName("name");
       continue;
     }
-    const inner: Node | null = node.childForFieldName("declarator") ?? innerOf(node);
-    if (!inner) break;
-    node = inner;
+    const innerNode: Node | null = node.childForFieldName("declarator") ?? innerOf(node);
+    if (!innerNode) break;
+    node = innerNode;
   }
-  return node && NAME.test(node.type)
+  return node && NAME_TYPES.test(node.type)
     ? [{ name: node.text, owner, at: node.startIndex, isFunction }]
     : [];
 }
 
-const NAME =
+const NAME_TYPES =
   /^(?:identifier|field_identifier|type_identifier|destructor_name|operator_name|operator_cast|template_function)$/;
 /** These have no field for what they wrap. */
 const innerOf = ({ type, namedChildren }: Node): Node | null =>

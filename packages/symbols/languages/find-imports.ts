@@ -12,7 +12,7 @@ type AskedImport = Pick<Import, "from" | "names" | "inside">;
  * The files, the first one before others; "" for something outside, "node:" for what comes with the
  * language; none: missing.
  */
-type ImportFinder = (file: string, asked: AskedImport) => string[];
+type ImportFinder = (importer: string, askedImport: AskedImport) => string[];
 
 interface Project {
   names: ReadonlySet<string>;
@@ -27,235 +27,267 @@ const MAX_FILES = 100; // of one package
 
 /** `read` gives the text of a file of the project. */
 export function openImportFinder(
-  list: readonly string[],
-  read: (name: string) => string | undefined,
+  fileNames: readonly string[],
+  read: (fileName: string) => string | undefined,
 ): ImportFinder {
   let project: Project | undefined;
-  return (file, asked) => {
-    const look = LOOKS[languageOf(file)?.name ?? ""];
-    if (!look) return OUTSIDE;
-    project ??= projectOf(list, read);
-    const files = new Set(look(project, file, asked));
-    if (files.size > 1) files.delete(file);
-    return [...files].slice(0, MAX_FILES);
+  return (importer, askedImport) => {
+    const findTargets = IMPORT_FINDERS[languageOf(importer)?.name ?? ""];
+    if (!findTargets) return OUTSIDE;
+    project ??= projectOf(fileNames, read);
+    const targetFiles = new Set(findTargets(project, importer, askedImport));
+    if (targetFiles.size > 1) targetFiles.delete(importer);
+    return [...targetFiles].slice(0, MAX_FILES);
   };
 }
 
-function projectOf(list: readonly string[], read: (name: string) => string | undefined): Project {
+function projectOf(
+  fileNames: readonly string[],
+  read: (fileName: string) => string | undefined,
+): Project {
   const project: Project = {
-    names: new Set(list),
+    names: new Set(fileNames),
     byEnd: new Map(),
     byFolder: new Map(),
     modules: [],
     crates: { libs: new Map(), roots: new Set() },
   };
-  const add = (map: Map<string, string[]>, key: string, name: string) =>
-    void (map.get(key)?.push(name) ?? map.set(key, [name]));
-  for (const name of list) {
-    add(project.byEnd, name.slice(name.lastIndexOf("/") + 1), name);
-    add(project.byFolder, folderOf(name), name);
-    if (/(?:^|\/)Cargo\.toml$/.test(name)) noteCrate(project.crates, name, read(name) ?? "");
-    if (!/(?:^|\/)go\.mod$/.test(name)) continue;
-    const [, module] = /^module\s+"?([^\s"]+)/m.exec(read(name) ?? "") ?? [];
-    if (module) project.modules.push({ name: module, folder: folderOf(name) });
+  const addTo = (nameMap: Map<string, string[]>, mapKey: string, fileName: string) =>
+    void (nameMap.get(mapKey)?.push(fileName) ?? nameMap.set(mapKey, [fileName]));
+  for (const fileName of fileNames) {
+    addTo(project.byEnd, fileName.slice(fileName.lastIndexOf("/") + 1), fileName);
+    addTo(project.byFolder, folderOf(fileName), fileName);
+    if (/(?:^|\/)Cargo\.toml$/.test(fileName))
+      noteCrate(project.crates, fileName, read(fileName) ?? "");
+    if (!/(?:^|\/)go\.mod$/.test(fileName)) continue;
+    const [, moduleName] = /^module\s+"?([^\s"]+)/m.exec(read(fileName) ?? "") ?? [];
+    if (moduleName) project.modules.push({ name: moduleName, folder: folderOf(fileName) });
   }
-  project.modules.sort((a, b) => b.name.length - a.name.length);
+  project.modules.sort((first, second) => second.name.length - first.name.length);
   return project;
 }
 
 /** Of several files that end so, those nearest to the one that asks. */
-function filesEnding({ byEnd }: Project, near: string, paths: readonly string[]): string[] {
-  for (const path of paths) {
-    const candidates = (byEnd.get(path.slice(path.lastIndexOf("/") + 1)) ?? []).filter((name) =>
-      `/${name}`.endsWith(`/${path}`),
+function filesEnding(
+  { byEnd }: Project,
+  importer: string,
+  pathEndings: readonly string[],
+): string[] {
+  for (const pathEnding of pathEndings) {
+    const candidates = (byEnd.get(pathEnding.slice(pathEnding.lastIndexOf("/") + 1)) ?? []).filter(
+      (fileName) => `/${fileName}`.endsWith(`/${pathEnding}`),
     );
     if (candidates.length < 2) {
       if (candidates.length) return candidates;
       continue;
     }
-    const shared = (name: string) => {
+    const sharedWith = (fileName: string) => {
       let sharedLength = 0;
-      while (sharedLength < name.length && name[sharedLength] === near[sharedLength])
+      while (sharedLength < fileName.length && fileName[sharedLength] === importer[sharedLength])
         sharedLength++;
       return sharedLength;
     };
-    return [candidates.reduce((best, name) => (shared(name) > shared(best) ? name : best))];
+    return [
+      candidates.reduce((bestFile, fileName) =>
+        sharedWith(fileName) > sharedWith(bestFile) ? fileName : bestFile,
+      ),
+    ];
   }
   return [];
 }
 
 /** The files of a language right in a folder. */
-function filesWithin({ byFolder }: Project, folder: string, ends: RegExp): string[] {
-  return (byFolder.get(folder) ?? []).filter((name) => ends.test(name));
+function filesWithin({ byFolder }: Project, folderPath: string, namePattern: RegExp): string[] {
+  return (byFolder.get(folderPath) ?? []).filter((fileName) => namePattern.test(fileName));
 }
 
-const tails = (path: string, least: number): string[] => {
-  const parts = path.split("/");
-  return parts
-    .slice(0, Math.max(1, parts.length - least + 1))
-    .map((_, index) => parts.slice(index).join("/"));
+const pathTails = (wholePath: string, leastParts: number): string[] => {
+  const pathParts = wholePath.split("/");
+  return pathParts
+    .slice(0, Math.max(1, pathParts.length - leastParts + 1))
+    .map((_, partIndex) => pathParts.slice(partIndex).join("/"));
 };
 
-function python(project: Project, file: string, { from, names }: AskedImport): string[] {
-  const [, dots = "", dottedName = ""] = /^(\.*)(.*)$/.exec(from)!;
-  const path = dottedName.replaceAll(".", "/");
-  const pythonFiles = (base: string | undefined) =>
-    base === undefined ? [] : [`${base}.py`, `${base}/__init__.py`, `${base}.pyi`];
-  const look = (root: string): string[] => {
-    const base = path ? under(root, path) : root;
-    const parts = names.map((name) =>
-      firstOf(project, pythonFiles(under(base, name.split(" as ")[0]!))),
+function findPython(project: Project, importer: string, { from, names }: AskedImport): string[] {
+  const [, leadingDots = "", dottedName = ""] = /^(\.*)(.*)$/.exec(from)!;
+  const modulePath = dottedName.replaceAll(".", "/");
+  const pythonFiles = (basePath: string | undefined) =>
+    basePath === undefined ? [] : [`${basePath}.py`, `${basePath}/__init__.py`, `${basePath}.pyi`];
+  const findFrom = (rootFolder: string): string[] => {
+    const basePath = modulePath ? under(rootFolder, modulePath) : rootFolder;
+    const partFiles = names.map((importedName) =>
+      firstOf(project, pythonFiles(under(basePath, importedName.split(" as ")[0]!))),
     );
-    const packageFiles = path
-      ? firstOf(project, pythonFiles(base))
-      : firstOf(project, [under(base, "__init__.py")]);
+    const packageFiles = modulePath
+      ? firstOf(project, pythonFiles(basePath))
+      : firstOf(project, [under(basePath, "__init__.py")]);
     return [
-      ...parts.flat(),
-      ...(parts.length && parts.every(({ length }) => length) ? [] : packageFiles),
+      ...partFiles.flat(),
+      ...(partFiles.length && partFiles.every(({ length }) => length) ? [] : packageFiles),
     ];
   };
-  if (dots) {
-    const root =
-      dots.length > 1 ? join(folderOf(file), "../".repeat(dots.length - 1)) : folderOf(file);
-    return root === undefined ? [] : look(root);
+  if (leadingDots) {
+    const rootFolder =
+      leadingDots.length > 1
+        ? join(folderOf(importer), "../".repeat(leadingDots.length - 1))
+        : folderOf(importer);
+    return rootFolder === undefined ? [] : findFrom(rootFolder);
   }
-  for (const up of upwards(folderOf(file)))
-    for (const root of [up, under(up, "src"), under(up, "lib"), under(up, "python")]) {
-      const files = look(root);
-      if (files.length) return files;
+  for (const ancestor of upwards(folderOf(importer)))
+    for (const rootFolder of [
+      ancestor,
+      under(ancestor, "src"),
+      under(ancestor, "lib"),
+      under(ancestor, "python"),
+    ]) {
+      const moduleFiles = findFrom(rootFolder);
+      if (moduleFiles.length) return moduleFiles;
     }
   return PYTHONS.test(from) ? BUILT_IN : OUTSIDE;
 }
 const PYTHONS =
   /^(?:__future__|abc|argparse|array|ast|asyncio|base64|bisect|builtins|calendar|collections|concurrent|configparser|contextlib|copy|csv|ctypes|dataclasses|datetime|decimal|difflib|email|enum|errno|fnmatch|fractions|functools|gc|getpass|glob|gzip|hashlib|heapq|hmac|html|http|importlib|inspect|io|ipaddress|itertools|json|logging|math|mimetypes|multiprocessing|operator|os|pathlib|pickle|platform|pprint|queue|random|re|secrets|select|shlex|shutil|signal|socket|sqlite3|ssl|stat|statistics|string|struct|subprocess|sys|tarfile|tempfile|textwrap|threading|time|timeit|tomllib|traceback|types|typing|unicodedata|unittest|urllib|uuid|venv|warnings|weakref|xml|zipfile|zlib|zoneinfo)\b/;
 
-function go(project: Project, _: string, { from }: AskedImport): string[] {
+function findGo(project: Project, _: string, { from }: AskedImport): string[] {
   const ownModule = project.modules.find(
     ({ name }) => from === name || from.startsWith(`${name}/`),
   );
-  const files = (folder: string) => filesWithin(project, folder, /(?<!_test)\.go$/);
+  const goFilesIn = (folderPath: string) => filesWithin(project, folderPath, /(?<!_test)\.go$/);
   if (ownModule)
-    return files(under(ownModule.folder, from.slice(ownModule.name.length + 1)).replace(/\/$/, ""));
+    return goFilesIn(
+      under(ownModule.folder, from.slice(ownModule.name.length + 1)).replace(/\/$/, ""),
+    );
   if (!from.split("/")[0]!.includes(".")) return BUILT_IN;
-  const near = project.modules.length ? [] : tails(from, 2).find((tail) => files(tail).length);
-  return typeof near === "string" ? files(near) : OUTSIDE;
+  const nearTail = project.modules.length
+    ? []
+    : pathTails(from, 2).find((tail) => goFilesIn(tail).length);
+  return typeof nearTail === "string" ? goFilesIn(nearTail) : OUTSIDE;
 }
 
 /** Packages are folders; a name may be in a file that is called otherwise. */
-function jvm(project: Project, file: string, { from, names }: AskedImport): string[] {
-  const path = from.replaceAll(".", "/");
-  const [typePath, outer] = [path, folderOf(path)];
+function findJvm(project: Project, importer: string, { from, names }: AskedImport): string[] {
+  const slashedPath = from.replaceAll(".", "/");
+  const [typePath, outerPath] = [slashedPath, folderOf(slashedPath)];
   if (names[0] === "*") {
-    const folder = [...project.byFolder.keys()].find((name) => `/${name}`.endsWith(`/${typePath}`));
-    if (folder !== undefined) return filesWithin(project, folder, /\.(?:java|kts?)$/);
+    const packageFolder = [...project.byFolder.keys()].find((folderPath) =>
+      `/${folderPath}`.endsWith(`/${typePath}`),
+    );
+    if (packageFolder !== undefined) return filesWithin(project, packageFolder, /\.(?:java|kts?)$/);
   }
-  const matches = filesEnding(project, file, [
+  const matches = filesEnding(project, importer, [
     `${typePath}.java`,
     `${typePath}.kt`,
-    ...(outer.includes("/") ? [`${outer}.java`, `${outer}.kt`] : []),
+    ...(outerPath.includes("/") ? [`${outerPath}.java`, `${outerPath}.kt`] : []),
   ]);
   if (matches.length) return matches;
-  const folder =
-    outer.includes("/") &&
-    [...project.byFolder.keys()].find((name) => `/${name}`.endsWith(`/${outer}`));
-  if (folder && /\.kt$/.test(file)) return filesWithin(project, folder, /\.kt$/);
+  const outerFolder =
+    outerPath.includes("/") &&
+    [...project.byFolder.keys()].find((folderPath) => `/${folderPath}`.endsWith(`/${outerPath}`));
+  if (outerFolder && /\.kt$/.test(importer)) return filesWithin(project, outerFolder, /\.kt$/);
   return /^(?:java|javax|kotlin|jdk)\./.test(from) ? BUILT_IN : OUTSIDE;
 }
 
-function csharp(project: Project, file: string, { from }: AskedImport): string[] {
+function findCsharp(project: Project, importer: string, { from }: AskedImport): string[] {
   if (/^System\b/.test(from)) return BUILT_IN;
-  const path = from.replaceAll(".", "/");
-  const single = filesEnding(
+  const slashedPath = from.replaceAll(".", "/");
+  const namedFiles = filesEnding(
     project,
-    file,
-    tails(path, 2).map((tail) => `${tail}.cs`),
+    importer,
+    pathTails(slashedPath, 2).map((tail) => `${tail}.cs`),
   );
-  if (single.length) return single;
-  for (const tail of tails(path, 1)) {
-    const folder = [...project.byFolder.keys()].find((name) => `/${name}`.endsWith(`/${tail}`));
-    const files = folder === undefined ? [] : filesWithin(project, folder, /\.cs$/);
-    if (files.length) return files;
+  if (namedFiles.length) return namedFiles;
+  for (const tail of pathTails(slashedPath, 1)) {
+    const tailFolder = [...project.byFolder.keys()].find((folderPath) =>
+      `/${folderPath}`.endsWith(`/${tail}`),
+    );
+    const folderFiles = tailFolder === undefined ? [] : filesWithin(project, tailFolder, /\.cs$/);
+    if (folderFiles.length) return folderFiles;
   }
   return OUTSIDE;
 }
 
-function php(project: Project, file: string, { from }: AskedImport): string[] {
-  const isPath = /\.(?:php|inc|phtml)$/.test(from);
-  if (isPath) return firstOf(project, [join(folderOf(file), from), join("", from)]);
+function findPhp(project: Project, importer: string, { from }: AskedImport): string[] {
+  const isFilePath = /\.(?:php|inc|phtml)$/.test(from);
+  if (isFilePath) return firstOf(project, [join(folderOf(importer), from), join("", from)]);
   const matches = filesEnding(
     project,
-    file,
-    tails(from.replaceAll("\\", "/"), 2).map((tail) => `${tail}.php`),
+    importer,
+    pathTails(from.replaceAll("\\", "/"), 2).map((tail) => `${tail}.php`),
   );
   return matches.length ? matches : OUTSIDE;
 }
 
-function include(project: Project, file: string, { from }: AskedImport): string[] {
+function include(project: Project, importer: string, { from }: AskedImport): string[] {
   const isSystem = from.startsWith("<");
-  const path = from.replace(/^<|>$/g, "");
-  const beside = isSystem ? [] : firstOf(project, [join(folderOf(file), path)]);
-  if (beside.length) return beside;
-  const matches = filesEnding(project, file, [path.replace(/^(?:\.\.?\/)+/, "")]);
-  if (matches.length && (!isSystem || path.includes("/"))) return matches;
+  const includePath = from.replace(/^<|>$/g, "");
+  const besideFiles = isSystem ? [] : firstOf(project, [join(folderOf(importer), includePath)]);
+  if (besideFiles.length) return besideFiles;
+  const matches = filesEnding(project, importer, [includePath.replace(/^(?:\.\.?\/)+/, "")]);
+  if (matches.length && (!isSystem || includePath.includes("/"))) return matches;
   if (!isSystem) return [];
-  if (/[./]/.test(path) && !/^(?:sys|std)/.test(path)) return OUTSIDE;
+  if (/[./]/.test(includePath) && !/^(?:sys|std)/.test(includePath)) return OUTSIDE;
   return BUILT_IN;
 }
 
 const relative = (
   project: Project,
-  file: string,
-  from: string,
-  ends: readonly string[],
+  importer: string,
+  relativePath: string,
+  endings: readonly string[],
 ): string[] => {
-  const base = join(folderOf(file), from);
+  const basePath = join(folderOf(importer), relativePath);
   return firstOf(
     project,
-    ["", ...ends].map((end) => base && base + end),
+    ["", ...endings].map((ending) => basePath && basePath + ending),
   );
 };
 
-const LOOKS: Record<string, (project: Project, file: string, asked: AskedImport) => string[]> = {
-  Python: python,
-  Go: go,
+const IMPORT_FINDERS: Record<
+  string,
+  (project: Project, importer: string, askedImport: AskedImport) => string[]
+> = {
+  Python: findPython,
+  Go: findGo,
   Rust: rust,
-  Java: jvm,
-  Kotlin: jvm,
-  "C#": csharp,
-  PHP: php,
+  Java: findJvm,
+  Kotlin: findJvm,
+  "C#": findCsharp,
+  PHP: findPhp,
   C: include,
   "C++": include,
-  Ruby: (project, file, { from }) => {
+  Ruby: (project, importer, { from }) => {
     if (/^\.\.?\//.test(from))
-      return relative(project, file, from.replace(/^\.\/(?=\.)/, ""), [".rb"]);
-    const name = from.replace(/\.rb$/, "");
-    const matches = filesEnding(project, file, [
-      `lib/${name}.rb`,
-      `app/${name}.rb`,
-      ...(name.includes("/") ? [`${name}.rb`] : []),
+      return relative(project, importer, from.replace(/^\.\/(?=\.)/, ""), [".rb"]);
+    const requiredName = from.replace(/\.rb$/, "");
+    const matches = filesEnding(project, importer, [
+      `lib/${requiredName}.rb`,
+      `app/${requiredName}.rb`,
+      ...(requiredName.includes("/") ? [`${requiredName}.rb`] : []),
     ]);
     return matches.length ? matches : OUTSIDE;
   },
-  Lua: (project, file, { from }) => {
-    const path = from.replace(/\.lua$/, "").replaceAll(".", "/");
-    const matches = filesEnding(project, file, [`${path}.lua`, `${path}/init.lua`]);
+  Lua: (project, importer, { from }) => {
+    const modulePath = from.replace(/\.lua$/, "").replaceAll(".", "/");
+    const matches = filesEnding(project, importer, [`${modulePath}.lua`, `${modulePath}/init.lua`]);
     return matches.length ? matches : OUTSIDE;
   },
   Swift: (project, _, { from }) => {
-    const folder = [...project.byFolder.keys()].filter((name) =>
-      `/${name}/`.includes(`/${from.split(".")[0]}/`),
+    const moduleFolders = [...project.byFolder.keys()].filter((folderPath) =>
+      `/${folderPath}/`.includes(`/${from.split(".")[0]}/`),
     );
-    const files = folder.flatMap((path) => filesWithin(project, path, /\.swift$/));
-    return files.length ? files : OUTSIDE;
+    const swiftFiles = moduleFolders.flatMap((moduleFolder) =>
+      filesWithin(project, moduleFolder, /\.swift$/),
+    );
+    return swiftFiles.length ? swiftFiles : OUTSIDE;
   },
-  Bash: (project, file, { from }) => {
-    const files = relative(project, file, from, []);
-    return files.length ? files : firstOf(project, [join("", from)]);
+  Bash: (project, importer, { from }) => {
+    const shellFiles = relative(project, importer, from, []);
+    return shellFiles.length ? shellFiles : firstOf(project, [join("", from)]);
   },
-  CSS: (project, file, { from }) => {
-    const files = /^[a-z]+:|^\/\//i.test(from)
+  CSS: (project, importer, { from }) => {
+    const styleFiles = /^[a-z]+:|^\/\//i.test(from)
       ? OUTSIDE
-      : relative(project, file, from.replace(/^~/, ""), [".css"]);
-    return files.length || /^\.?\//.test(from) ? files : OUTSIDE;
+      : relative(project, importer, from.replace(/^~/, ""), [".css"]);
+    return styleFiles.length || /^\.?\//.test(from) ? styleFiles : OUTSIDE;
   },
 };

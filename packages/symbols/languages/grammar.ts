@@ -12,7 +12,7 @@ type Name = keyof typeof paths;
 
 /** Missing from the types of Node. */
 const { Module } = (
-  globalThis as unknown as { WebAssembly: { Module: new (bytes: Uint8Array) => any } }
+  globalThis as unknown as { WebAssembly: { Module: new (wasmBytes: Uint8Array) => any } }
 ).WebAssembly;
 
 let library: typeof import("web-tree-sitter") | undefined;
@@ -21,44 +21,48 @@ let failure = ""; // why there is no parser at all
 const grammars = new Map<string, Grammar | string>(); // a text: why there is none
 
 /** Before files of these names are read: what runs the grammars cannot be loaded on the way. */
-export async function prepare(names: readonly string[]): Promise<void> {
-  if (names.some((name) => languageOf(name)?.grammar)) await (starting ??= start());
+export async function prepare(fileNames: readonly string[]): Promise<void> {
+  if (fileNames.some((fileName) => languageOf(fileName)?.grammar))
+    await (starting ??= startLibrary());
 }
 
-async function start(): Promise<void> {
+async function startLibrary(): Promise<void> {
   try {
-    const loaded = await import("web-tree-sitter");
-    await loaded.Parser.init({
+    const loadedLibrary = await import("web-tree-sitter");
+    await loadedLibrary.Parser.init({
       wasmBinary: bytesOf("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm"),
     });
-    library = loaded;
-  } catch (error) {
-    failure = reasonOf(error);
+    library = loadedLibrary;
+  } catch (loadError) {
+    failure = reasonOf(loadError);
   }
 }
 
 /** A text says why there is none. */
 export function grammarOf(
   { name, grammar, query }: Language,
-  which: string = grammar!,
+  grammarName: string = grammar!,
 ): Grammar | string {
-  let loaded = grammars.get(which);
-  if (loaded === undefined) grammars.set(which, (loaded = load(which as Name, query!)));
-  return typeof loaded === "string" ? `the grammar of ${name} cannot be loaded: ${loaded}` : loaded;
+  let loadedGrammar = grammars.get(grammarName);
+  if (loadedGrammar === undefined)
+    grammars.set(grammarName, (loadedGrammar = loadGrammar(grammarName as Name, query!)));
+  return typeof loadedGrammar === "string"
+    ? `the grammar of ${name} cannot be loaded: ${loadedGrammar}`
+    : loadedGrammar;
 }
 
-function load(name: Name, query: string): Grammar | string {
+function loadGrammar(grammarName: Name, queryText: string): Grammar | string {
   if (!library) return failure || "it was not prepared";
   try {
     const language = library.Language.loadSync(
-      new Module(bytesOf(`grammars/${name}.wasm.br`, paths[name])),
+      new Module(bytesOf(`grammars/${grammarName}.wasm.br`, paths[grammarName])),
     );
     return {
       parser: new library.Parser().setLanguage(language),
-      query: new library.Query(language, query),
+      query: new library.Query(language, queryText),
     };
-  } catch (error) {
-    return reasonOf(error);
+  } catch (loadError) {
+    return reasonOf(loadError);
   }
 }
 
@@ -70,13 +74,13 @@ export const MAX_PARSE_S = 4;
  * machine.
  */
 export function deadline(seconds = MAX_PARSE_S): () => boolean {
-  const before = process.cpuUsage();
-  let [isLate, next] = [false, 0];
+  const usageBefore = process.cpuUsage();
+  let [isLate, nextLook] = [false, 0];
   return () => {
     // asking each time would take an eighth of the time
-    if (isLate || performance.now() < next) return isLate;
-    next = performance.now() + LOOK_MS;
-    const { user, system } = process.cpuUsage(before);
+    if (isLate || performance.now() < nextLook) return isLate;
+    nextLook = performance.now() + LOOK_MS;
+    const { user, system } = process.cpuUsage(usageBefore);
     return (isLate = user + system > seconds * 1e6);
   };
 }
@@ -89,14 +93,18 @@ export function renew(grammar: Grammar): void {
 }
 
 /** Beside the bundle where zz is built, compressed; in node_modules where it runs from source. */
-function bytesOf(built: string, from: string): Uint8Array {
-  const places = ["./", "../"].map((up) => new URL(up + built, import.meta.url));
-  const existing = places.find((file) => fs.existsSync(file));
-  const bytes = fs.readFileSync(existing ?? module.createRequire(import.meta.url).resolve(from));
-  return existing && built.endsWith(".br") ? zlib.brotliDecompressSync(bytes) : bytes;
+function bytesOf(builtName: string, packagePath: string): Uint8Array {
+  const builtUrls = ["./", "../"].map(
+    (folderPrefix) => new URL(folderPrefix + builtName, import.meta.url),
+  );
+  const existing = builtUrls.find((builtUrl) => fs.existsSync(builtUrl));
+  const fileBytes = fs.readFileSync(
+    existing ?? module.createRequire(import.meta.url).resolve(packagePath),
+  );
+  return existing && builtName.endsWith(".br") ? zlib.brotliDecompressSync(fileBytes) : fileBytes;
 }
 
-const reasonOf = (error: unknown): string =>
-  String((error as Error)?.message ?? error)
+const reasonOf = (loadError: unknown): string =>
+  String((loadError as Error)?.message ?? loadError)
     .split("\n")[0]!
     .slice(0, 200);

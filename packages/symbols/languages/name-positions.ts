@@ -15,44 +15,60 @@ export interface NamePosition {
 }
 
 /** prepare() comes first. Without a grammar that works every place counts. */
-export function namePositions(path: string, text: string, name: string): NamePosition[] {
-  const isWord = /^[\p{L}\p{N}_$]+$/u.test(name);
-  const escaped = name.replace(/[^\p{L}\p{N}_]/gu, "\\$&").replace(/\\-/g, "[-]");
-  const wanted = new RegExp(
-    isWord ? `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])` : escaped,
+export function namePositions(
+  filePath: string,
+  sourceText: string,
+  wantedName: string,
+): NamePosition[] {
+  const isPlainWord = /^[\p{L}\p{N}_$]+$/u.test(wantedName);
+  const escaped = wantedName.replace(/[^\p{L}\p{N}_]/gu, "\\$&").replace(/\\-/g, "[-]");
+  const namePattern = new RegExp(
+    isPlainWord ? `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])` : escaped,
     "gu",
   );
-  const offsets = Array.from(text.matchAll(wanted), ({ index }) => index);
+  const offsets = Array.from(sourceText.matchAll(namePattern), ({ index }) => index);
   if (!offsets.length) return [];
-  const mask = maskOf(text.length, spansOf(path, text));
-  const starts = lineStarts(text);
-  const isStyled = /\.(?:css|html?)$/i.test(path);
-  const isPart = (
-    start: number, // `btn` is none of `btn-large`
+  const charMask = maskOf(sourceText.length, spansOf(filePath, sourceText));
+  const lineOffsets = lineStarts(sourceText);
+  const isStyled = /\.(?:css|html?)$/i.test(filePath);
+  const isPartOfName = (
+    startOffset: number, // `btn` is none of `btn-large`
   ) =>
     isStyled &&
-    (text[start - 1] === "-" ||
-      /^-\p{L}/u.test(text.slice(start + name.length, start + name.length + 2)));
+    (sourceText[startOffset - 1] === "-" ||
+      /^-\p{L}/u.test(
+        sourceText.slice(startOffset + wantedName.length, startOffset + wantedName.length + 2),
+      ));
   return offsets
-    .filter((start) => !mask[start] && !isPart(start))
+    .filter((startOffset) => !charMask[startOffset] && !isPartOfName(startOffset))
     .map((start) => {
-      const line = lineAt(starts, start);
-      return { line, column: start - starts[line - 1]! + 1, start, end: start + name.length };
+      const line = lineAt(lineOffsets, start);
+      return {
+        line,
+        column: start - lineOffsets[line - 1]! + 1,
+        start,
+        end: start + wantedName.length,
+      };
     });
 }
 
-function spansOf(path: string, text: string): Record<"comment" | "string" | "code", Span[]> {
+function spansOf(
+  filePath: string,
+  sourceText: string,
+): Record<"comment" | "string" | "code", Span[]> {
   const spans = { comment: [] as Span[], string: [] as Span[], code: [] as Span[] };
-  if (isComponent(path)) return { ...spans, ...componentSpans(path, text) };
-  const language = languageOf(path);
-  if (!language?.grammar) return language ? { ...spans, ...sqlSpans(text) } : spans;
+  if (isComponent(filePath)) return { ...spans, ...componentSpans(filePath, sourceText) };
+  const language = languageOf(filePath);
+  if (!language?.grammar) return language ? { ...spans, ...sqlSpans(sourceText) } : spans;
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return spans;
   const parseOptions = { progressCallback: deadline() }; // what is not known by then counts as code
   grammar.parser.reset();
-  const tree = grammar.parser.parse(text, null, parseOptions);
-  for (const { name, node } of tree ? grammar.query.captures(tree.rootNode, parseOptions) : [])
+  const syntaxTree = grammar.parser.parse(sourceText, null, parseOptions);
+  for (const { name, node } of syntaxTree
+    ? grammar.query.captures(syntaxTree.rootNode, parseOptions)
+    : [])
     if (name in spans) spans[name as keyof typeof spans].push([node.startIndex, node.endIndex]);
-  tree?.delete();
+  syntaxTree?.delete();
   return spans;
 }

@@ -3,8 +3,8 @@ import type { Import } from "../scan/facts.ts";
 
 type ImportClause = Pick<Import, "from" | "names"> & { how?: Import["how"] };
 
-export const importsIn = (language: string, text: string, line: number): Import[] =>
-  (READERS[language]?.(text.trim()) ?? [])
+export const importsIn = (language: string, importText: string, line: number): Import[] =>
+  (READERS[language]?.(importText.trim()) ?? [])
     .filter(({ from }) => from)
     .map(({ from, names, how: importForm = "import" }) => ({
       from: from.slice(0, 200),
@@ -13,151 +13,164 @@ export const importsIn = (language: string, text: string, line: number): Import[
       names,
     }));
 
-const quoted = (text: string): string => /["'`]([^"'`]*)["'`]/.exec(text)?.[1] ?? "";
-const listOf = (text: string): string[] =>
-  text
+const quotedIn = (importText: string): string => /["'`]([^"'`]*)["'`]/.exec(importText)?.[1] ?? "";
+const splitNames = (namesText: string): string[] =>
+  namesText
     .replace(/[(){}\\]/g, " ")
     .split(",")
-    .map((name) => name.replace(/#.*/g, "").trim().replace(/\s+/g, " "))
+    .map((listedName) => listedName.replace(/#.*/g, "").trim().replace(/\s+/g, " "))
     .filter(Boolean);
 /** The last part of a dotted name is what it brings in. */
-function lastOf(text: string, separator: string, as?: string): ImportClause {
-  const index = text.lastIndexOf(separator);
-  const [from, name] =
-    index < 0 ? [text, ""] : [text.slice(0, index), text.slice(index + separator.length)];
-  const unnamed = name === "*" ? ["*"] : [];
+function splitAtLast(dottedText: string, separator: string, alias?: string): ImportClause {
+  const separatorIndex = dottedText.lastIndexOf(separator);
+  const [from, lastName] =
+    separatorIndex < 0
+      ? [dottedText, ""]
+      : [dottedText.slice(0, separatorIndex), dottedText.slice(separatorIndex + separator.length)];
+  const unnamed = lastName === "*" ? ["*"] : [];
   return {
-    from: text,
-    names: as && name ? [`${name} as ${as}`] : unnamed,
-    ...(name === "*" && { from }),
+    from: dottedText,
+    names: alias && lastName ? [`${lastName} as ${alias}`] : unnamed,
+    ...(lastName === "*" && { from }),
   };
 }
 
-function python(text: string): ImportClause[] {
-  const [, from, names = ""] = /^from\s+([\w.]+)\s+import\s+([\s\S]*)$/.exec(text) ?? [];
-  if (from) return [{ from, names: listOf(names) }];
-  return listOf(text.replace(/^import\s+/, "")).map((clause) => {
-    const [from = "", as] = clause.split(" as ");
-    return { from, names: as ? [`* as ${as}`] : [] };
+function readPython(importText: string): ImportClause[] {
+  const [, from, namesText = ""] = /^from\s+([\w.]+)\s+import\s+([\s\S]*)$/.exec(importText) ?? [];
+  if (from) return [{ from, names: splitNames(namesText) }];
+  return splitNames(importText.replace(/^import\s+/, "")).map((clause) => {
+    const [from = "", alias] = clause.split(" as ");
+    return { from, names: alias ? [`* as ${alias}`] : [] };
   });
 }
 
 /** `use a::{b, c::{d as e, *}};` is one import of each path. */
-function rust(text: string): ImportClause[] {
-  const [, module] = /^(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)/.exec(text) ?? [];
-  if (module) return [{ from: `self::${module}`, names: [] }];
-  const importForm = /^pub\b/.test(text) ? ("export" as const) : ("import" as const);
-  const tree = text.replace(/^(?:pub(?:\([^)]*\))?\s+)?use\s+/, "").replace(/;$/, "");
+function readRust(importText: string): ImportClause[] {
+  const [, moduleName] = /^(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)/.exec(importText) ?? [];
+  if (moduleName) return [{ from: `self::${moduleName}`, names: [] }];
+  const importForm = /^pub\b/.test(importText) ? ("export" as const) : ("import" as const);
+  const useTree = importText.replace(/^(?:pub(?:\([^)]*\))?\s+)?use\s+/, "").replace(/;$/, "");
   const namesByPath = new Map<string, string[]>();
-  expand("", tree.replace(/\s+/g, " "));
+  expandTree("", useTree.replace(/\s+/g, " "));
   return [...namesByPath].map(([from, names]) => ({ from, names, how: importForm }));
 
-  function expand(prefix: string, remaining: string): void {
-    const brace = remaining.indexOf("{");
-    if (brace >= 0)
-      for (const part of parts(remaining.slice(brace + 1, remaining.lastIndexOf("}"))))
-        expand(prefix + remaining.slice(0, brace), part);
+  function expandTree(pathPrefix: string, remaining: string): void {
+    const braceIndex = remaining.indexOf("{");
+    if (braceIndex >= 0)
+      for (const treePart of splitParts(
+        remaining.slice(braceIndex + 1, remaining.lastIndexOf("}")),
+      ))
+        expandTree(pathPrefix + remaining.slice(0, braceIndex), treePart);
     else {
-      const path = (prefix + remaining).replace(/ /g, (blank, index, searched) =>
-        / as /.test(searched.slice(index - 3, index + 4)) ? blank : "",
+      const usePath = (pathPrefix + remaining).replace(/ /g, (blank, blankIndex, searched) =>
+        / as /.test(searched.slice(blankIndex - 3, blankIndex + 4)) ? blank : "",
       );
-      const [importPath = "", as] = path.split(" as ");
+      const [importPath = "", alias] = usePath.split(" as ");
       const separatorIndex = importPath.lastIndexOf("::");
-      const [from, name] =
+      const [fromPath, usedName] =
         separatorIndex < 0
           ? [importPath, ""]
           : [importPath.slice(0, separatorIndex), importPath.slice(separatorIndex + 2)];
-      const names = namesByPath.get(from) ?? namesByPath.set(from, []).get(from)!;
-      if (name) names.push(as ? `${name} as ${as}` : name);
+      const usedNames = namesByPath.get(fromPath) ?? namesByPath.set(fromPath, []).get(fromPath)!;
+      if (usedName) usedNames.push(alias ? `${usedName} as ${alias}` : usedName);
     }
   }
 }
 /** At the commas that are in no inner braces. */
-function parts(text: string): string[] {
-  const pieces = [""];
-  let depth = 0;
-  for (const letter of text) {
-    if (letter === "{") depth++;
-    else if (letter === "}") depth--;
-    if (letter === "," && !depth) pieces.push("");
-    else pieces[pieces.length - 1] += letter;
+function splitParts(treeText: string): string[] {
+  const treeParts = [""];
+  let braceDepth = 0;
+  for (const letter of treeText) {
+    if (letter === "{") braceDepth++;
+    else if (letter === "}") braceDepth--;
+    if (letter === "," && !braceDepth) treeParts.push("");
+    else treeParts[treeParts.length - 1] += letter;
   }
-  return pieces.map((piece) => piece.trim()).filter(Boolean);
+  return treeParts.map((treePart) => treePart.trim()).filter(Boolean);
 }
 
-function php(text: string): ImportClause[] {
-  if (!/^use\b/.test(text)) return [{ from: quoted(text), names: [], how: "require" }];
-  const list = text.replace(/^use\s+(?:function\s+|const\s+)?/, "").replace(/;$/, "");
-  const [, prefix, inner] = /^([^{]*)\{([\s\S]*)\}$/.exec(list) ?? [];
-  const names =
-    inner === undefined
-      ? listed(list)
-      : listed(inner).map((suffix) => `${prefix!.trim()}${suffix}`);
-  return names.map((clause) => {
-    const [from = "", as] = clause.split(/\s+as\s+/);
-    return lastOf(from.replace(/^\\/, ""), "\\", as);
+function readPhp(importText: string): ImportClause[] {
+  if (!/^use\b/.test(importText))
+    return [{ from: quotedIn(importText), names: [], how: "require" }];
+  const useClause = importText.replace(/^use\s+(?:function\s+|const\s+)?/, "").replace(/;$/, "");
+  const [, pathPrefix, bracedPart] = /^([^{]*)\{([\s\S]*)\}$/.exec(useClause) ?? [];
+  const useClauses =
+    bracedPart === undefined
+      ? splitAtCommas(useClause)
+      : splitAtCommas(bracedPart).map((suffix) => `${pathPrefix!.trim()}${suffix}`);
+  return useClauses.map((clause) => {
+    const [fromPath = "", alias] = clause.split(/\s+as\s+/);
+    return splitAtLast(fromPath.replace(/^\\/, ""), "\\", alias);
   });
 }
-const listed = (text: string): string[] =>
-  text
+const splitAtCommas = (listText: string): string[] =>
+  listText
     .split(",")
-    .map((name) => name.trim())
+    .map((listedName) => listedName.trim())
     .filter(Boolean);
 
 /** Of a shell: what it is relative to is often computed. */
-const shell = (text: string): string =>
-  text
+const readShell = (importText: string): string =>
+  importText
     .replace(/^\S+\s+/, "")
     .replace(/\$\((?:[^()]|\([^()]*\))*\)|\$\{[^}]*\}|\$\w+/g, ".")
     .replace(/["']/g, "")
     .replace(/^\/?\.\//, "./")
     .split(/\s/)[0]!;
 
-const READERS: Record<string, (text: string) => ImportClause[]> = {
-  Python: python,
-  Rust: rust,
-  PHP: php,
-  Go: (text) => {
-    const [, name] = /^([\w.]+)\s/.exec(text) ?? [];
-    return [{ from: quoted(text), names: name ? [`* as ${name}`] : [] }];
+const READERS: Record<string, (importText: string) => ImportClause[]> = {
+  Python: readPython,
+  Rust: readRust,
+  PHP: readPhp,
+  Go: (importText) => {
+    const [, alias] = /^([\w.]+)\s/.exec(importText) ?? [];
+    return [{ from: quotedIn(importText), names: alias ? [`* as ${alias}`] : [] }];
   },
-  Java: (text) => [lastOf(text.replace(/^import\s+(?:static\s+)?|\s*;$/g, ""), ".")],
-  Kotlin: (text) => {
-    const [from = "", as] = text.replace(/^import\s+|\s*;$/g, "").split(/\s+as\s+/);
-    return [lastOf(from, ".", as)];
+  Java: (importText) => [
+    splitAtLast(importText.replace(/^import\s+(?:static\s+)?|\s*;$/g, ""), "."),
+  ],
+  Kotlin: (importText) => {
+    const [fromPath = "", alias] = importText.replace(/^import\s+|\s*;$/g, "").split(/\s+as\s+/);
+    return [splitAtLast(fromPath, ".", alias)];
   },
-  Swift: (text) => [
+  Swift: (importText) => [
     {
-      from: text.replace(
+      from: importText.replace(
         /^(?:@\w+\s+)*import\s+(?:(?:class|struct|enum|protocol|func|var|let|typealias)\s+)?/,
         "",
       ),
       names: [],
     },
   ],
-  "C#": (text) => {
-    const path = text.replace(/^(?:global\s+)?using\s+(?:static\s+)?|\s*;$/g, "");
-    const [, as, from] = /^(\w+)\s*=\s*(.*)$/.exec(path) ?? [];
-    return [from ? lastOf(from, ".", as) : { from: path, names: [] }];
+  "C#": (importText) => {
+    const usingPath = importText.replace(/^(?:global\s+)?using\s+(?:static\s+)?|\s*;$/g, "");
+    const [, alias, fromPath] = /^(\w+)\s*=\s*(.*)$/.exec(usingPath) ?? [];
+    return [fromPath ? splitAtLast(fromPath, ".", alias) : { from: usingPath, names: [] }];
   },
-  C: (text) => include(text),
-  "C++": (text) => include(text),
-  Ruby: (text) => [
+  C: (importText) => include(importText),
+  "C++": (importText) => include(importText),
+  Ruby: (importText) => [
     {
-      from: (/^require_relative\b/.test(text) ? "./" : "") + quoted(text),
+      from: (/^require_relative\b/.test(importText) ? "./" : "") + quotedIn(importText),
       names: [],
       how: "require",
     },
   ],
-  Lua: (text) => [
-    { from: quoted(text) || (/\[\[(.*?)\]\]/.exec(text)?.[1] ?? ""), names: [], how: "require" },
+  Lua: (importText) => [
+    {
+      from: quotedIn(importText) || (/\[\[(.*?)\]\]/.exec(importText)?.[1] ?? ""),
+      names: [],
+      how: "require",
+    },
   ],
-  Bash: (text) => [{ from: shell(text), names: [], how: "require" }],
-  CSS: (text) => [{ from: quoted(text) || (/url\(\s*([^)\s]*)/.exec(text)?.[1] ?? ""), names: [] }],
+  Bash: (importText) => [{ from: readShell(importText), names: [], how: "require" }],
+  CSS: (importText) => [
+    { from: quotedIn(importText) || (/url\(\s*([^)\s]*)/.exec(importText)?.[1] ?? ""), names: [] },
+  ],
 };
 
 /** `"x.h"` is looked for beside the file, `<x.h>` is not: the brackets stay. */
-const include = (text: string): ImportClause[] => {
-  const [, quotedPath, theirs] = /(?:"([^"]*)"|(<[^>]*>))/.exec(text) ?? [];
-  return [{ from: quotedPath ?? theirs ?? "", names: [] }];
+const include = (importText: string): ImportClause[] => {
+  const [, quotedPath, systemPath] = /(?:"([^"]*)"|(<[^>]*>))/.exec(importText) ?? [];
+  return [{ from: quotedPath ?? systemPath ?? "", names: [] }];
 };

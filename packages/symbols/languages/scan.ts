@@ -15,67 +15,72 @@ import { isComponent, type Language, languageOf } from "./table.ts";
 
 // characters a line on average, in a text of at least so many
 const MINIFIED = { lines: 500, chars: 5_000 };
-const NOT_C =
+const CPP_SIGNS =
   /^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|\bstd::|\bconstexpr\b/m;
 
-export function scanLanguage(path: string, text: string, seconds = MAX_PARSE_S): Facts {
-  if (isComponent(path)) return scanComponent(path, text);
-  const language = languageOf(path)!;
-  const starts = lineStarts(text);
-  if (text.length >= MINIFIED.chars && text.length / starts.length > MINIFIED.lines)
+export function scanLanguage(filePath: string, sourceText: string, seconds = MAX_PARSE_S): Facts {
+  if (isComponent(filePath)) return scanComponent(filePath, sourceText);
+  const language = languageOf(filePath)!;
+  const lineOffsets = lineStarts(sourceText);
+  if (
+    sourceText.length >= MINIFIED.chars &&
+    sourceText.length / lineOffsets.length > MINIFIED.lines
+  )
     return unreadFacts("minified");
   const facts = language.grammar
-    ? scanByGrammar(language, path, text, starts, seconds)
-    : scanSql(text, starts);
-  if (isMarkedGenerated(text)) facts.made = true;
+    ? scanByGrammar(language, filePath, sourceText, lineOffsets, seconds)
+    : scanSql(sourceText, lineOffsets);
+  if (isMarkedGenerated(sourceText)) facts.made = true;
   return facts;
 }
 
 /** Headers may be either's. */
-function ruling(language: Language, path: string, text: string): Language {
-  return /\.h$/i.test(path) && NOT_C.test(text) ? languageOf("a.hpp")! : language;
+function rulingLanguage(language: Language, filePath: string, sourceText: string): Language {
+  return /\.h$/i.test(filePath) && CPP_SIGNS.test(sourceText) ? languageOf("a.hpp")! : language;
 }
 
 function scanByGrammar(
   namedLanguage: Language,
-  path: string,
+  filePath: string,
   text: string,
   starts: number[],
   seconds: number,
 ): Facts {
-  const language = ruling(namedLanguage, path, text);
+  const language = rulingLanguage(namedLanguage, filePath, text);
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return { ...unreadFacts(grammar), retry: true };
   const isLate = deadline(seconds);
-  let tree: Tree | null | undefined;
+  let syntaxTree: Tree | null | undefined;
   try {
-    tree = parse(grammar, text, isLate);
-    const repaired = tree?.rootNode.hasError && language.repair?.(text);
+    syntaxTree = parseText(grammar, text, isLate);
+    const repaired = syntaxTree?.rootNode.hasError && language.repair?.(text);
     if (repaired && repaired !== text) {
-      tree!.delete();
-      tree = parse(grammar, repaired, isLate);
+      syntaxTree!.delete();
+      syntaxTree = parseText(grammar, repaired, isLate);
     }
-    const matches = tree ? grammar.query.matches(tree.rootNode, { progressCallback: isLate }) : [];
-    if (!tree || isLate())
+    const matches = syntaxTree
+      ? grammar.query.matches(syntaxTree.rootNode, { progressCallback: isLate })
+      : [];
+    if (!syntaxTree || isLate())
       return unreadFacts(`its ${language.name} takes more than ${seconds} s to parse`);
-    return factsOf({ language, text, starts }, tree.rootNode, matches);
-  } catch (error) {
+    return factsOf({ language, text, starts }, syntaxTree.rootNode, matches);
+  } catch (parseError) {
     renew(grammar);
     return unreadFacts(
-      `its ${language.name} cannot be parsed: ${String((error as Error)?.message ?? error).split("\n")[0]}`,
+      `its ${language.name} cannot be parsed: ${String((parseError as Error)?.message ?? parseError).split("\n")[0]}`,
     );
   } finally {
-    tree?.delete();
+    syntaxTree?.delete();
   }
 }
 
-function parse({ parser }: Grammar, text: string, isLate: () => boolean): Tree | null {
+function parseText({ parser }: Grammar, sourceText: string, isLate: () => boolean): Tree | null {
   parser.reset();
-  return parser.parse(text, null, { progressCallback: isLate });
+  return parser.parse(sourceText, null, { progressCallback: isLate });
 }
 
-function factsOf(file: Reading, root: Node, matches: QueryMatch[]): Facts {
-  const { text, starts, language } = file;
+function factsOf(reading: Reading, rootNode: Node, matches: QueryMatch[]): Facts {
+  const { text, starts, language } = reading;
   const facts = emptyFacts();
   const spans: Spans = { comment: [], string: [], code: [], branch: [], case: [] };
   for (const { captures } of matches)
@@ -83,30 +88,31 @@ function factsOf(file: Reading, root: Node, matches: QueryMatch[]): Facts {
       if (name in spans) spans[name as keyof Spans].push([node.startIndex, node.endIndex]);
       else if (name === "import") facts.imports.push(...importsAt(language, node));
     }
-  const mask = maskOf(text.length, spans);
-  const definitions = definitionsIn(file, matches);
-  facts.symbols = symbolsOf(file, definitions, spans);
-  Object.assign(facts, branchesOf(file, definitions, spans, mask));
-  facts.uses = packUses(usesIn(text, mask, language.word));
-  facts.todos = todosIn(text, starts, mask);
-  facts.loc = countLines(text, starts, mask);
-  if (root.hasError && !language.hasMacros)
-    facts.parseError = `line ${firstError(root)} is not understood`;
+  const charMask = maskOf(text.length, spans);
+  const definitions = definitionsIn(reading, matches);
+  facts.symbols = symbolsOf(reading, definitions, spans);
+  Object.assign(facts, branchesOf(reading, definitions, spans, charMask));
+  facts.uses = packUses(usesIn(text, charMask, language.word));
+  facts.todos = todosIn(text, starts, charMask);
+  facts.loc = countLines(text, starts, charMask);
+  if (rootNode.hasError && !language.hasMacros)
+    facts.parseError = `line ${firstError(rootNode)} is not understood`;
   return facts;
 }
 
-function importsAt({ name }: Language, node: Node): Import[] {
-  const imports = importsIn(name, node.text, node.startPosition.row + 1);
+function importsAt({ name }: Language, importNode: Node): Import[] {
+  const imports = importsIn(name, importNode.text, importNode.startPosition.row + 1);
   if (name !== "Rust") return imports;
-  const around: string[] = []; // modules that are written out in the file
-  for (let up = node.parent; up; up = up.parent)
-    if (up.type === "mod_item") around.unshift(up.childForFieldName("name")?.text ?? "");
-  if (!around.length) return imports;
+  const outerModules: string[] = []; // modules that are written out in the file
+  for (let ancestor = importNode.parent; ancestor; ancestor = ancestor.parent)
+    if (ancestor.type === "mod_item")
+      outerModules.unshift(ancestor.childForFieldName("name")?.text ?? "");
+  if (!outerModules.length) return imports;
   return imports.map((importFact) => {
-    if (node.type !== "mod_item") return { ...importFact, inside: around.length };
+    if (importNode.type !== "mod_item") return { ...importFact, inside: outerModules.length };
     return {
       ...importFact,
-      from: ["self", ...around, importFact.from.slice("self::".length)].join("::"),
+      from: ["self", ...outerModules, importFact.from.slice("self::".length)].join("::"),
     };
   });
 }
@@ -116,7 +122,7 @@ function branchesOf(
   { language, text }: Reading,
   definitions: ReturnType<typeof definitionsIn>,
   spans: Spans,
-  mask: Uint8Array,
+  charMask: Uint8Array,
 ): Pick<Facts, "decisions" | "nesting"> {
   if (language.isMarkup) return { decisions: 0, nesting: 0 };
   const functions = definitions.filter(
@@ -124,43 +130,43 @@ function branchesOf(
   );
   const operators = Array.from(text.matchAll(language.logic ?? /&&|\|\|/g), ({ index }) => index);
   const decisions = [
-    ...[...spans.branch, ...spans.case].map(([start]) => start),
-    ...operators.filter((offset) => !mask[offset]),
-  ].sort((a, b) => a - b);
-  const around: typeof functions = [];
-  let next = 0;
-  for (const offset of decisions) {
-    while (next < functions.length && functions[next]!.start <= offset)
-      around.push(functions[next++]!);
-    while (around.length && around.at(-1)!.end <= offset) around.pop();
-    const inner = around.findLast(({ end }) => end > offset)?.sym;
-    if (inner) inner.decisions = (inner.decisions ?? 0) + 1;
+    ...[...spans.branch, ...spans.case].map(([branchStart]) => branchStart),
+    ...operators.filter((operatorOffset) => !charMask[operatorOffset]),
+  ].sort((first, second) => first - second);
+  const openFunctions: typeof functions = [];
+  let nextFunction = 0;
+  for (const decisionOffset of decisions) {
+    while (nextFunction < functions.length && functions[nextFunction]!.start <= decisionOffset)
+      openFunctions.push(functions[nextFunction++]!);
+    while (openFunctions.length && openFunctions.at(-1)!.end <= decisionOffset) openFunctions.pop();
+    const innerSymbol = openFunctions.findLast(({ end }) => end > decisionOffset)?.sym;
+    if (innerSymbol) innerSymbol.decisions = (innerSymbol.decisions ?? 0) + 1;
   }
-  const nests = [
+  const nestingSpans = [
     ...spans.branch.filter(
-      ([start]) => !/\belse\s+$/.test(text.slice(Math.max(0, start - 12), start)),
+      ([branchStart]) => !/\belse\s+$/.test(text.slice(Math.max(0, branchStart - 12), branchStart)),
     ),
   ]
     .concat(functions.map(({ start, end }) => [start, end]))
-    .sort(([a], [b]) => a - b);
-  const open: number[] = [];
+    .sort(([firstStart], [secondStart]) => firstStart - secondStart);
+  const openEnds: number[] = [];
   let nesting = 0;
-  for (const [start, end] of nests) {
-    while (open.length && open.at(-1)! <= start) open.pop();
-    nesting = Math.max(nesting, open.push(end));
+  for (const [spanStart, spanEnd] of nestingSpans) {
+    while (openEnds.length && openEnds.at(-1)! <= spanStart) openEnds.pop();
+    nesting = Math.max(nesting, openEnds.push(spanEnd));
   }
   return { decisions: decisions.length, nesting };
 }
 
 /** Down to the first node that is wrong itself. */
-function firstError(root: Node): number {
-  let node = root;
+function firstError(rootNode: Node): number {
+  let node = rootNode;
   for (;;) {
-    const wrong = node.children.find(
-      (child) => child && (child.isError || child.isMissing || child.hasError),
+    const wrongChild = node.children.find(
+      (childNode) => childNode && (childNode.isError || childNode.isMissing || childNode.hasError),
     );
-    if (!wrong) return node.startPosition.row + 1;
-    node = wrong;
+    if (!wrongChild) return node.startPosition.row + 1;
+    node = wrongChild;
     if (node.isError || node.isMissing) return node.startPosition.row + 1;
   }
 }

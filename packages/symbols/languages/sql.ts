@@ -6,27 +6,30 @@ import { packUses } from "../scan/uses.ts";
 import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
 
 /** Comments, texts, quoted names, and what stands between dollar signs: the body of a function. */
-const QUOTED =
+const QUOTED_TEXT =
   /--[^\n]*|\/\*[\s\S]*?(?:\*\/|(?![\s\S]))|'(?:[^'\\]|''|\\.)*(?:'|(?![\s\S]))|(\$\w*\$)[\s\S]*?(?:\1|(?![\s\S]))|"[^"]*"|`[^`]*`/;
 /**
  * Where statements end beside their own sign: `GO` (T-SQL) and `/` (Oracle) alone in a line,
  * `DELIMITER //` (MySQL).
  */
-const ENDS = /^[ \t]*(?:(?:GO|\/)[ \t\d;]*|DELIMITER[ \t]+(\S+)[^\n]*)\r?$/;
-const tokens = (sign: string): RegExp =>
-  new RegExp(`${sign.replace(/[^\w\s]/g, "\\$&")}|${QUOTED.source}|${ENDS.source}`, "gim");
-const PART = /(?:"[^"]+"|`[^`]+`|\[[^\]]+\]|[\p{L}_#@][\p{L}\p{N}_$#@]*)/u.source;
-const CREATE = new RegExp(
+const STATEMENT_ENDS = /^[ \t]*(?:(?:GO|\/)[ \t\d;]*|DELIMITER[ \t]+(\S+)[^\n]*)\r?$/;
+const tokenPattern = (endSign: string): RegExp =>
+  new RegExp(
+    `${endSign.replace(/[^\w\s]/g, "\\$&")}|${QUOTED_TEXT.source}|${STATEMENT_ENDS.source}`,
+    "gim",
+  );
+const NAME_PART = /(?:"[^"]+"|`[^`]+`|\[[^\]]+\]|[\p{L}_#@][\p{L}\p{N}_$#@]*)/u.source;
+const CREATE_CLAUSE = new RegExp(
   `^CREATE\\s+(?:OR\\s+(?:REPLACE|ALTER)\\s+)?(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|EXTERNAL|FOREIGN|VIRTUAL|RECURSIVE|` +
     `MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|CONSTRAINT|DEFINER\\s*=\\s*\\S+)\\s+)*` +
     `(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|TYPE|DOMAIN|ENUM|SCHEMA|SEQUENCE|INDEX|AGGREGATE|MACRO)\\s+` +
-    `(?:CONCURRENTLY\\s+)?(?:IF\\s+NOT\\s+EXISTS\\s+)?(?!(?:ON|IF|CONCURRENTLY)\\b)(${PART}(?:\\s*\\.\\s*${PART}){0,3})`,
+    `(?:CONCURRENTLY\\s+)?(?:IF\\s+NOT\\s+EXISTS\\s+)?(?!(?:ON|IF|CONCURRENTLY)\\b)(${NAME_PART}(?:\\s*\\.\\s*${NAME_PART}){0,3})`,
   "iu",
 );
-const COLUMN = new RegExp(`^\\s*(${PART})\\s+\\S`, "u");
+const COLUMN_START = new RegExp(`^\\s*(${NAME_PART})\\s+\\S`, "u");
 const NO_COLUMN =
   /^\s*(?:CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|LIKE|FULLTEXT|SPATIAL|PERIOD)\b/i;
-const KINDS: Record<string, Sym["kind"]> = {
+const SYMBOL_KINDS: Record<string, Sym["kind"]> = {
   table: "class",
   view: "class",
   type: "type",
@@ -44,29 +47,29 @@ const KINDS: Record<string, Sym["kind"]> = {
 };
 
 export function sqlSpans(
-  text: string,
-  isBody = false,
+  sqlText: string,
+  isFunctionBody = false,
 ): { comment: Span[]; string: Span[]; ends: Span[] } {
   const [comment, string, ends]: [Span[], Span[], Span[]] = [[], [], []];
-  let sign = ";";
-  let wanted = tokens(sign);
-  for (let match = wanted.exec(text); match; match = wanted.exec(text)) {
-    const { 0: token, 1: dollars, 2: next, index } = match;
-    const span: Span = [index, index + token.length];
-    if (next) {
-      const lastIndex = wanted.lastIndex;
-      wanted = tokens((sign = next));
-      wanted.lastIndex = lastIndex;
+  let endSign = ";";
+  let signPattern = tokenPattern(endSign);
+  for (let match = signPattern.exec(sqlText); match; match = signPattern.exec(sqlText)) {
+    const { 0: tokenText, 1: dollars, 2: nextSign, index } = match;
+    const tokenSpan: Span = [index, index + tokenText.length];
+    if (nextSign) {
+      const lastIndex = signPattern.lastIndex;
+      signPattern = tokenPattern((endSign = nextSign));
+      signPattern.lastIndex = lastIndex;
     }
-    if (dollars && !isBody) {
-      const inner = sqlSpans(token.slice(dollars.length, -dollars.length), true);
-      const moved = ([start, end]: Span): Span =>
+    if (dollars && !isFunctionBody) {
+      const bodySpans = sqlSpans(tokenText.slice(dollars.length, -dollars.length), true);
+      const moveSpan = ([start, end]: Span): Span =>
         [start, end].map((offset) => offset + index + dollars.length) as Span;
-      comment.push(...inner.comment.map(moved));
-      string.push(...inner.string.map(moved));
-    } else if (/^(?:--|\/\*)/.test(token) && token !== sign) comment.push(span);
-    else if (/^'/.test(token)) string.push(span);
-    else if (!dollars && !/^["`]/.test(token)) ends.push(span);
+      comment.push(...bodySpans.comment.map(moveSpan));
+      string.push(...bodySpans.string.map(moveSpan));
+    } else if (/^(?:--|\/\*)/.test(tokenText) && tokenText !== endSign) comment.push(tokenSpan);
+    else if (/^'/.test(tokenText)) string.push(tokenSpan);
+    else if (!dollars && !/^["`]/.test(tokenText)) ends.push(tokenSpan);
   }
   return { comment, string, ends };
 }
@@ -74,84 +77,95 @@ export function sqlSpans(
 export function scanSql(text: string, starts: number[]): Facts {
   const facts = emptyFacts();
   const { comment, string, ends } = sqlSpans(text);
-  const mask = maskOf(text.length, { comment, string, code: [] });
-  const plain = Array.from(text, (letter, index) =>
-    mask[index] === 1 && letter !== "\n" ? " " : letter,
+  const charMask = maskOf(text.length, { comment, string, code: [] });
+  const plainText = Array.from(text, (letter, letterIndex) =>
+    charMask[letterIndex] === 1 && letter !== "\n" ? " " : letter,
   ).join("");
-  let from = 0;
-  for (const [end, next] of [...ends, [text.length, text.length] as Span]) {
-    const start = from + /^\s*/.exec(plain.slice(from, end))![0].length;
-    define(facts, plain.slice(start, end), start, { text, starts, comment });
-    from = next;
+  let statementStart = 0;
+  for (const [statementEnd, nextStart] of [...ends, [text.length, text.length] as Span]) {
+    const textStart =
+      statementStart + /^\s*/.exec(plainText.slice(statementStart, statementEnd))![0].length;
+    defineSymbol(facts, plainText.slice(textStart, statementEnd), textStart, {
+      text,
+      starts,
+      comment,
+    });
+    statementStart = nextStart;
   }
-  facts.uses = packUses(usesIn(text, mask));
-  facts.todos = todosIn(text, starts, mask);
-  facts.loc = countLines(text, starts, mask);
+  facts.uses = packUses(usesIn(text, charMask));
+  facts.todos = todosIn(text, starts, charMask);
+  facts.loc = countLines(text, starts, charMask);
   return facts;
 }
 
 type Reading = { text: string; starts: number[]; comment: Span[] };
-function define(
+function defineSymbol(
   { symbols }: Facts,
   statement: string,
-  start: number,
+  statementStart: number,
   { text, starts, comment }: Reading,
 ): void {
-  const [createClause, objectKind, path] = CREATE.exec(statement) ?? [];
+  const [createClause, objectKind, namePath] = CREATE_CLAUSE.exec(statement) ?? [];
   if (!createClause) return;
-  const names = path!.match(new RegExp(PART, "gu"))!.map(bare);
-  const line = lineAt(starts, start);
-  const head = statement.slice(0, 4 * MAX_TEXT_CHARS).replace(/\s+/g, " ");
-  const signature = head
+  const nameParts = namePath!.match(new RegExp(NAME_PART, "gu"))!.map(bareName);
+  const line = lineAt(starts, statementStart);
+  const headText = statement.slice(0, 4 * MAX_TEXT_CHARS).replace(/\s+/g, " ");
+  const signature = headText
     .replace(/\s*(?:\((?!.*\breturns\b).*|\b(?:AS|BEGIN)\b.*)$/is, "")
     .slice(0, MAX_TEXT_CHARS);
-  const end = lineAt(starts, start + statement.trimEnd().length);
+  const end = lineAt(starts, statementStart + statement.trimEnd().length);
   const sym: Sym = {
-    name: names.at(-1)!,
-    kind: KINDS[objectKind!.toLowerCase()]!,
+    name: nameParts.at(-1)!,
+    kind: SYMBOL_KINDS[objectKind!.toLowerCase()]!,
     line,
     end,
     signature,
     exported: true,
   };
-  const doc = comment.findLast(([, end]) => end <= start && !text.slice(end, start).trim());
+  const docSpan = comment.findLast(
+    ([, commentEnd]) =>
+      commentEnd <= statementStart && !text.slice(commentEnd, statementStart).trim(),
+  );
   const docLine =
-    doc &&
+    docSpan &&
     text
-      .slice(...doc)
+      .slice(...docSpan)
       .replace(/^(?:--+|\/\*+)\s*|\s*\*+\/$/g, "")
       .split("\n")[0]!
       .trim();
-  if (docLine && !/\n\s*\n/.test(text.slice(doc[1], start)))
+  if (docLine && !/\n\s*\n/.test(text.slice(docSpan[1], statementStart)))
     sym.doc = docLine.slice(0, MAX_TEXT_CHARS);
   symbols.push(sym);
-  if (/^table$/i.test(objectKind!)) columns(symbols, sym, statement, start, starts);
+  if (/^table$/i.test(objectKind!)) columns(symbols, sym, statement, statementStart, starts);
 }
 
 function columns(
   symbols: Sym[],
   { name: owner }: Sym,
   statement: string,
-  start: number,
-  starts: number[],
+  statementStart: number,
+  lineOffsets: number[],
 ): void {
-  const open = statement.indexOf("(");
-  if (open < 0) return;
-  let [depth, from] = [0, open + 1];
-  for (let index = open; index < statement.length; index++) {
+  const openBracket = statement.indexOf("(");
+  if (openBracket < 0) return;
+  let [bracketDepth, columnStart] = [0, openBracket + 1];
+  for (let index = openBracket; index < statement.length; index++) {
     const letter = statement[index]!;
     if (letter === "'") index = Math.max(index, statement.indexOf("'", index + 1));
-    else if (letter === "(") depth++;
-    else if (letter === ")") depth--;
-    const isEnd = depth === 0;
-    if (!isEnd && !(letter === "," && depth === 1)) continue;
-    const part = statement.slice(from, index);
-    const [, name] = NO_COLUMN.test(part) ? [] : (COLUMN.exec(part) ?? []);
-    const line = lineAt(starts, start + from + part.length - part.trimStart().length);
-    const signature = part.trim().replace(/\s+/g, " ").slice(0, MAX_TEXT_CHARS);
-    if (name)
+    else if (letter === "(") bracketDepth++;
+    else if (letter === ")") bracketDepth--;
+    const isListEnd = bracketDepth === 0;
+    if (!isListEnd && !(letter === "," && bracketDepth === 1)) continue;
+    const columnText = statement.slice(columnStart, index);
+    const [, columnName] = NO_COLUMN.test(columnText) ? [] : (COLUMN_START.exec(columnText) ?? []);
+    const line = lineAt(
+      lineOffsets,
+      statementStart + columnStart + columnText.length - columnText.trimStart().length,
+    );
+    const signature = columnText.trim().replace(/\s+/g, " ").slice(0, MAX_TEXT_CHARS);
+    if (columnName)
       symbols.push({
-        name: bare(name),
+        name: bareName(columnName),
         kind: "property",
         line,
         end: line,
@@ -159,8 +173,8 @@ function columns(
         owner,
         exported: true,
       });
-    if (isEnd) return;
-    from = index + 1;
+    if (isListEnd) return;
+    columnStart = index + 1;
   }
 }
-const bare = (name: string): string => name.replace(/^["`[]|["`\]]$/g, "");
+const bareName = (quotedName: string): string => quotedName.replace(/^["`[]|["`\]]$/g, "");

@@ -22,8 +22,8 @@ export interface Definition {
 }
 type QueryKind = Sym["kind"] | "scope";
 
-const KINDS = new Set<string>([...SYMBOL_KINDS, "scope"]);
-const HOLDS = new Set<QueryKind>([
+const QUERY_KINDS = new Set<string>([...SYMBOL_KINDS, "scope"]);
+const HOLDER_KINDS = new Set<QueryKind>([
   "class",
   "interface",
   "enum",
@@ -33,8 +33,8 @@ const HOLDS = new Set<QueryKind>([
   "namespace",
   "member",
 ]);
-const TYPES = new Set<QueryKind>(["class", "interface", "enum", "scope", "member"]);
-const BODY =
+const TYPE_KINDS = new Set<QueryKind>(["class", "interface", "enum", "scope", "member"]);
+const BODY_NODE =
   /(?:^|_)(?:body|block|declaration_list|variant_list|compound_statement|field_list|accessor_list)$/;
 const MAX_SYMBOLS = 5_000; // of one file
 /** `@name(…)`, `#[…]`, `[…]` before a declaration; not `[a, b] = …`. */
@@ -42,60 +42,70 @@ const ANNOTATIONS =
   /^(?:(?:@(?!interface\b)[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?|#?\[(?:[^[\]]|\[[^[\]]*\])*\](?!\s*=))\s*)+/;
 
 /** In the order of the text, what is around first. */
-export function definitionsIn(file: Reading, matches: QueryMatch[]): Definition[] {
+export function definitionsIn(reading: Reading, matches: QueryMatch[]): Definition[] {
   const definitionsByKey = new Map<string, Definition & { order: number }>();
   for (const { captures, patternIndex } of matches) {
-    const of = (name: string) => captures.find((capture) => capture.name === name)?.node;
-    const kindCapture = captures.find(({ name }) => KINDS.has(name));
+    const nodeOf = (captureName: string) =>
+      captures.find((capture) => capture.name === captureName)?.node;
+    const kindCapture = captures.find(({ name }) => QUERY_KINDS.has(name));
     if (!kindCapture) continue;
-    for (const definition of kindCapture.node.childCount || of("name")
-      ? definedBy(file, kindCapture.name as QueryKind, kindCapture.node, of)
+    for (const definition of kindCapture.node.childCount || nodeOf("name")
+      ? definedBy(reading, kindCapture.name as QueryKind, kindCapture.node, nodeOf)
       : []) {
-      const key = `${definition.key}`;
-      const earlier = definitionsByKey.get(key);
+      const definitionKey = `${definition.key}`;
+      const earlier = definitionsByKey.get(definitionKey);
       if (!earlier || earlier.order > patternIndex)
-        definitionsByKey.set(key, { ...definition, order: patternIndex });
+        definitionsByKey.set(definitionKey, { ...definition, order: patternIndex });
     }
   }
   return [...definitionsByKey.values()]
-    .sort((a, b) => a.from - b.from || b.end - a.end || a.order - b.order)
+    .sort(
+      (first, second) =>
+        first.from - second.from || second.end - first.end || first.order - second.order,
+    )
     .slice(0, MAX_SYMBOLS);
 }
 
-type Capture = (name: string) => Node | undefined;
+type Capture = (captureName: string) => Node | undefined;
 function definedBy(
-  file: Reading,
+  reading: Reading,
   symbolKind: QueryKind,
   node: Node,
-  of: Capture,
+  nodeOf: Capture,
 ): (Definition & { key: string })[] {
-  const { language, text } = file;
-  const [name, pattern, owner] = [of("name"), of("names"), ownerOf(of("owner")?.text ?? "")];
+  const { language, text } = reading;
+  const [namedNode, pattern, ownerName] = [
+    nodeOf("name"),
+    nodeOf("names"),
+    ownerOf(nodeOf("owner")?.text ?? ""),
+  ];
   if (pattern)
     return namedIn(pattern).map((nameNode) => ({
-      ...definitionOf(file, symbolKind, node, nameIn(nameNode.text), owner),
+      ...definitionOf(reading, symbolKind, node, cleanName(nameNode.text), ownerName),
       key: `${nameNode.startIndex}`,
     }));
-  if (name || symbolKind === "scope") {
-    const startIndex = name?.startIndex ?? node.startIndex;
+  if (namedNode || symbolKind === "scope") {
+    const startIndex = namedNode?.startIndex ?? node.startIndex;
     return [
       {
-        ...definitionOf(file, symbolKind, node, nameIn(name?.text ?? ""), owner),
+        ...definitionOf(reading, symbolKind, node, cleanName(namedNode?.text ?? ""), ownerName),
         key: `${startIndex}`,
       },
     ];
   }
   if (language.names) {
-    const head = text.slice(node.startIndex, headEnd(node, text)).replace(NO_NAMES, " ");
-    const names = new Set(Array.from(head.matchAll(language.names), ([, className]) => className!));
-    return [...names].map((className) => ({
-      ...definitionOf(file, symbolKind, node, className, ""),
+    const headText = text.slice(node.startIndex, headEnd(node, text)).replace(NO_NAMES, " ");
+    const classNames = new Set(
+      Array.from(headText.matchAll(language.names), ([, className]) => className!),
+    );
+    return [...classNames].map((className) => ({
+      ...definitionOf(reading, symbolKind, node, className, ""),
       key: `.${className}`,
     }));
   }
   return declaredIn(node).map((declared) => ({
     ...definitionOf(
-      file,
+      reading,
       declared.isFunction ? "function" : symbolKind,
       node,
       declared.name,
@@ -109,10 +119,12 @@ function definedBy(
  * What `(a, *b), c = …` and its like in other languages give a value to; `a.b` and `a[b]` in it
  * were there before.
  */
-const namedIn = (node: Node): Node[] => {
-  if (PATTERN.test(node.type))
-    return node.namedChildren.flatMap((child) => (!child || isLabel(child) ? [] : namedIn(child)));
-  if (/^(?:identifier|simple_identifier|name)$/.test(node.type)) return [node];
+const namedIn = (patternNode: Node): Node[] => {
+  if (PATTERN.test(patternNode.type))
+    return patternNode.namedChildren.flatMap((childNode) =>
+      !childNode || isLabel(childNode) ? [] : namedIn(childNode),
+    );
+  if (/^(?:identifier|simple_identifier|name)$/.test(patternNode.type)) return [patternNode];
   return [];
 };
 /** `let (x: a, y: b)` of Swift. */
@@ -124,14 +136,14 @@ const PATTERN =
 const NO_NAMES = /\/\*[\s\S]*?\*\/|"[^"]*"|'[^']*'|\[[^\]]*\]/g;
 
 /** `*Server`, `Pair[K, V]`, `Point<T>`, `shop::Cart`: the type itself. */
-const ownerOf = (text: string): string =>
-  text
+const ownerOf = (ownerText: string): string =>
+  ownerText
     .replace(/[<[][\s\S]*$/, "")
     .split(/::|\.|\\/)
     .at(-1)!
     .replace(/[^\p{L}\p{N}_$]/gu, "");
-const nameIn = (text: string): string =>
-  text
+const cleanName = (nameText: string): string =>
+  nameText
     .replace(/^:|<[\s\S]*$/g, "")
     .replaceAll("::", ".")
     .slice(0, MAX_TEXT_CHARS);
@@ -141,36 +153,36 @@ function definitionOf(
   queryKind: QueryKind,
   node: Node,
   name: string,
-  owner: string,
+  ownerName: string,
 ): Definition {
   const from = node.startIndex;
-  const raw = text.slice(from, headEnd(node, text));
-  const start = from + (ANNOTATIONS.exec(raw)?.[0].length ?? 0);
-  const head = raw.slice(start - from);
+  const rawHead = text.slice(from, headEnd(node, text));
+  const start = from + (ANNOTATIONS.exec(rawHead)?.[0].length ?? 0);
+  const headText = rawHead.slice(start - from);
   const symbolKind =
     queryKind === "class"
-      ? (language.kinds?.find(([begin]) => begin.test(head))?.[1] ?? queryKind)
+      ? (language.kinds?.find(([headPattern]) => headPattern.test(headText))?.[1] ?? queryKind)
       : queryKind;
   const end = node.endIndex;
   const definition = {
     start,
     end,
     from,
-    owner: owner || (symbolKind === "scope" ? ownerOf(name) : ""),
+    owner: ownerName || (symbolKind === "scope" ? ownerOf(name) : ""),
     name,
   };
   if (symbolKind === "scope") return definition;
-  const signature = oneLine((language.before?.[node.type] ?? "") + head);
+  const signature = oneLine((language.before?.[node.type] ?? "") + headText);
   const line = lineAt(starts, start);
   const sym: Sym = {
     name,
     kind: symbolKind,
     line,
-    end: lineAt(starts, Math.max(start, endOf(text, end) - 1)),
+    end: lineAt(starts, Math.max(start, trimmedEnd(text, end) - 1)),
     signature,
   };
-  if (/\basync\b/.test(head)) sym.async = true;
-  const modifiers = head.split("(")[0]!;
+  if (/\basync\b/.test(headText)) sym.async = true;
+  const modifiers = headText.split("(")[0]!;
   if (language.isPrivate?.(name, modifiers)) sym.visibility = "private";
   else if (/\bprotected\b/.test(modifiers)) sym.visibility = "protected";
   else if (language.isExported?.(name, modifiers) ?? true) sym.exported = true;
@@ -178,49 +190,57 @@ function definitionOf(
 }
 
 /** Some nodes take the end of the line with them. */
-function endOf(text: string, end: number): number {
-  while (end > 0 && text.charCodeAt(end - 1) <= 32) end--;
-  return end;
+function trimmedEnd(sourceText: string, endOffset: number): number {
+  while (endOffset > 0 && sourceText.charCodeAt(endOffset - 1) <= 32) endOffset--;
+  return endOffset;
 }
 
 /** Where its body begins, or else its first line ends. */
-function headEnd(node: Node, text: string): number {
-  const { namedChildren, startIndex: start } = node;
+function headEnd(node: Node, sourceText: string): number {
+  const { namedChildren, startIndex: startOffset } = node;
   const bodyNode =
-    node.childForFieldName("body") ?? namedChildren.find((child) => child && BODY.test(child.type));
+    node.childForFieldName("body") ??
+    namedChildren.find((child) => child && BODY_NODE.test(child.type));
   // Rust's `Circle(f64)`
   const body = bodyNode?.type === "ordered_field_declaration_list" ? undefined : bodyNode;
   const comment = namedChildren.find(
-    (child) => child && /comment/.test(child.type) && child.startIndex > start,
+    (childNode) =>
+      childNode && /comment/.test(childNode.type) && childNode.startIndex > startOffset,
   );
-  if (body && body.startIndex > start)
+  if (body && body.startIndex > startOffset)
     return Math.min(body.startIndex, comment?.startIndex ?? body.startIndex);
-  const type = node.childForFieldName("type");
-  const within =
-    type &&
-    (type.childForFieldName("body") ??
-      type.namedChildren.find((child) => child && BODY.test(child.type)));
+  const typeNode = node.childForFieldName("type");
+  const typeBody =
+    typeNode &&
+    (typeNode.childForFieldName("body") ??
+      typeNode.namedChildren.find((childNode) => childNode && BODY_NODE.test(childNode.type)));
   if (!node.childCount)
     // a keyword
-    return start + /^[^;\n]*/.exec(text.slice(start, start + 4 * MAX_TEXT_CHARS))![0].length;
-  const line = text.indexOf("\n", node.startIndex);
-  const end = line < 0 ? node.endIndex : Math.min(line, node.endIndex);
+    return (
+      startOffset +
+      /^[^;\n]*/.exec(sourceText.slice(startOffset, startOffset + 4 * MAX_TEXT_CHARS))![0].length
+    );
+  const lineBreak = sourceText.indexOf("\n", node.startIndex);
+  const firstLineEnd = lineBreak < 0 ? node.endIndex : Math.min(lineBreak, node.endIndex);
   return Math.min(
-    within?.startIndex ?? node.endIndex,
-    isOpen(text.slice(node.startIndex, end)) ? node.endIndex : end,
+    typeBody?.startIndex ?? node.endIndex,
+    isOpenList(sourceText.slice(node.startIndex, firstLineEnd)) ? node.endIndex : firstLineEnd,
   );
 }
 /** A list that goes on in the next line. */
-const isOpen = (line: string): boolean => /[(<,]\s*$/.test(line);
+const isOpenList = (headLine: string): boolean => /[(<,]\s*$/.test(headLine);
 
-function oneLine(text: string): string {
-  return text
+function oneLine(headText: string): string {
+  return headText
     .slice(0, 4 * MAX_TEXT_CHARS)
-    .replace(QUOTED_OR_BLANK, (matched, quoted?: string, open?: string, comma?: string) => {
-      if (quoted) return quoted.replace(/\s+/g, " ");
-      if (open !== undefined || comma === undefined) return open ?? " ";
-      return matched.includes("\n") ? "" : comma;
-    })
+    .replace(
+      QUOTED_OR_BLANK,
+      (matched, quotedText?: string, openBracket?: string, lineComma?: string) => {
+        if (quotedText) return quotedText.replace(/\s+/g, " ");
+        if (openBracket !== undefined || lineComma === undefined) return openBracket ?? " ";
+        return matched.includes("\n") ? "" : lineComma;
+      },
+    )
     .replace(/(?:\s|[{;:,=]|=>|\bdo$|\bend$|(?<=\)) ?\{\}?$)+$/, "")
     .trim()
     .slice(0, MAX_TEXT_CHARS);
@@ -239,45 +259,52 @@ const QUOTED_OR_BLANK = new RegExp(
 );
 
 /** What is defined where: owners, what is local, what a method is, and the comment before each. */
-export function symbolsOf(file: Reading, definitions: Definition[], { comment }: Spans): Sym[] {
-  const open: Definition[] = [];
+export function symbolsOf(reading: Reading, definitions: Definition[], { comment }: Spans): Sym[] {
+  const openDefinitions: Definition[] = [];
   const knownKeys = new Set<string>();
   const symbols: Sym[] = [];
-  const docs = docsBefore(file, comment);
+  const findDoc = docsBefore(reading, comment);
   for (const definition of definitions) {
     const { sym, start, owner } = definition;
-    while (open.length && open.at(-1)!.end <= start) open.pop();
+    while (openDefinitions.length && openDefinitions.at(-1)!.end <= start) openDefinitions.pop();
     if (sym) {
       // `int f(void), g(void);` is one node
-      const outer = open.filter(({ from, end }) => from < definition.from || end > definition.end);
-      const around = outer.findLast((holder) => HOLDS.has(kindOf(holder)) && isOwner(file, holder));
-      const owners = [
-        ...outer
-          .filter((holder) => isOwner(file, holder))
+      const enclosing = openDefinitions.filter(
+        ({ from, end }) => from < definition.from || end > definition.end,
+      );
+      const innermost = enclosing.findLast(
+        (holder) => HOLDER_KINDS.has(queryKindOf(holder)) && isOwner(reading, holder),
+      );
+      const ownerNames = [
+        ...enclosing
+          .filter((holder) => isOwner(reading, holder))
           .map((holder) => holder.owner || holder.name),
         owner,
       ];
-      const isLocal = outer.some(({ sym }) => sym?.kind === "function" || sym?.kind === "method");
-      if (TYPES.has(around ? kindOf(around) : "key") || owner) toMember(sym);
-      sym.owner = [...new Set(owners.filter(Boolean))].join(".");
+      const isLocal = enclosing.some(
+        ({ sym }) => sym?.kind === "function" || sym?.kind === "method",
+      );
+      if (TYPE_KINDS.has(innermost ? queryKindOf(innermost) : "key") || owner) toMember(sym);
+      sym.owner = [...new Set(ownerNames.filter(Boolean))].join(".");
       if (!sym.owner) delete sym.owner;
       if (isLocal) sym.local = true;
       if (isLocal) delete sym.exported;
-      const doc = docs(definition) || docstring(file, definition);
-      if (doc) sym.doc = doc;
-      const key = `${sym.owner}\n${sym.name}`;
+      const docLine = findDoc(definition) || docstring(reading, definition);
+      if (docLine) sym.doc = docLine;
+      const symbolKey = `${sym.owner}\n${sym.name}`;
       const isKnown = knownKeys.has(
-        isValue(sym) || file.language.isMarkup ? key : `${key}\n${sym.line}`,
+        isValue(sym) || reading.language.isMarkup ? symbolKey : `${symbolKey}\n${sym.line}`,
       );
       if (!isKnown && sym.name && !(isLocal && isValue(sym))) symbols.push(sym);
-      knownKeys.add(key).add(`${key}\n${sym.line}`);
+      knownKeys.add(symbolKey).add(`${symbolKey}\n${sym.line}`);
     }
-    if (!sym || (HOLDS.has(sym.kind) && !file.language.isMarkup)) open.push(definition);
+    if (!sym || (HOLDER_KINDS.has(sym.kind) && !reading.language.isMarkup))
+      openDefinitions.push(definition);
   }
   return symbols;
 }
 
-const kindOf = ({ sym }: Definition): QueryKind => sym?.kind ?? "scope";
+const queryKindOf = ({ sym }: Definition): QueryKind => sym?.kind ?? "scope";
 const isValue = ({ kind: symbolKind }: Sym): boolean =>
   /^(?:const|variable|property)$/.test(symbolKind);
 /**
@@ -297,43 +324,51 @@ function docsBefore(
   { text, starts }: Reading,
   comments: Span[],
 ): (definition: Definition) => string {
-  const byLine = new Map<number, Span>();
-  for (const span of comments) byLine.set(lineAt(starts, endOf(text, span[1]) - 1), span);
+  const commentsByLine = new Map<number, Span>();
+  for (const commentSpan of comments)
+    commentsByLine.set(lineAt(starts, trimmedEnd(text, commentSpan[1]) - 1), commentSpan);
   return ({ from }) => {
-    let line = lineAt(starts, from) - 1;
-    if (!KEYWORD.test(text.slice(starts[line], from))) return "";
-    while (line > 0 && /^\s*(?:@|#?\[|template\b)/.test(text.slice(starts[line - 1], starts[line])))
-      line--;
-    let first: Span | undefined;
-    for (let span = byLine.get(line); span && isAlone(text, span); span = byLine.get(line)) {
-      first = span;
-      line = lineAt(starts, span[0]) - 1;
-      if (text.startsWith("/*", span[0])) break;
+    let commentLine = lineAt(starts, from) - 1;
+    if (!KEYWORD.test(text.slice(starts[commentLine], from))) return "";
+    while (
+      commentLine > 0 &&
+      /^\s*(?:@|#?\[|template\b)/.test(text.slice(starts[commentLine - 1], starts[commentLine]))
+    )
+      commentLine--;
+    let firstSpan: Span | undefined;
+    for (
+      let commentSpan = commentsByLine.get(commentLine);
+      commentSpan && isAlone(text, commentSpan);
+      commentSpan = commentsByLine.get(commentLine)
+    ) {
+      firstSpan = commentSpan;
+      commentLine = lineAt(starts, commentSpan[0]) - 1;
+      if (text.startsWith("/*", commentSpan[0])) break;
     }
-    return first ? plain(text.slice(...first)) : "";
+    return firstSpan ? firstLineOf(text.slice(...firstSpan)) : "";
   };
 }
 /** What may stand before a definition in its line without being one itself. */
 const KEYWORD = /^\s*(?:(?:type|const|var|typedef)\s+|template\s*<.*>\s*)?$/;
-const isAlone = (text: string, [start]: Span): boolean =>
-  !text.slice(text.lastIndexOf("\n", start - 1) + 1, start).trim();
+const isAlone = (sourceText: string, [commentStart]: Span): boolean =>
+  !sourceText.slice(sourceText.lastIndexOf("\n", commentStart - 1) + 1, commentStart).trim();
 
-function plain(comment: string): string {
-  for (const line of comment.split("\n")) {
-    const words = line
+function firstLineOf(comment: string): string {
+  for (const commentLine of comment.split("\n")) {
+    const commentWords = commentLine
       .replace(/^\s*(?:\/\*+!?|\/\/+!?|\*+(?!\/)|#+!?|-{2,}\[*|<!--)?|(?:\*+\/|-->|\]\])\s*$/g, "")
       .replace(/<\/?[a-z]+>/g, "")
       .trim();
-    if (words) return words.slice(0, MAX_TEXT_CHARS);
+    if (commentWords) return commentWords.slice(0, MAX_TEXT_CHARS);
   }
   return "";
 }
 
 /** Python's comments of functions and classes are strings in them. */
 function docstring({ language, text }: Reading, { start, end, sym }: Definition): string {
-  if (language.name !== "Python" || !sym || !HOLDS.has(sym.kind)) return "";
-  const body = text.slice(start, Math.min(end, start + 4_000));
-  const [, words = ""] =
-    /:\s*(?:#.*)?\n\s*[rRuUbB]{0,2}(?:"""|'''|"|')\s*([^\n]*)/.exec(body) ?? [];
-  return words.replace(/\s*(?:"""|'''|"|')\s*$/, "").slice(0, MAX_TEXT_CHARS);
+  if (language.name !== "Python" || !sym || !HOLDER_KINDS.has(sym.kind)) return "";
+  const bodyText = text.slice(start, Math.min(end, start + 4_000));
+  const [, docWords = ""] =
+    /:\s*(?:#.*)?\n\s*[rRuUbB]{0,2}(?:"""|'''|"|')\s*([^\n]*)/.exec(bodyText) ?? [];
+  return docWords.replace(/\s*(?:"""|'''|"|')\s*$/, "").slice(0, MAX_TEXT_CHARS);
 }

@@ -21,17 +21,17 @@ export interface Language {
   nested?: true; // namespaces belong to the names of what is in them
   logic?: RegExp; // operators that branch; && and || unless given
   word?: RegExp; // an identifier
-  isPrivate?(name: string, head: string): boolean;
-  isExported?(name: string, head: string): boolean;
+  isPrivate?(symbolName: string, headText: string): boolean;
+  isExported?(symbolName: string, headText: string): boolean;
   // of the same length, for a grammar that is stricter than the language
-  repair?(text: string): string;
+  repair?(sourceText: string): string;
   hasMacros?: true; // what is not understood need not be wrong
   isMarkup?: true; // no code: it stands in no map, and has no branches
 }
 
 const PRIVATE = /\b(?:private|fileprivate)\b/;
-const AND_OR = /&&|\|\||\b(?:and|or)\b/g;
-const isHidden = (_: string, head: string): boolean => PRIVATE.test(head);
+const AND_OR_PATTERN = /&&|\|\||\b(?:and|or)\b/g;
+const isHidden = (_: string, headText: string): boolean => PRIVATE.test(headText);
 
 const C_DECLARATIONS = `
 (function_definition) @function
@@ -51,7 +51,7 @@ const C_DECLARATIONS = `
 [(case_statement) (conditional_expression)] @case`;
 
 /** Kotlin: strings, and the blanks that end a statement in the middle of a line. */
-const ENDED = new RegExp(
+const ENDED_STATEMENT = new RegExp(
   /"""|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.){1,6}'| (?=\})(?<=[\w?>)\]"'}!+-] +)/.source +
     /|(?<=\}) (?=(?:(?:private|public|internal|protected|override|open|abstract|final|suspend) )*(?:fun|val|var)\b)/
       .source,
@@ -74,8 +74,8 @@ export const LANGUAGES: readonly Language[] = [
 (interpolation) @code
 [(if_statement) (for_statement) (while_statement) (try_statement) (match_statement)] @branch
 [(elif_clause) (except_clause) (conditional_expression) (case_clause)] @case`,
-    logic: AND_OR,
-    isPrivate: (name) => /^_(?!_.*__$)/.test(name),
+    logic: AND_OR_PATTERN,
+    isPrivate: (symbolName) => /^_(?!_.*__$)/.test(symbolName),
   },
   {
     name: "Go",
@@ -98,7 +98,7 @@ export const LANGUAGES: readonly Language[] = [
 [(if_statement) (for_statement) (expression_switch_statement) (type_switch_statement) (select_statement)] @branch
 [(expression_case) (type_case) (communication_case)] @case`,
     before: { type_spec: "type ", type_alias: "type ", const_spec: "const ", var_spec: "var " },
-    isExported: (name) => /^\p{Lu}/u.test(name),
+    isExported: (symbolName) => /^\p{Lu}/u.test(symbolName),
   },
   {
     name: "Rust",
@@ -125,7 +125,7 @@ export const LANGUAGES: readonly Language[] = [
 [(if_expression) (for_expression) (while_expression) (loop_expression) (match_expression)] @branch
 (match_arm) @case`,
     nested: true,
-    isExported: (_, head) => /^pub\b/.test(head),
+    isExported: (_, headText) => /^pub\b/.test(headText),
   },
   {
     name: "Java",
@@ -155,7 +155,7 @@ export const LANGUAGES: readonly Language[] = [
     grammar: "c",
     query: C_DECLARATIONS,
     hasMacros: true,
-    isExported: (_, head) => !/^static\b/.test(head),
+    isExported: (_, headText) => !/^static\b/.test(headText),
   },
   {
     name: "C++",
@@ -171,7 +171,7 @@ export const LANGUAGES: readonly Language[] = [
 [(for_range_loop) (try_statement)] @branch
 (catch_clause) @case`,
     hasMacros: true,
-    isExported: (_, head) => !/^static\b/.test(head),
+    isExported: (_, headText) => !/^static\b/.test(headText),
   },
   {
     name: "C#",
@@ -224,7 +224,7 @@ export const LANGUAGES: readonly Language[] = [
 [(if) (unless) (while) (until) (for) (case) (case_match) (begin)] @branch
 [(elsif) (when) (in_clause) (rescue) (conditional) (if_modifier) (unless_modifier) (while_modifier)] @case`,
     nested: true,
-    logic: AND_OR,
+    logic: AND_OR_PATTERN,
   },
   {
     name: "PHP",
@@ -253,7 +253,7 @@ export const LANGUAGES: readonly Language[] = [
 [(if_statement) (for_statement) (foreach_statement) (while_statement) (do_statement) (switch_statement)
   (match_expression) (try_statement)] @branch
 [(else_if_clause) (case_statement) (match_conditional_expression) (catch_clause) (conditional_expression)] @case`,
-    logic: AND_OR,
+    logic: AND_OR_PATTERN,
     isPrivate: isHidden,
   },
   {
@@ -281,7 +281,8 @@ export const LANGUAGES: readonly Language[] = [
     ],
     isPrivate: isHidden,
     // it wants an end of the line there
-    repair: (text) => text.replace(ENDED, (matched) => (matched === " " ? ";" : matched)),
+    repair: (sourceText) =>
+      sourceText.replace(ENDED_STATEMENT, (matched) => (matched === " " ? ";" : matched)),
   },
   {
     name: "Swift",
@@ -355,8 +356,8 @@ export const LANGUAGES: readonly Language[] = [
 (string) @string
 [(if_statement) (for_statement) (while_statement) (repeat_statement)] @branch
 (elseif_statement) @case`,
-    logic: AND_OR,
-    isExported: (_, head) => !/^local\b/.test(head),
+    logic: AND_OR_PATTERN,
+    isExported: (_, headText) => !/^local\b/.test(headText),
   },
   { name: "SQL", ends: "sql ddl" },
   {
@@ -379,15 +380,17 @@ export const LANGUAGES: readonly Language[] = [
   { name: "Svelte", ends: "svelte" },
 ];
 
-const BY_END = new Map(
-  LANGUAGES.flatMap((language) => language.ends.split(" ").map((end) => [end, language] as const)),
+const LANGUAGES_BY_END = new Map(
+  LANGUAGES.flatMap((language) =>
+    language.ends.split(" ").map((ending) => [ending, language] as const),
+  ),
 );
 
-export const languageOf = (path: string): Language | undefined =>
-  BY_END.get(path.slice(path.lastIndexOf(".") + 1).toLowerCase());
+export const languageOf = (filePath: string): Language | undefined =>
+  LANGUAGES_BY_END.get(filePath.slice(filePath.lastIndexOf(".") + 1).toLowerCase());
 
 /**
  * What of it is a script is read by TypeScript's parser, and TypeScript says where its imports
  * lead.
  */
-export const isComponent = (path: string): boolean => /\.(?:vue|svelte|html?)$/i.test(path);
+export const isComponent = (filePath: string): boolean => /\.(?:vue|svelte|html?)$/i.test(filePath);

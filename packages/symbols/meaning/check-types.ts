@@ -15,7 +15,7 @@ const LEADS_NOWHERE = new Set([2307, 2306, 2792, 6053, 7016, 2732, 2834, 2835, 1
 
 export async function checkFiles(
   desk: Desk,
-  files: string[],
+  filePaths: string[],
 ): Promise<{ problems: Problem[]; unread: string[] }> {
   const { server, ctx } = desk;
   if (!server.isSafe && ctx.permissions.judge("read", "/").verdict !== "allow")
@@ -23,32 +23,38 @@ export async function checkFiles(
       "Cannot check types: there is no sandbox here, and imports may lead TypeScript to files outside of the project. " +
         "Allow reading (--allow-read), or install bubblewrap.",
     );
-  const gate = await gateOf(ctx);
+  const fileGate = await gateOf(ctx);
   const problems: Problem[] = [];
-  const fresh: string[] = [];
-  for (const file of files) {
-    if (!server.shows(file)) fresh.push(file);
-    await showFile(desk, file);
-    problems.push(...(await problemsOf(desk, file, gate)));
-    if (fresh.length > MAX_SHOWN) server.hide(fresh.shift()!);
+  const newlyShown: string[] = [];
+  for (const filePath of filePaths) {
+    if (!server.shows(filePath)) newlyShown.push(filePath);
+    await showFile(desk, filePath);
+    problems.push(...(await problemsOf(desk, filePath, fileGate)));
+    if (newlyShown.length > MAX_SHOWN) server.hide(newlyShown.shift()!);
   }
   return {
     problems: problems.sort(
       (a, b) =>
         comparePaths(a.path, b.path) || a.line - b.line || a.column - b.column || a.code - b.code,
     ),
-    unread: gate.unread(),
+    unread: fileGate.unread(),
   };
 }
 
-async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise<Problem[]> {
-  const { text } = await textAt(desk, file);
-  const marks = conflictMarks(text);
-  if (marks.length) {
-    const places = await Promise.all(marks.map((start) => codeUseAt(desk, file, start, start)));
+async function problemsOf(
+  desk: Desk,
+  filePath: string,
+  fileGate: CompilerGate,
+): Promise<Problem[]> {
+  const { text } = await textAt(desk, filePath);
+  const markOffsets = conflictMarks(text);
+  if (markOffsets.length) {
+    const markPlaces = await Promise.all(
+      markOffsets.map((markOffset) => codeUseAt(desk, filePath, markOffset, markOffset)),
+    );
     const message = "Merge conflict marker encountered.";
-    return places.map(({ line, column }) => ({
-      path: file,
+    return markPlaces.map(({ line, column }) => ({
+      path: filePath,
       line,
       column,
       code: 1185,
@@ -57,12 +63,12 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
     }));
   }
   const problems: Problem[] = [];
-  for (const { message, code, severity, ...spot } of await desk.server.problems(file)) {
+  for (const { message, code, severity, ...spot } of await desk.server.problems(filePath)) {
     if (severity !== ERROR && severity !== WARNING) continue;
     const { line, column } = await toCodeUse(desk, spot);
-    noteImportTarget(desk, file, message, Number(code), gate);
+    noteImportTarget(desk, filePath, message, Number(code), fileGate);
     const category = severity === ERROR ? "error" : "warning";
-    problems.push({ path: file, line, column, code: Number(code), message, category });
+    problems.push({ path: filePath, line, column, code: Number(code), message, category });
   }
   return problems;
 }
@@ -70,16 +76,16 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
 /** An import that the server could not follow may lead to where nothing may be read. */
 function noteImportTarget(
   { state }: Desk,
-  file: string,
+  filePath: string,
   message: string,
-  code: number,
-  gate: CompilerGate,
+  problemCode: number,
+  fileGate: CompilerGate,
 ): void {
-  const [, to] = LEADS_NOWHERE.has(code) ? (/'([^']+)'/.exec(message) ?? []) : [];
-  if (!to) return;
-  const target = path.resolve(state.root, path.dirname(file), to);
-  const linked = path.join(state.root, "node_modules", to);
-  if (/^[./]/.test(to)) gate.leadsOut(to, target);
-  else if (fs.lstatSync(linked, { throwIfNoEntry: false })?.isSymbolicLink())
-    gate.leadsOut(to, `${linked}/index.d.ts`);
+  const [, importedPath] = LEADS_NOWHERE.has(problemCode) ? (/'([^']+)'/.exec(message) ?? []) : [];
+  if (!importedPath) return;
+  const targetPath = path.resolve(state.root, path.dirname(filePath), importedPath);
+  const packagePath = path.join(state.root, "node_modules", importedPath);
+  if (/^[./]/.test(importedPath)) fileGate.leadsOut(importedPath, targetPath);
+  else if (fs.lstatSync(packagePath, { throwIfNoEntry: false })?.isSymbolicLink())
+    fileGate.leadsOut(importedPath, `${packagePath}/index.d.ts`);
 }

@@ -14,33 +14,37 @@ const MAX_FILES = 5; // whose first use is followed
 export async function definitionElsewhere(
   state: State,
   index: Index,
-  name: string,
+  symbolName: string,
   ctx: Ctx,
 ): Promise<string[]> {
-  const users = filesUsing(index, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
-  if (!users.length) return [];
-  const files = users.slice(0, MAX_FILES);
-  const ask = async (desk: Desk) => {
-    for (const file of files) {
-      const rows = await definedFrom(desk, file, name);
-      if (rows.length) return rows;
+  const userFiles = filesUsing(index, symbolName).filter(
+    (filePath) => SCRIPT.test(filePath) && mayRead(ctx, filePath),
+  );
+  if (!userFiles.length) return [];
+  const searchedFiles = userFiles.slice(0, MAX_FILES);
+  const askServer = async (desk: Desk) => {
+    for (const filePath of searchedFiles) {
+      const definitionRows = await definedFrom(desk, filePath, symbolName);
+      if (definitionRows.length) return definitionRows;
     }
     return [];
   };
-  return atDesk(state, index, files[0]!, ctx, ask, () => []);
+  return atDesk(state, index, searchedFiles[0]!, ctx, askServer, () => []);
 }
 
-async function definedFrom(desk: Desk, file: string, name: string): Promise<string[]> {
-  const { text } = await textAt(desk, file);
-  const offset = wordIn(text, name);
-  if (offset === undefined) return [];
-  await showFile(desk, file);
-  const point = await pointAt(desk, file, offset);
-  const spots = (await desk.server.definition(point)).filter((spot) => spot.path !== file);
-  if (!spots.length) return [];
-  const title = await titleOf(desk, point, name);
+async function definedFrom(desk: Desk, filePath: string, symbolName: string): Promise<string[]> {
+  const { text } = await textAt(desk, filePath);
+  const nameOffset = wordIn(text, symbolName);
+  if (nameOffset === undefined) return [];
+  await showFile(desk, filePath);
+  const usePoint = await pointAt(desk, filePath, nameOffset);
+  const otherSpots = (await desk.server.definition(usePoint)).filter(
+    (spot) => spot.path !== filePath,
+  );
+  if (!otherSpots.length) return [];
+  const symbolTitle = await titleOf(desk, usePoint, symbolName);
   const { root } = desk.state;
-  const shown = (target: string) =>
-    target.startsWith(`${root}/`) ? path.relative(root, target) : target;
-  return spots.map((spot) => `${shown(spot.path)}:${spot.line + 1}: ${title}`);
+  const shortenPath = (targetPath: string) =>
+    targetPath.startsWith(`${root}/`) ? path.relative(root, targetPath) : targetPath;
+  return otherSpots.map((spot) => `${shortenPath(spot.path)}:${spot.line + 1}: ${symbolTitle}`);
 }

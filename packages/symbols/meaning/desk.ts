@@ -14,7 +14,7 @@ import type { CodeUse, SymbolSpot } from "./code-uses.ts";
 import { kindAt } from "./kinds.ts";
 
 const MAX_LINE_CHARS = 120; // of the text of a place
-const BOM = "\ufeff";
+const BYTE_ORDER_MARK = "\ufeff";
 
 /** There is no server for the file, or none that works: why, as a part of a sentence. */
 export class NoServer extends Error {}
@@ -27,7 +27,7 @@ export interface Desk {
   ctx: Ctx;
   server: LanguageServer;
   texts: Map<string, Text>;
-  mayShow(file: string): boolean; // each file is judged once for one answer
+  mayShow(filePath: string): boolean; // each file is judged once for one answer
 }
 export interface Text {
   text: string; // as read, with its mark
@@ -57,7 +57,7 @@ export async function atDesk<T>(
     {
       file,
       stamps: stampsOf(state, index),
-      textOf: async (name) => shownText((await readText(ctx, name)).text),
+      textOf: async (filePath) => shownText((await readText(ctx, filePath)).text),
       ask: async (server) => {
         const desk: Desk = { state, index, ctx, server, texts: new Map(), mayShow };
         try {
@@ -84,9 +84,9 @@ export async function atDesk<T>(
 }
 
 /** Starts the server of such a file, while the index is brought up to date. */
-export function wake(file: string | undefined, ctx: Ctx): void {
+export function wake(filePath: string | undefined, ctx: Ctx): void {
   const question = {
-    file: file ?? "index.ts",
+    file: filePath ?? "index.ts",
     stamps: new Map(),
     textOf: async () => "",
     ask: async () => {},
@@ -101,60 +101,65 @@ export function wake(file: string | undefined, ctx: Ctx): void {
 /** What tells whether a file is still the one that a server has read. */
 function stampsOf(state: State, index: Index): ReadonlyMap<string, string> {
   const unlisted = index.names
-    .filter((name) => READ_TOO.test(name) && !index.entries.has(name))
-    .map((name): [string, string] => {
-      const stat = fs.statSync(path.join(state.root, name), { throwIfNoEntry: false });
-      return [name, [stat?.mtimeMs, stat?.size].join(" ")];
+    .filter((filePath) => READ_TOO.test(filePath) && !index.entries.has(filePath))
+    .map((filePath): [string, string] => {
+      const fileStats = fs.statSync(path.join(state.root, filePath), { throwIfNoEntry: false });
+      return [filePath, [fileStats?.mtimeMs, fileStats?.size].join(" ")];
     });
   const earlier = state.stamps;
-  const isSame =
+  const isUnchanged =
     earlier?.version === index.version &&
-    unlisted.every(([name, stamp]) => earlier.all.get(name) === stamp);
-  if (isSame && earlier.names === index.names) return earlier.all;
-  const stamps = new Map(unlisted);
-  for (const name of index.files) stamps.set(name, index.entries.get(name)!.hash);
-  state.stamps = { version: index.version, names: index.names, all: stamps };
-  return stamps;
+    unlisted.every(([filePath, fileStamp]) => earlier.all.get(filePath) === fileStamp);
+  if (isUnchanged && earlier.names === index.names) return earlier.all;
+  const fileStamps = new Map(unlisted);
+  for (const filePath of index.files) fileStamps.set(filePath, index.entries.get(filePath)!.hash);
+  state.stamps = { version: index.version, names: index.names, all: fileStamps };
+  return fileStamps;
 }
 const READ_TOO = /\.(?:[cm]?[jt]sx?|json)$/i;
 
-export async function textAt(desk: Desk, file: string): Promise<Text> {
-  const opened = desk.texts.get(file);
-  if (opened) return opened;
-  const hash = desk.index.entries.get(file)?.hash;
-  const kept = desk.state.texts.get(file);
-  const isKept = hash && kept?.hash === hash;
-  const fileText = isKept ? kept.text : textOf(desk, file, (await readText(desk.ctx, file)).text);
-  desk.texts.set(file, fileText);
+export async function textAt(desk: Desk, filePath: string): Promise<Text> {
+  const openedText = desk.texts.get(filePath);
+  if (openedText) return openedText;
+  const hash = desk.index.entries.get(filePath)?.hash;
+  const keptText = desk.state.texts.get(filePath);
+  const isKeptCurrent = hash && keptText?.hash === hash;
+  const fileText = isKeptCurrent
+    ? keptText.text
+    : textOf(desk, filePath, (await readText(desk.ctx, filePath)).text);
+  desk.texts.set(filePath, fileText);
   if (desk.state.texts.size >= MAX_KEPT) desk.state.texts.clear();
-  if (hash) desk.state.texts.set(file, { hash, text: fileText });
+  if (hash) desk.state.texts.set(filePath, { hash, text: fileText });
   return fileText;
 }
 const MAX_KEPT = 200; // texts, for the next question
 /** As if a file had this text. */
-export function textOf({ index }: Desk, file: string, text: string): Text {
-  const mark = text.startsWith(BOM) ? 1 : 0;
+export function textOf({ index }: Desk, filePath: string, text: string): Text {
+  const mark = text.startsWith(BYTE_ORDER_MARK) ? 1 : 0;
   return {
     text,
     lines: linesOf(text),
     rows: lineStarts(text),
     mark,
-    facts: index.facts(file),
+    facts: index.facts(filePath),
     places: new Map(),
     points: new Map(),
   };
 }
 /** For a server a carriage return alone ends a line, too. */
-function linesOf(text: string): number[] {
-  const lines = [0];
-  for (const { index, 0: end } of text.matchAll(/\r\n|\r|\n/g)) lines.push(index + end.length);
-  return lines;
+function linesOf(fileText: string): number[] {
+  const lineOffsets = [0];
+  for (const { index, 0: lineEnd } of fileText.matchAll(/\r\n|\r|\n/g))
+    lineOffsets.push(index + lineEnd.length);
+  return lineOffsets;
 }
 /** Both sides of a merge conflict count. */
-const shownText = (text: string): string => bothSides(text.startsWith(BOM) ? text.slice(1) : text);
+const shownText = (fileText: string): string =>
+  bothSides(fileText.startsWith(BYTE_ORDER_MARK) ? fileText.slice(1) : fileText);
 
-export async function showFile(desk: Desk, file: string): Promise<void> {
-  if (!desk.server.shows(file)) desk.server.show(file, shownText((await textAt(desk, file)).text));
+export async function showFile(desk: Desk, filePath: string): Promise<void> {
+  if (!desk.server.shows(filePath))
+    desk.server.show(filePath, shownText((await textAt(desk, filePath)).text));
 }
 
 export async function offsetOf(
@@ -162,116 +167,133 @@ export async function offsetOf(
   { path: file, line, character }: Point,
 ): Promise<number> {
   const { text, lines, mark } = await textAt(desk, file);
-  const from = lines[line] ?? text.length;
-  return Math.min(from + character + (line === 0 ? mark : 0), text.length);
+  const lineStart = lines[line] ?? text.length;
+  return Math.min(lineStart + character + (line === 0 ? mark : 0), text.length);
 }
-export async function pointAt(desk: Desk, file: string, offset: number): Promise<Point> {
-  const { lines, mark } = await textAt(desk, file);
-  const line = lines.findLastIndex((start) => start <= offset);
-  return { path: file, line, character: offset - lines[line]! - (line === 0 ? mark : 0) };
+export async function pointAt(desk: Desk, filePath: string, offset: number): Promise<Point> {
+  const { lines, mark } = await textAt(desk, filePath);
+  const line = lines.findLastIndex((lineStart) => lineStart <= offset);
+  return { path: filePath, line, character: offset - lines[line]! - (line === 0 ? mark : 0) };
 }
 
 export async function toCodeUse(desk: Desk, spot: Spot): Promise<CodeUse> {
-  const start = await offsetOf(desk, spot);
-  const end = await offsetOf(desk, { ...spot, line: spot.endLine, character: spot.endCharacter });
-  return codeUseAt(desk, spot.path, start, end);
+  const startOffset = await offsetOf(desk, spot);
+  const endOffset = await offsetOf(desk, {
+    ...spot,
+    line: spot.endLine,
+    character: spot.endCharacter,
+  });
+  return codeUseAt(desk, spot.path, startOffset, endOffset);
 }
 export async function codeUseAt(
   desk: Desk,
-  file: string,
+  filePath: string,
   start: number,
   end: number,
 ): Promise<CodeUse> {
-  const { text, rows, facts, places } = await textAt(desk, file);
+  const { text, rows, facts, places } = await textAt(desk, filePath);
   const earlier = places.get(`${start} ${end}`);
   if (earlier) return earlier;
-  const row = rows.findLastIndex((from) => from <= start);
-  const line = text.slice(rows[row], rows[row + 1]);
-  const use: CodeUse = {
-    path: file,
-    line: row + 1,
-    column: start - rows[row]! + 1,
+  const rowIndex = rows.findLastIndex((rowStart) => rowStart <= start);
+  const lineText = text.slice(rows[rowIndex], rows[rowIndex + 1]);
+  const codeUse: CodeUse = {
+    path: filePath,
+    line: rowIndex + 1,
+    column: start - rows[rowIndex]! + 1,
     start,
     end,
-    text: line
+    text: lineText
       .replace(/[\r\u2028\u2029]/g, " ")
       .trim()
       .slice(0, MAX_LINE_CHARS),
-    kind: kindAt(text, start, end, facts, row + 1),
+    kind: kindAt(text, start, end, facts, rowIndex + 1),
   };
-  places.set(`${start} ${end}`, use);
-  return use;
+  places.set(`${start} ${end}`, codeUse);
+  return codeUse;
 }
 
 /** Where the name of a declaration stands. */
-export async function locate(desk: Desk, target: SymbolSpot): Promise<Point> {
-  const text = await textAt(desk, target.path);
-  await showFile(desk, target.path);
-  const key = `${target.line} ${target.name}`;
-  const point = text.points.get(key) ?? (await pointOf(desk, target, text));
-  text.points.set(key, point);
-  return point;
+export async function locate(desk: Desk, targetSpot: SymbolSpot): Promise<Point> {
+  const targetText = await textAt(desk, targetSpot.path);
+  await showFile(desk, targetSpot.path);
+  const pointKey = `${targetSpot.line} ${targetSpot.name}`;
+  const namePoint =
+    targetText.points.get(pointKey) ?? (await pointOf(desk, targetSpot, targetText));
+  targetText.points.set(pointKey, namePoint);
+  return namePoint;
 }
 async function pointOf(
   desk: Desk,
-  { path: file, line, name }: SymbolSpot,
+  { path: filePath, line, name }: SymbolSpot,
   { text, rows, facts }: Text,
 ): Promise<Point> {
   if (name !== "default") {
-    const row = line - 1;
-    const named = (await desk.server.symbols(file)).filter(
-      (declared) => bare(declared.name) === name,
+    const rowIndex = line - 1;
+    const namedSymbols = (await desk.server.symbols(filePath)).filter(
+      (declared) => stripName(declared.name) === name,
     );
-    const exact =
-      named.find((declared) => declared.begins === row) ??
-      named.find((declared) => declared.line === row);
-    const around = named.find((declared) => declared.begins < row && row <= declared.line);
-    const located = exact ?? around;
+    const exactSymbol =
+      namedSymbols.find((declared) => declared.begins === rowIndex) ??
+      namedSymbols.find((declared) => declared.line === rowIndex);
+    const enclosingSymbol = namedSymbols.find(
+      (declared) => declared.begins < rowIndex && rowIndex <= declared.line,
+    );
+    const located = exactSymbol ?? enclosingSymbol;
     if (located) {
-      const start = await offsetOf(desk, located);
-      return pointAt(desk, file, text[start] === "'" || text[start] === '"' ? start + 1 : start);
+      const nameOffset = await offsetOf(desk, located);
+      return pointAt(
+        desk,
+        filePath,
+        text[nameOffset] === "'" || text[nameOffset] === '"' ? nameOffset + 1 : nameOffset,
+      );
     }
   }
-  const symbol = facts?.symbols.find((sym) => sym.line === line && sym.name === name);
-  const last = symbol?.end ?? line;
-  const from = rows[line - 1] ?? text.length;
-  const part = text.slice(from, rows[last] ?? text.length);
-  const start = wordIn(part, name) ?? (name === "default" ? wordIn(part, "export") : undefined);
-  if (start === undefined)
+  const indexedSymbol = facts?.symbols.find(
+    (candidate) => candidate.line === line && candidate.name === name,
+  );
+  const lastLine = indexedSymbol?.end ?? line;
+  const startOffset = rows[line - 1] ?? text.length;
+  const symbolText = text.slice(startOffset, rows[lastLine] ?? text.length);
+  const nameOffset =
+    wordIn(symbolText, name) ?? (name === "default" ? wordIn(symbolText, "export") : undefined);
+  if (nameOffset === undefined)
     throw new NoAnswer(
-      `Cannot find '${name}' at ${file}:${line}: nothing there has that name for ${desk.server.name}. Use grep, or read_file there.`,
+      `Cannot find '${name}' at ${filePath}:${line}: nothing there has that name for ${desk.server.name}. Use grep, or read_file there.`,
     );
-  return pointAt(desk, file, from + start);
+  return pointAt(desk, filePath, startOffset + nameOffset);
 }
-const bare = (name: string): string => name.replace(/^(["'])(.*)\1$/, "$2").replace(/\(.*$/s, "");
+const stripName = (declaredName: string): string =>
+  declaredName.replace(/^(["'])(.*)\1$/, "$2").replace(/\(.*$/s, "");
 
 /** Where it stands as a whole word. */
-export function wordIn(text: string, name: string, from = 0): number | undefined {
-  for (let index = text.indexOf(name, from); index >= 0; index = text.indexOf(name, index + 1))
-    if (!PART.test(text[index - 1] ?? "") && !PART.test(text[index + name.length] ?? ""))
+export function wordIn(text: string, word: string, from = 0): number | undefined {
+  for (let index = text.indexOf(word, from); index >= 0; index = text.indexOf(word, index + 1))
+    if (!WORD_PART.test(text[index - 1] ?? "") && !WORD_PART.test(text[index + word.length] ?? ""))
       return index;
   return undefined;
 }
-const PART = /[\p{L}\p{N}_$#]/u;
+const WORD_PART = /[\p{L}\p{N}_$#]/u;
 
 /** Of what hover says, the first line that is no marker of a block. */
-export async function titleOf(desk: Desk, point: Point, name: string): Promise<string> {
-  if (!desk.server.isSafe) return name;
-  const hoverText = await desk.server.hover(point);
-  const line = hoverText.split("\n").find((row) => row.trim() && !row.startsWith("```")) ?? name;
-  return line.replace(/\s+/g, " ").slice(0, MAX_LINE_CHARS);
+export async function titleOf(desk: Desk, symbolPoint: Point, fallback: string): Promise<string> {
+  if (!desk.server.isSafe) return fallback;
+  const hoverText = await desk.server.hover(symbolPoint);
+  const titleLine =
+    hoverText.split("\n").find((hoverLine) => hoverLine.trim() && !hoverLine.startsWith("```")) ??
+    fallback;
+  return titleLine.replace(/\s+/g, " ").slice(0, MAX_LINE_CHARS);
 }
 
 /** What a function takes and gives, where a server is there already: it is not started for this. */
 export async function typeOf(
   state: State,
   index: Index,
-  target: SymbolSpot,
+  targetSpot: SymbolSpot,
   ctx: Ctx,
 ): Promise<string> {
-  if (!state.hasServer || !READ_TOO.test(target.path)) return "";
-  const ask = async (desk: Desk) => titleOf(desk, await locate(desk, target), "");
-  return atDesk(state, index, target.path, ctx, ask).catch((error) => {
+  if (!state.hasServer || !READ_TOO.test(targetSpot.path)) return "";
+  const askForTitle = async (desk: Desk) => titleOf(desk, await locate(desk, targetSpot), "");
+  return atDesk(state, index, targetSpot.path, ctx, askForTitle).catch((error) => {
     if (error instanceof NoServer || error instanceof NoAnswer) return "";
     throw error;
   });

@@ -5,25 +5,25 @@ import { type Desk, pointAt, showFile, textAt, titleOf, toCodeUse, wordIn } from
 import { boundAt, usesOfBound, usesOfWhole } from "./missed.ts";
 
 const MAX_FILES = 1_000; // that may hold the name
-const MAX_MS = 10_000;
+const MAX_SEARCH_MS = 10_000;
 
 /** `first`: the file that it is asked about. */
 export async function foreignUses(
   desk: Desk,
   name: string,
-  users: string[],
+  userFiles: string[],
   first: string | undefined,
 ): Promise<{ groups: Group[]; unsearched: string }> {
   const { server } = desk;
-  const files = users.toSorted((a, b) => Number(b === first) - Number(a === first));
+  const files = userFiles.toSorted((a, b) => Number(b === first) - Number(a === first));
   const looked = files.slice(0, MAX_FILES);
   const groups = new Map<string, Group>();
   const covered = new Set<string>();
-  const until = performance.now() + MAX_MS;
+  const deadline = performance.now() + MAX_SEARCH_MS;
   let done = 0;
-  for (const file of looked) await showFile(desk, file);
+  for (const filePath of looked) await showFile(desk, filePath);
   for (const file of looked) {
-    if (performance.now() > until) break;
+    if (performance.now() > deadline) break;
     done++;
     const { text } = await textAt(desk, file);
     await addImported(desk, file, name, add);
@@ -32,8 +32,8 @@ export async function foreignUses(
       offset !== undefined;
       offset = wordIn(text, name, offset + name.length)
     ) {
-      const isText = /[^[\s]\s*["'`]$/.test(text.slice(Math.max(0, offset - 20), offset));
-      if (isText || covered.has(`${file}:${offset}`)) continue;
+      const isInText = /[^[\s]\s*["'`]$/.test(text.slice(Math.max(0, offset - 20), offset));
+      if (isInText || covered.has(`${file}:${offset}`)) continue;
       covered.add(`${file}:${offset}`);
       const point = await pointAt(desk, file, offset);
       const spots = (await server.references(point)).filter((spot) => desk.mayShow(spot.path));
@@ -58,37 +58,44 @@ export async function foreignUses(
       : "",
   };
 
-  function add(key: string, symbol: string, places: CodeUse[]): void {
+  function add(key: string, symbol: string, usePlaces: CodeUse[]): void {
     const group = groups.get(key) ?? { symbol, places: [] };
     const present = new Set(group.places.map((use) => `${use.path}:${use.start}`));
-    for (const use of places) {
+    for (const use of usePlaces) {
       covered.add(`${use.path}:${use.start}`);
       if (!present.has(`${use.path}:${use.start}`)) group.places.push(use);
     }
     if (group.places.length) groups.set(key, group);
   }
 }
-type Add = (key: string, symbol: string, places: CodeUse[]) => void;
+type Add = (groupKey: string, symbol: string, usePlaces: CodeUse[]) => void;
 /** The uses of what a file takes by that name. */
-async function addImported(desk: Desk, file: string, name: string, add: Add): Promise<void> {
-  for (const { names, from, line } of desk.index.passed(file).imports)
+async function addImported(
+  desk: Desk,
+  filePath: string,
+  name: string,
+  addPlaces: Add,
+): Promise<void> {
+  for (const { names, from, line } of desk.index.passed(filePath).imports)
     for (const specifier of names) {
       const [imported = "", local = imported] = specifier.split(" as ");
-      const title = `"${from}".${name}`;
-      if (imported === "*") add(from, title, await usesOfWhole(desk, file, local, name));
+      const groupTitle = `"${from}".${name}`;
+      if (imported === "*")
+        addPlaces(from, groupTitle, await usesOfWhole(desk, filePath, local, name));
       if (imported !== name) continue;
-      const about = { path: file, name, local, line };
-      const bound = await boundAt(desk, about);
-      if (bound) add(from, title, await usesOfBound(desk, about, bound));
+      const binding = { path: filePath, name, local, line };
+      const boundPlace = await boundAt(desk, binding);
+      if (boundPlace) addPlaces(from, groupTitle, await usesOfBound(desk, binding, boundPlace));
     }
 }
 
 /** From where the file of such a use takes the name. */
-const moduleOf = ({ index }: Desk, { path }: CodeUse, name: string): string | undefined =>
+const moduleOf = ({ index }: Desk, { path }: CodeUse, symbolName: string): string | undefined =>
   index
     .passed(path)
-    .imports.find(({ names }) => names.some((specifier) => specifier.split(" as ")[0] === name))
-    ?.from;
+    .imports.find(({ names }) =>
+      names.some((specifier) => specifier.split(" as ")[0] === symbolName),
+    )?.from;
 
 const isTaken = ({ places }: Group): boolean =>
   places.some(({ kind: useKind }) => useKind === "import");

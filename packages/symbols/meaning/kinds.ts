@@ -5,21 +5,21 @@ import type { CodeUse } from "./code-uses.ts";
 const MAX_STATEMENT_CHARS = 4_000;
 
 export function kindAt(
-  text: string,
+  fileText: string,
   start: number,
   end: number,
-  facts: Facts | undefined,
-  line: number,
+  fileFacts: Facts | undefined,
+  lineNumber: number,
 ): CodeUse["kind"] {
-  const before = text.slice(Math.max(0, start - MAX_STATEMENT_CHARS), start);
-  const after = text.slice(end, end + MAX_STATEMENT_CHARS);
-  const name = text.slice(start, end);
-  if (before.lastIndexOf("/**") > before.lastIndexOf("*/")) return "comment";
-  if (IMPORTS.test(before)) return "import";
-  if (TAKEN_APART.test(before) && FROM_MODULE.test(after)) return "import";
-  if (EXPORTS.test(before)) return "export";
-  if (facts && isDefinition(facts, name, before, line)) return "definition";
-  return WRITES_AFTER.test(after) || WRITES_BEFORE.test(before) ? "write" : "read";
+  const textBefore = fileText.slice(Math.max(0, start - MAX_STATEMENT_CHARS), start);
+  const textAfter = fileText.slice(end, end + MAX_STATEMENT_CHARS);
+  const usedName = fileText.slice(start, end);
+  if (textBefore.lastIndexOf("/**") > textBefore.lastIndexOf("*/")) return "comment";
+  if (IMPORTS.test(textBefore)) return "import";
+  if (TAKEN_APART.test(textBefore) && FROM_MODULE.test(textAfter)) return "import";
+  if (EXPORTS.test(textBefore)) return "export";
+  if (fileFacts && isDefinition(fileFacts, usedName, textBefore, lineNumber)) return "definition";
+  return WRITES_AFTER.test(textAfter) || WRITES_BEFORE.test(textBefore) ? "write" : "read";
 }
 /** In the part of an import that names what it takes. */
 const IMPORTS = /(?:^|[\n;])\s*import\b(?!\s*[(.])[^;'"`()=]*$/;
@@ -31,16 +31,21 @@ const WRITES_AFTER = /^\s*(?:=(?![=>])|(?:[-+*/%&|^]|\*\*|<<|>>>?|&&|\|\||\?\?)=
 const WRITES_BEFORE = /(?:\+\+|--)\s*$/;
 
 /** The first place of a name on a line that defines it. */
-function isDefinition({ symbols }: Facts, name: string, before: string, line: number): boolean {
-  const bareName = name.replace(/^["'](.*)["']$/, "$1");
-  const row = before.slice(before.lastIndexOf("\n") + 1);
+function isDefinition(
+  { symbols }: Facts,
+  usedName: string,
+  textBefore: string,
+  lineNumber: number,
+): boolean {
+  const bareName = usedName.replace(/^["'](.*)["']$/, "$1");
+  const lineBefore = textBefore.slice(textBefore.lastIndexOf("\n") + 1);
   const isFirst = !new RegExp(`(?<![\\w$#])${bareName.replace(/[^\w]/g, "\\$&")}(?![\\w$])`).test(
-    row,
+    lineBefore,
   );
   return symbols.some((symbol) => {
     if (symbol.name !== bareName) return false;
-    if (symbol.line === line) return isFirst;
-    return symbol.line < line && line <= symbol.end && DECLARES.test(row);
+    if (symbol.line === lineNumber) return isFirst;
+    return symbol.line < lineNumber && lineNumber <= symbol.end && DECLARES.test(lineBefore);
   });
 }
 /** A declaration whose name stands below the line that it begins on. */

@@ -27,18 +27,18 @@ const WHOLE = "*";
 
 export async function missedUses(
   desk: Desk,
-  target: SymbolSpot,
+  targetSpot: SymbolSpot,
   knownUses: CodeUse[],
   takings: Taking[],
 ): Promise<CodeUse[]> {
-  const missed = new Map<string, CodeUse>();
-  const isKnown = new Set(knownUses.map(keyOf));
+  const missedByKey = new Map<string, CodeUse>();
+  const isKnown = new Set(knownUses.map(makeUseKey));
   for (const taking of takings)
-    for (const use of await usesOf(desk, taking, target))
-      if (!isKnown.has(keyOf(use))) missed.set(keyOf(use), use);
-  return [...missed.values()];
+    for (const codeUse of await findUses(desk, taking, targetSpot))
+      if (!isKnown.has(makeUseKey(codeUse))) missedByKey.set(makeUseKey(codeUse), codeUse);
+  return [...missedByKey.values()];
 }
-const keyOf = ({ path, start }: CodeUse): string => `${path}:${start}`;
+const makeUseKey = ({ path, start }: CodeUse): string => `${path}:${start}`;
 
 /** What the search for the files that take something goes by, and what it has found so far. */
 interface TakingSearch {
@@ -69,20 +69,30 @@ export async function takingOf(
   );
   const reached = new Set(knownUses.map(({ path }) => path));
   const takings = new Map<string, Taking>();
-  const search: TakingSearch = { desk, target, exported, isCommon, covered, reached, takings };
+  const takingSearch: TakingSearch = {
+    desk,
+    target,
+    exported,
+    isCommon,
+    covered,
+    reached,
+    takings,
+  };
   let resolver: Resolver | undefined;
-  for (let round = 0, size = 0; exported.size > size && round < MAX_ROUNDS; round++) {
-    size = exported.size;
-    const words = new Set([...exported.keys()].map((key) => key.split("\n")[1]!));
-    const asked = candidates(search, words);
-    if (!asked.length) break;
-    const graph = await importGraph(state, index, ctx, asked, resolver);
-    const edges = graph.imports;
+  for (let round = 0, knownSize = 0; exported.size > knownSize && round < MAX_ROUNDS; round++) {
+    knownSize = exported.size;
+    const exportedNames = new Set(
+      [...exported.keys()].map((exportKey) => exportKey.split("\n")[1]!),
+    );
+    const candidateFiles = candidates(takingSearch, exportedNames);
+    if (!candidateFiles.length) break;
+    const graph = await importGraph(state, index, ctx, candidateFiles, resolver);
+    const edgesByFile = graph.imports;
     resolver = graph.resolver;
-    for (const [file, { imports }] of asked)
+    for (const [filePath, { imports }] of candidateFiles)
       for (const [i, importFact] of imports.entries()) {
-        const { kind: edgeKind, to } = edges.get(file)?.[i] ?? {};
-        if (edgeKind === "internal" && to) take(search, file, importFact, to);
+        const { kind: edgeKind, to } = edgesByFile.get(filePath)?.[i] ?? {};
+        if (edgeKind === "internal" && to) recordTakings(takingSearch, filePath, importFact, to);
       }
   }
   return [...takings.values()];
@@ -90,68 +100,71 @@ export async function takingOf(
 
 function candidates(
   { desk, isCommon, covered }: TakingSearch,
-  words: Set<string>,
+  exportedNames: Set<string>,
 ): (readonly [string, { imports: Import[] }])[] {
   const { index } = desk;
-  const named = new Set(
-    [...words].flatMap((word) =>
-      word === "default" ? index.having('"default') : filesUsing(index, word),
+  const namingFiles = new Set(
+    [...exportedNames].flatMap((exportedName) =>
+      exportedName === "default" ? index.having('"default') : filesUsing(index, exportedName),
     ),
   );
-  const files = new Set([...named, ...index.having('"*"')]);
-  return [...files].flatMap((file) => {
-    if (!SCRIPT.test(file) || !desk.mayShow(file)) return [];
-    const isPassing = index.passed(file).exports.some(({ from }) => from === undefined);
-    const imports = index.passed(file).imports.filter(({ names, how: importForm }) => {
+  const candidateFiles = new Set([...namingFiles, ...index.having('"*"')]);
+  return [...candidateFiles].flatMap((filePath) => {
+    if (!SCRIPT.test(filePath) || !desk.mayShow(filePath)) return [];
+    const isPassing = index.passed(filePath).exports.some(({ from }) => from === undefined);
+    const imports = index.passed(filePath).imports.filter(({ names, how: importForm }) => {
       // it may pass on all of a module
-      if (!named.has(file)) return importForm === "export" && names.includes(WHOLE);
-      if (isCommon && names.some((name) => name.startsWith("default as "))) return true;
-      const isNews = !covered.has(file) || isPassing || importForm === "export";
-      return isNews && names.some((name) => mayTake(name, words));
+      if (!namingFiles.has(filePath)) return importForm === "export" && names.includes(WHOLE);
+      if (isCommon && names.some((specifier) => specifier.startsWith("default as "))) return true;
+      const isNewImport = !covered.has(filePath) || isPassing || importForm === "export";
+      return isNewImport && names.some((specifier) => mayTake(specifier, exportedNames));
     });
-    return imports.length ? [[file, { imports }] as const] : [];
+    return imports.length ? [[filePath, { imports }] as const] : [];
   });
 }
 
-function take(
+function recordTakings(
   search: TakingSearch,
-  file: string,
+  filePath: string,
   { names: specifiers, how: importForm, line }: Import,
-  to: string,
+  importedFile: string,
 ): void {
   const { desk, target, exported, isCommon, covered, reached } = search;
-  const exportedHere = [...exported].filter(([key]) => key.startsWith(`${to}\n`));
+  const exportedHere = [...exported].filter(([exportKey]) =>
+    exportKey.startsWith(`${importedFile}\n`),
+  );
   for (const specifier of specifiers) {
-    const [from = "", as = from] = specifier.split(" as ");
-    const isDefault = from === "default" && isCommon && to === target.path;
-    const isWhole = from === WHOLE || isDefault;
+    const [importedName = "", localName = importedName] = specifier.split(" as ");
+    const isDefault = importedName === "default" && isCommon && importedFile === target.path;
+    const isWhole = importedName === WHOLE || isDefault;
     const isFollowed = !isCommon && importForm !== "require" && importForm !== "dynamic";
-    for (const [key, root] of exportedHere) {
-      const name = key.slice(to.length + 1);
+    for (const [exportKey, root] of exportedHere) {
+      const name = exportKey.slice(importedFile.length + 1);
       if (isWhole && importForm === "export") {
-        if (as === WHOLE) exported.set(`${file}\n${name}`, root);
-      } else if (isWhole && (from !== WHOLE || !reached.has(file)))
-        keep(search, {
-          path: file,
+        if (localName === WHOLE) exported.set(`${filePath}\n${name}`, root);
+      } else if (isWhole && (importedName !== WHOLE || !reached.has(filePath)))
+        keepTaking(search, {
+          path: filePath,
           name,
           local: WHOLE,
-          owner: as,
+          owner: localName,
           line,
           how: importForm,
           isFollowed,
           root,
         });
-      else if (from === name) {
-        if (importForm === "export") addExport(exported, file, as);
+      else if (importedName === name) {
+        if (importForm === "export") addExport(exported, filePath, localName);
         for (const { name: exportName, local = exportName, from: further } of desk.index.passed(
-          file,
+          filePath,
         ).exports)
-          if (further === undefined && local === as) addExport(exported, file, exportName);
-        if (!covered.has(file))
-          keep(search, {
-            path: file,
+          if (further === undefined && local === localName)
+            addExport(exported, filePath, exportName);
+        if (!covered.has(filePath))
+          keepTaking(search, {
+            path: filePath,
             name,
-            local: as,
+            local: localName,
             owner: "",
             line,
             how: importForm,
@@ -162,73 +175,86 @@ function take(
     }
   }
 }
-function addExport(exported: Map<string, string>, file: string, name: string): void {
-  const key = `${file}\n${name}`;
-  if (!exported.has(key)) exported.set(key, key);
+function addExport(exported: Map<string, string>, filePath: string, exportName: string): void {
+  const exportKey = `${filePath}\n${exportName}`;
+  if (!exported.has(exportKey)) exported.set(exportKey, exportKey);
 }
-function keep({ takings }: TakingSearch, taking: Taking): void {
+function keepTaking({ takings }: TakingSearch, taking: Taking): void {
   const { path, line, name, local } = taking;
   takings.set(`${path}\n${line}\n${name}\n${local}`, taking);
 }
 const SCRIPT_FILE = /\.c?jsx?$/;
-const mayTake = (specifier: string, words: Set<string>): boolean =>
-  specifier[0] === "*" || words.has(specifier.split(" as ")[0]!);
+const mayTake = (specifier: string, exportedNames: Set<string>): boolean =>
+  specifier[0] === "*" || exportedNames.has(specifier.split(" as ")[0]!);
 
 /** Under which names its own file exports it: nothing else can be taken from there. */
-function exportsOf({ index }: Desk, { path: file, name, line }: SymbolSpot): Map<string, string> {
-  const facts = index.facts(file);
-  const ownSymbol = facts?.symbols.find(
+function exportsOf(
+  { index }: Desk,
+  { path: filePath, name, line }: SymbolSpot,
+): Map<string, string> {
+  const fileFacts = index.facts(filePath);
+  const ownSymbol = fileFacts?.symbols.find(
     (symbol) => symbol.name === name && symbol.line === line && !symbol.owner && !symbol.local,
   );
-  const names = (facts?.exports ?? [])
-    .filter(({ name: as, local = as, from }) => from === undefined && local === name)
-    .map(({ name: as }) => as);
-  if (ownSymbol && (ownSymbol.exported || name === "default")) names.push(name);
-  return new Map(names.map((as) => [`${file}\n${as}`, `${file}\n${as}`]));
+  const exportNames = (fileFacts?.exports ?? [])
+    .filter(
+      ({ name: exportName, local = exportName, from }) => from === undefined && local === name,
+    )
+    .map(({ name: exportName }) => exportName);
+  if (ownSymbol && (ownSymbol.exported || name === "default")) exportNames.push(name);
+  return new Map(
+    exportNames.map((exportName) => [`${filePath}\n${exportName}`, `${filePath}\n${exportName}`]),
+  );
 }
 
 /** Its places in the file that takes it. */
-async function usesOf(desk: Desk, taking: Taking, target: SymbolSpot): Promise<CodeUse[]> {
-  const { path: file, name, local, owner } = taking;
+async function findUses(desk: Desk, taking: Taking, targetSpot: SymbolSpot): Promise<CodeUse[]> {
+  const { path: filePath, name, local, owner } = taking;
   if (local === WHOLE) {
-    const places = await usesOfWhole(desk, file, owner, name);
-    const first = places[0] && (await pointAt(desk, file, places[0].start));
-    return first && (await isTold(desk, first, target, taking)) ? [] : places;
+    const wholeUses = await usesOfWhole(desk, filePath, owner, name);
+    const firstPoint = wholeUses[0] && (await pointAt(desk, filePath, wholeUses[0].start));
+    return firstPoint && (await isKnownToServer(desk, firstPoint, targetSpot, taking))
+      ? []
+      : wholeUses;
   }
-  const bound = await boundAt(desk, taking);
-  if (!bound) return [];
-  if (await isTold(desk, bound.point, target, taking)) return [];
-  return usesOfBound(desk, taking, bound);
+  const boundPlace = await boundAt(desk, taking);
+  if (!boundPlace) return [];
+  if (await isKnownToServer(desk, boundPlace.point, targetSpot, taking)) return [];
+  return usesOfBound(desk, taking, boundPlace);
 }
 
 /** What an import calls by a name of the file, from there on. */
 export async function usesOfBound(
   desk: Desk,
   { path: file, name, line }: Bound,
-  bound: { at: number; point: Point },
+  boundPlace: { at: number; point: Point },
 ): Promise<CodeUse[]> {
   await showFile(desk, file);
-  const spots = (await desk.server.references(bound.point)).filter(({ path }) => path === file);
-  const places = await Promise.all(spots.map((spot) => toCodeUse(desk, spot)));
-  const ownUse = await codeUseAt(desk, file, bound.at, bound.at + name.length);
-  return [...new Map([ownUse, ...places].map((use) => [use.start, use])).values()].filter(
-    (use) => use.line >= line,
+  const fileSpots = (await desk.server.references(boundPlace.point)).filter(
+    ({ path }) => path === file,
   );
+  const boundUses = await Promise.all(fileSpots.map((spot) => toCodeUse(desk, spot)));
+  const ownUse = await codeUseAt(desk, file, boundPlace.at, boundPlace.at + name.length);
+  return [
+    ...new Map([ownUse, ...boundUses].map((codeUse) => [codeUse.start, codeUse])).values(),
+  ].filter((codeUse) => codeUse.line >= line);
 }
 
 /**
  * Whether the server knows what stands there: as another thing, or as this one, which it has told
  * of then.
  */
-async function isTold(
+async function isKnownToServer(
   desk: Desk,
-  point: Point,
-  target: SymbolSpot,
+  usePoint: Point,
+  targetSpot: SymbolSpot,
   { isFollowed }: Taking,
 ): Promise<boolean> {
-  await showFile(desk, point.path);
-  const spots = await desk.server.definition(point);
-  return spots.some(({ path }) => path !== point.path && (isFollowed || path !== target.path));
+  await showFile(desk, usePoint.path);
+  const definitionSpots = await desk.server.definition(usePoint);
+  return definitionSpots.some(
+    ({ path }) => path !== usePoint.path && (isFollowed || path !== targetSpot.path),
+  );
 }
 
 type Bound = Pick<Taking, "path" | "name" | "local" | "line">;
@@ -239,32 +265,33 @@ export async function boundAt(
   { path: file, name, local, line }: Bound,
 ): Promise<{ at: number; point: Point } | undefined> {
   const { text, rows } = await textAt(desk, file);
-  const from = rows[line - 1] ?? 0;
-  const offset = wordIn(text, name, from);
-  if (offset === undefined) return undefined;
-  const localOffset = name === local ? offset : wordIn(text, local, offset + name.length);
+  const lineStart = rows[line - 1] ?? 0;
+  const nameOffset = wordIn(text, name, lineStart);
+  if (nameOffset === undefined) return undefined;
+  const localOffset = name === local ? nameOffset : wordIn(text, local, nameOffset + name.length);
   return localOffset === undefined
     ? undefined
-    : { at: offset, point: await pointAt(desk, file, localOffset) };
+    : { at: nameOffset, point: await pointAt(desk, file, localOffset) };
 }
 
 /** `all.name`, `all["name"]` and `require("x").name`: the server does not know what `all` is. */
 export async function usesOfWhole(
   desk: Desk,
-  file: string,
-  owner: string,
-  name: string,
+  filePath: string,
+  ownerName: string,
+  memberName: string,
 ): Promise<CodeUse[]> {
-  const { text } = await textAt(desk, file);
-  const escaped = name.replace(/\W/g, "\\$&");
-  const holder = owner && owner !== WHOLE ? `(?<![\\w$.])${owner.replaceAll("$", "\\$")}` : "\\)";
-  const uses = new RegExp(
-    `${holder}\\s*(?:\\?\\.|\\.|\\[\\s*["'])\\s*(${escaped})(?![\\w$])`,
+  const { text } = await textAt(desk, filePath);
+  const escaped = memberName.replace(/\W/g, "\\$&");
+  const ownerPattern =
+    ownerName && ownerName !== WHOLE ? `(?<![\\w$.])${ownerName.replaceAll("$", "\\$")}` : "\\)";
+  const usePattern = new RegExp(
+    `${ownerPattern}\\s*(?:\\?\\.|\\.|\\[\\s*["'])\\s*(${escaped})(?![\\w$])`,
     "dg",
   );
   return Promise.all(
-    Array.from(text.matchAll(uses), ({ indices }) =>
-      codeUseAt(desk, file, ...(indices![1] as [number, number])),
+    Array.from(text.matchAll(usePattern), ({ indices }) =>
+      codeUseAt(desk, filePath, ...(indices![1] as [number, number])),
     ),
   );
 }

@@ -8,41 +8,48 @@ import { type Desk, locate, NoServer, showFile, titleOf, toCodeUse } from "./des
 import { missedUses, type Taking, takingOf } from "./missed.ts";
 
 const MAX_SHOWN = 300; // files; of more, one for each folder with settings of its own
-const C = /\.(?:c|h)(?:c|h|pp|xx)?$/i;
+const C_FAMILY = /\.(?:c|h)(?:c|h|pp|xx)?$/i;
 
-export async function groupedReferences(desk: Desk, target: SymbolSpot): Promise<Group[]> {
-  const point = await locate(desk, target);
-  const title = titleOf(desk, point, target.name); // meanwhile
-  title.catch(() => {}); // awaited below
-  const { allUses } = await usesAt(desk, target, point);
-  return allUses.length ? [{ symbol: await title, places: sortUses(allUses, target.path) }] : [];
+export async function groupedReferences(desk: Desk, targetSpot: SymbolSpot): Promise<Group[]> {
+  const targetPoint = await locate(desk, targetSpot);
+  const groupTitle = titleOf(desk, targetPoint, targetSpot.name); // meanwhile
+  groupTitle.catch(() => {}); // awaited below
+  const { allUses } = await usesAt(desk, targetSpot, targetPoint);
+  return allUses.length
+    ? [{ symbol: await groupTitle, places: sortUses(allUses, targetSpot.path) }]
+    : [];
 }
 
 /** What the server knows, who takes it by a way that the server does not follow, and all places. */
 export async function usesAt(
   desk: Desk,
-  target: SymbolSpot,
-  point: Point,
+  targetSpot: SymbolSpot,
+  targetPoint: Point,
 ): Promise<{ takings: Taking[]; allUses: CodeUse[] }> {
   const { server } = desk;
-  let spots = await server.references(point);
-  if (await showOthers(desk, target, new Set(spots.map(({ path }) => path))))
-    spots = await server.references(point);
+  let useSpots = await server.references(targetPoint);
+  if (await showOthers(desk, targetSpot, new Set(useSpots.map(({ path }) => path))))
+    useSpots = await server.references(targetPoint);
   const isMeant =
-    SCRIPT.test(target.path) || !spots.length || spots.some((spot) => isAt(spot, point));
-  if (!isMeant) throw new NoServer(`${server.name} takes ${target.name} for something else`);
+    SCRIPT.test(targetSpot.path) ||
+    !useSpots.length ||
+    useSpots.some((spot) => isAt(spot, targetPoint));
+  if (!isMeant) throw new NoServer(`${server.name} takes ${targetSpot.name} for something else`);
   const distinct = new Map(
-    spots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]),
+    useSpots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]),
   );
   const readable = [...distinct.values()].filter(({ path }) => desk.mayShow(path));
-  const places: CodeUse[] = [];
+  const usePlaces: CodeUse[] = [];
   for (const spot of readable) {
-    const use = await toCodeUse(desk, spot);
-    if (use.end > use.start) places.push(use); // else it is beyond the end of its line
+    const codeUse = await toCodeUse(desk, spot);
+    if (codeUse.end > codeUse.start) usePlaces.push(codeUse); // else it is beyond the end of its line
   }
-  if (!SCRIPT.test(target.path)) return { takings: [], allUses: places };
-  const takings = await takingOf(desk, target, places);
-  return { takings, allUses: [...places, ...(await missedUses(desk, target, places, takings))] };
+  if (!SCRIPT.test(targetSpot.path)) return { takings: [], allUses: usePlaces };
+  const takings = await takingOf(desk, targetSpot, usePlaces);
+  return {
+    takings,
+    allUses: [...usePlaces, ...(await missedUses(desk, targetSpot, usePlaces, takings))],
+  };
 }
 
 /** A server knows the projects of the files that it was shown, and no others. */
@@ -52,42 +59,48 @@ export async function showOthers(
   knownFiles = new Set<string>(),
 ): Promise<boolean> {
   const { index, server, mayShow } = desk;
-  const isAlike = (file: string) =>
-    [SCRIPT, C].some((family) => family.test(from) && family.test(file)) ||
-    endOf(file) === endOf(from);
-  const others = filesUsing(index, name).filter(
-    (file) =>
-      file !== from &&
-      !knownFiles.has(file) &&
-      isAlike(file) &&
-      mayShow(file) &&
-      !server.shows(file),
+  const isAlike = (filePath: string) =>
+    [SCRIPT, C_FAMILY].some((family) => family.test(from) && family.test(filePath)) ||
+    getEnding(filePath) === getEnding(from);
+  const unshownFiles = filesUsing(index, name).filter(
+    (filePath) =>
+      filePath !== from &&
+      !knownFiles.has(filePath) &&
+      isAlike(filePath) &&
+      mayShow(filePath) &&
+      !server.shows(filePath),
   );
-  const chosen = others.length > MAX_SHOWN ? onePerProject(others, index.names) : others;
-  for (const file of chosen) await showFile(desk, file);
+  const chosenFiles =
+    unshownFiles.length > MAX_SHOWN ? onePerProject(unshownFiles, index.names) : unshownFiles;
+  for (const filePath of chosenFiles) await showFile(desk, filePath);
   // others read when they have time
-  if (!SCRIPT.test(from)) for (const file of chosen) await server.symbols(file);
-  return chosen.length > 0;
+  if (!SCRIPT.test(from)) for (const filePath of chosenFiles) await server.symbols(filePath);
+  return chosenFiles.length > 0;
 }
 export const isAt = (a: Point, b: Point): boolean =>
   a.path === b.path && a.line === b.line && a.character === b.character;
-const endOf = (file: string): string => file.slice(file.lastIndexOf("."));
+const getEnding = (filePath: string): string => filePath.slice(filePath.lastIndexOf("."));
 
-function onePerProject(files: string[], names: readonly string[]): string[] {
-  const configured = new Set(names.filter((name) => CONFIG.test(name)).map(folderOf));
-  const configOf = (file: string) => {
-    let folder = folderOf(file);
+function onePerProject(filePaths: string[], projectPaths: readonly string[]): string[] {
+  const configured = new Set(
+    projectPaths.filter((filePath) => CONFIG_FILE.test(filePath)).map(folderOf),
+  );
+  const configOf = (filePath: string) => {
+    let folder = folderOf(filePath);
     while (folder && !configured.has(folder)) folder = folderOf(folder);
-    return `${folder}\n${file.split("/")[0]}`;
+    return `${folder}\n${filePath.split("/")[0]}`;
   };
-  return [...Map.groupBy(files, configOf).values()].flatMap((group) => group.slice(0, 2));
+  return [...Map.groupBy(filePaths, configOf).values()].flatMap((projectFiles) =>
+    projectFiles.slice(0, 2),
+  );
 }
-const CONFIG = /(?:^|\/)[jt]sconfig[\w.-]*\.json$/;
+const CONFIG_FILE = /(?:^|\/)[jt]sconfig[\w.-]*\.json$/;
 
 /** The definition's file first, and each from its beginning. */
-function sortUses(places: CodeUse[], first: string): CodeUse[] {
-  const rank = (file: string) => (file === first ? 0 : 1);
-  return places.toSorted(
-    (a, b) => rank(a.path) - rank(b.path) || comparePaths(a.path, b.path) || a.start - b.start,
+function sortUses(codeUses: CodeUse[], firstFile: string): CodeUse[] {
+  const rankFile = (filePath: string) => (filePath === firstFile ? 0 : 1);
+  return codeUses.toSorted(
+    (a, b) =>
+      rankFile(a.path) - rankFile(b.path) || comparePaths(a.path, b.path) || a.start - b.start,
   );
 }

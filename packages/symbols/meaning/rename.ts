@@ -36,33 +36,45 @@ export interface Renaming {
 }
 
 /** Throws why not. */
-export async function planRename(desk: Desk, target: SymbolSpot, to: string): Promise<Renaming> {
+export async function planRename(
+  desk: Desk,
+  targetSpot: SymbolSpot,
+  newName: string,
+): Promise<Renaming> {
   const { server, index } = desk;
-  const cannot = (reason: string) =>
-    new NoAnswer(`Cannot rename '${target.name}' to '${to}': ${reason}`);
-  const point = await locate(desk, target);
-  const invalid = invalidName(target.name, to);
-  if (invalid) throw cannot(invalid);
-  const { takings, allUses } = await usesAt(desk, target, point);
-  const refusal = await server.mayRename(point);
-  if (refusal) throw cannot(refusalOf(refusal));
-  const ownChanges = await changesAt(desk, point, to);
+  const makeError = (reason: string) =>
+    new NoAnswer(`Cannot rename '${targetSpot.name}' to '${newName}': ${reason}`);
+  const targetPoint = await locate(desk, targetSpot);
+  const invalid = invalidName(targetSpot.name, newName);
+  if (invalid) throw makeError(invalid);
+  const { takings, allUses } = await usesAt(desk, targetSpot, targetPoint);
+  const refusal = await server.mayRename(targetPoint);
+  if (refusal) throw makeError(refusalOf(refusal));
+  const ownChanges = await changesAt(desk, targetPoint, newName);
   const changes = [
     ...ownChanges,
-    ...(await changesOf(desk, await takingsToChange(desk, takings, ownChanges, to), to)),
+    ...(await changesOf(desk, await takingsToChange(desk, takings, ownChanges, newName), newName)),
   ];
-  const edits = distinct(changes);
-  const listed = new Set(index.names);
-  const outside = edits.find((edit) => !listed.has(edit.path));
-  if (outside) throw cannot(`it also stands in '${outside.path}', outside the project's code.`);
-  const wide = edits.find((edit) =>
+  const distinctEdits = distinct(changes);
+  const listedFiles = new Set(index.names);
+  const outside = distinctEdits.find((edit) => !listedFiles.has(edit.path));
+  if (outside) throw makeError(`it also stands in '${outside.path}', outside the project's code.`);
+  const utf16Edit = distinctEdits.find((edit) =>
     tryTo(() => isUtf16(readFileSync(path.join(desk.state.root, edit.path)))),
   );
-  if (wide)
-    throw cannot(`'${wide.path}' is UTF-16, which is not written. Turn it into UTF-8 first.`);
-  const collisionReason = await collision(desk, point, edits, target.name, to);
-  if (collisionReason) throw cannot(collisionReason);
-  return { edits: edits.map(({ before: _, ...edit }) => edit), knownUses: allUses };
+  if (utf16Edit)
+    throw makeError(
+      `'${utf16Edit.path}' is UTF-16, which is not written. Turn it into UTF-8 first.`,
+    );
+  const collisionReason = await collision(
+    desk,
+    targetPoint,
+    distinctEdits,
+    targetSpot.name,
+    newName,
+  );
+  if (collisionReason) throw makeError(collisionReason);
+  return { edits: distinctEdits.map(({ before: _, ...edit }) => edit), knownUses: allUses };
 }
 
 /** Those that take it from where it has the new name then; what is passed on may keep its name. */
@@ -70,26 +82,29 @@ async function takingsToChange(
   desk: Desk,
   takings: Taking[],
   ownChanges: Change[],
-  to: string,
+  newName: string,
 ): Promise<Taking[]> {
   if (!takings.length) return [];
   const { scan } = await import("../scan.ts");
   const isRenamed = new Map<string, boolean>();
   for (const { root } of takings) {
-    const [file = "", name = ""] = root.split("\n");
-    const edits = ownChanges.filter((edit) => edit.path === file);
-    const facts = scan(file, applyEdits((await textAt(desk, file)).text, edits));
+    const [rootFile = "", rootName = ""] = root.split("\n");
+    const fileEdits = ownChanges.filter((edit) => edit.path === rootFile);
+    const newFacts = scan(rootFile, applyEdits((await textAt(desk, rootFile)).text, fileEdits));
     const isThere = (candidate: string): boolean =>
-      facts.exports.some((exportFact) => exportFact.name === candidate) ||
-      facts.symbols.some((sym) => sym.name === candidate && sym.exported && !sym.owner);
-    isRenamed.set(root, edits.length > 0 && isThere(to) && !isThere(name));
+      newFacts.exports.some((exportFact) => exportFact.name === candidate) ||
+      newFacts.symbols.some(
+        (scannedSymbol) =>
+          scannedSymbol.name === candidate && scannedSymbol.exported && !scannedSymbol.owner,
+      );
+    isRenamed.set(root, fileEdits.length > 0 && isThere(newName) && !isThere(rootName));
   }
   return takings.filter(({ root }) => isRenamed.get(root));
 }
 
-async function changesAt(desk: Desk, point: Point, to: string): Promise<Change[]> {
+async function changesAt(desk: Desk, targetPoint: Point, newName: string): Promise<Change[]> {
   const changes: Change[] = [];
-  for (const spot of await desk.server.rename(point, to)) {
+  for (const spot of await desk.server.rename(targetPoint, newName)) {
     if (path.isAbsolute(spot.path) || spot.path.startsWith("..")) {
       changes.push({ path: spot.path, start: 0, end: 0, text: "", before: 0 });
       continue;
@@ -101,122 +116,138 @@ async function changesAt(desk: Desk, point: Point, to: string): Promise<Change[]
       start,
       end,
       text: spot.text,
-      before: Math.max(spot.text.indexOf(to), 0),
+      before: Math.max(spot.text.indexOf(newName), 0),
     });
   }
   return changes;
 }
 
 /** What files take by a way that the server does not follow. */
-async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Change[]> {
+async function changesOf(desk: Desk, takings: Taking[], newName: string): Promise<Change[]> {
   const changes: Change[] = [];
   for (const taking of takings) {
-    const { path: file, name, local, owner, how: importForm } = taking;
+    const { path: filePath, name, local, owner, how: importForm } = taking;
     if (local === "*") {
-      for (const { start, end } of await usesOfWhole(desk, file, owner, name))
-        changes.push({ path: file, start, end, text: to, before: 0 });
+      for (const { start, end } of await usesOfWhole(desk, filePath, owner, name))
+        changes.push({ path: filePath, start, end, text: newName, before: 0 });
       continue;
     }
-    const bound = await boundAt(desk, taking);
-    if (!bound) continue;
+    const boundPlace = await boundAt(desk, taking);
+    if (!boundPlace) continue;
     // there it keeps its name
-    const isKept = importForm === "export" || importForm === "require" || importForm === "dynamic";
-    const aliased = importForm === "export" ? `${to} as ${name}` : `${to}: ${name}`;
-    const text = isKept && name === local ? aliased : to;
-    const change = { path: file, start: bound.at, end: bound.at + name.length, text, before: 0 };
+    const isNameKept =
+      importForm === "export" || importForm === "require" || importForm === "dynamic";
+    const aliased = importForm === "export" ? `${newName} as ${name}` : `${newName}: ${name}`;
+    const text = isNameKept && name === local ? aliased : newName;
+    const change = {
+      path: filePath,
+      start: boundPlace.at,
+      end: boundPlace.at + name.length,
+      text,
+      before: 0,
+    };
     changes.push(change);
-    if (name !== local || isKept) continue;
-    await showFile(desk, file);
-    const inFile = (await changesAt(desk, bound.point, to)).filter((edit) => edit.path === file);
-    changes.push(...inFile.filter(({ start, end }) => end <= change.start || change.end <= start));
+    if (name !== local || isNameKept) continue;
+    await showFile(desk, filePath);
+    const fileChanges = (await changesAt(desk, boundPlace.point, newName)).filter(
+      (edit) => edit.path === filePath,
+    );
+    changes.push(
+      ...fileChanges.filter(({ start, end }) => end <= change.start || change.end <= start),
+    );
   }
   return changes;
 }
 
 function distinct(changes: Change[]): Change[] {
   const byPlace = new Map(changes.map((change) => [`${change.path}:${change.start}`, change]));
-  return [...byPlace.values()].sort((a, b) => {
-    if (a.path < b.path) return -1;
-    if (a.path > b.path) return 1;
-    return a.start - b.start;
+  return [...byPlace.values()].sort((first, second) => {
+    if (first.path < second.path) return -1;
+    if (first.path > second.path) return 1;
+    return first.start - second.start;
   });
 }
 
 /** What would go wrong: the name is already taken there, or the types no longer match. */
 async function collision(
   desk: Desk,
-  point: Point,
-  edits: Change[],
-  from: string,
-  to: string,
+  targetPoint: Point,
+  renameEdits: Change[],
+  oldName: string,
+  newName: string,
 ): Promise<string | undefined> {
   const { server } = desk;
-  const byFile = Map.groupBy(edits, (edit) => edit.path);
-  const files = [...byFile.keys(), ...passingOn(desk, [...byFile.keys()])];
-  for (const file of files) await showFile(desk, file);
-  const position = await offsetOf(desk, point);
-  const places = new Set((await server.references(point)).map(keyOf));
-  const until = performance.now() + PROBLEM_SEARCH_MS;
-  const problems = await problemsIn(desk, files, until);
+  const changesByFile = Map.groupBy(renameEdits, (edit) => edit.path);
+  const affectedFiles = [...changesByFile.keys(), ...passingOn(desk, [...changesByFile.keys()])];
+  for (const filePath of affectedFiles) await showFile(desk, filePath);
+  const position = await offsetOf(desk, targetPoint);
+  const placesBefore = new Set((await server.references(targetPoint)).map(makeKey));
+  const deadline = performance.now() + PROBLEM_SEARCH_MS;
+  const problems = await problemsIn(desk, affectedFiles, deadline);
   const renamed: Desk = { ...desk, texts: new Map(desk.texts) };
   try {
-    for (const [file, fileChanges] of byFile) {
-      const { text } = await textAt(desk, file);
+    for (const [filePath, fileChanges] of changesByFile) {
+      const { text } = await textAt(desk, filePath);
       const newText = applyEdits(text, fileChanges);
-      renamed.texts.set(file, textOf(desk, file, newText));
-      server.show(file, bothSides(newText.replace(/^\ufeff/, "")));
+      renamed.texts.set(filePath, textOf(desk, filePath, newText));
+      server.show(filePath, bothSides(newText.replace(/^\ufeff/, "")));
     }
     const newPoint = await pointAt(
       renamed,
-      point.path,
-      offsetAfter(byFile.get(point.path) ?? [], position),
+      targetPoint.path,
+      offsetAfter(changesByFile.get(targetPoint.path) ?? [], position),
     );
     return (
-      (await otherPlaces(desk, renamed, newPoint, byFile, places, to)) ??
-      (await newProblem(desk, renamed, byFile, problems, [from, to], until))
+      (await otherPlaces(desk, renamed, newPoint, changesByFile, placesBefore, newName)) ??
+      (await newProblem(desk, renamed, changesByFile, problems, [oldName, newName], deadline))
     );
   } finally {
-    for (const file of byFile.keys()) server.hide(file);
+    for (const filePath of changesByFile.keys()) server.hide(filePath);
   }
 }
-const keyOf = ({ path: file, line, character }: Point): string => `${file}:${line}:${character}`;
+const makeKey = ({ path: filePath, line, character }: Point): string =>
+  `${filePath}:${line}:${character}`;
 
 /** The same places have to be found under the new name: no more, and no fewer. */
 async function otherPlaces(
   desk: Desk,
   renamed: Desk,
-  point: Point,
-  byFile: Map<string, Change[]>,
-  places: Set<string>,
-  to: string,
+  newPoint: Point,
+  changesByFile: Map<string, Change[]>,
+  placesBefore: Set<string>,
+  newName: string,
 ): Promise<string | undefined> {
-  const before = new Set(places);
-  for (const spot of await desk.server.references(point)) {
-    const fileChanges = byFile.get(spot.path) ?? [];
-    const start = offsetBefore(fileChanges, await offsetOf(renamed, spot));
-    const old = keyOf(await pointAt(desk, spot.path, start));
+  const unseenPlaces = new Set(placesBefore);
+  for (const spot of await desk.server.references(newPoint)) {
+    const fileChanges = changesByFile.get(spot.path) ?? [];
+    const oldOffset = offsetBefore(fileChanges, await offsetOf(renamed, spot));
+    const oldKey = makeKey(await pointAt(desk, spot.path, oldOffset));
     if (
-      !before.delete(old) &&
-      !places.has(old) &&
-      !fileChanges.some((change) => change.start === start)
+      !unseenPlaces.delete(oldKey) &&
+      !placesBefore.has(oldKey) &&
+      !fileChanges.some((change) => change.start === oldOffset)
     ) {
-      const { line } = await codeUseAt(desk, spot.path, start, start);
-      return `'${to}' is taken: at ${spot.path}:${line} it means something that this would become one with. Choose another name.`;
+      const { line } = await codeUseAt(desk, spot.path, oldOffset, oldOffset);
+      return `'${newName}' is taken: at ${spot.path}:${line} it means something that this would become one with. Choose another name.`;
     }
   }
-  for (const key of before) {
-    const [, file, line, character] = /^(.*):(\d+):(\d+)$/.exec(key)!;
+  for (const placeKey of unseenPlaces) {
+    const [, filePath, lineNumber, character] = /^(.*):(\d+):(\d+)$/.exec(placeKey)!;
     const offset = await offsetOf(desk, {
-      path: file!,
-      line: Number(line),
+      path: filePath!,
+      line: Number(lineNumber),
       character: Number(character),
     });
     // it keeps its name
-    if (!byFile.get(file!)?.some((change) => change.start <= offset && offset < change.end))
+    if (
+      !changesByFile.get(filePath!)?.some((change) => change.start <= offset && offset < change.end)
+    )
       continue;
-    const use = await codeUseAt(desk, file!, offset, offset);
-    const doubt = SCRIPT.test(file!) ? "" : `, or ${desk.server.name} does not see all of the code`;
-    return `'${to}' is taken: at ${file}:${use.line} it would mean something else${doubt}. Choose another name${doubt && ", or edit each place"}.`;
+    const codeUse = await codeUseAt(desk, filePath!, offset, offset);
+    const serverDoubt = SCRIPT.test(filePath!)
+      ? ""
+      : `, or ${desk.server.name} does not see all of the code`;
+    return `'${newName}' is taken: at ${filePath}:${codeUse.line} it would mean something else${serverDoubt}. Choose another name${serverDoubt && ", or edit each place"}.`;
   }
   return undefined;
 }
@@ -224,35 +255,44 @@ async function otherPlaces(
 async function newProblem(
   desk: Desk,
   renamed: Desk,
-  byFile: Map<string, Change[]>,
-  before: Problems,
-  names: string[],
-  until: number,
+  changesByFile: Map<string, Change[]>,
+  problemsBefore: Problems,
+  bothNames: string[],
+  deadline: number,
 ): Promise<string | undefined> {
-  for (const [file, problems] of await problemsIn(desk, [...before.keys()], until)) {
-    const knownKinds = before.get(file)!.map((problem) => problemKey(problem, names));
+  for (const [filePath, problems] of await problemsIn(desk, [...problemsBefore.keys()], deadline)) {
+    const knownKinds = problemsBefore
+      .get(filePath)!
+      .map((problem) => problemKey(problem, bothNames));
     for (const problem of problems) {
-      const index = knownKinds.indexOf(problemKey(problem, names));
-      if (index >= 0) {
-        knownKinds.splice(index, 1);
+      const knownIndex = knownKinds.indexOf(problemKey(problem, bothNames));
+      if (knownIndex >= 0) {
+        knownKinds.splice(knownIndex, 1);
         continue;
       }
-      const start = offsetBefore(byFile.get(file) ?? [], await offsetOf(renamed, problem));
-      const { line } = await codeUseAt(desk, file, start, start);
+      const oldOffset = offsetBefore(
+        changesByFile.get(filePath) ?? [],
+        await offsetOf(renamed, problem),
+      );
+      const { line } = await codeUseAt(desk, filePath, oldOffset, oldOffset);
       const detail = desk.server.isSafe ? `: ${problem.message}` : ".";
-      return `it would be wrong at ${file}:${line}${detail} Choose another name.`;
+      return `it would be wrong at ${filePath}:${line}${detail} Choose another name.`;
     }
   }
   return undefined;
 }
 type Problems = Map<string, Awaited<ReturnType<Desk["server"]["problems"]>>>;
 /** Several files at once: a server looks at them side by side. */
-async function problemsIn({ server }: Desk, files: string[], until: number): Promise<Problems> {
+async function problemsIn({ server }: Desk, files: string[], deadline: number): Promise<Problems> {
   const problemsByFile: Problems = new Map();
-  for (let index = 0; index < files.length && performance.now() < until; index += FILES_AT_ONCE) {
-    const batch = files.slice(index, index + FILES_AT_ONCE);
-    const problems = await Promise.all(batch.map((file) => server.problems(file)));
-    for (const [i, file] of batch.entries()) problemsByFile.set(file, problems[i]!);
+  for (
+    let index = 0;
+    index < files.length && performance.now() < deadline;
+    index += FILES_AT_ONCE
+  ) {
+    const fileBatch = files.slice(index, index + FILES_AT_ONCE);
+    const problems = await Promise.all(fileBatch.map((filePath) => server.problems(filePath)));
+    for (const [i, filePath] of fileBatch.entries()) problemsByFile.set(filePath, problems[i]!);
   }
   return problemsByFile;
 }
@@ -260,52 +300,54 @@ const FILES_AT_ONCE = 16;
 /** The kind of problem, regardless of the thing's name. */
 const problemKey = (
   { code, message }: { code: string | number; message: string },
-  names: string[],
-): string => `${code} ${names.reduce((text, name) => text.replaceAll(name, "_"), message)}`;
+  bothNames: string[],
+): string =>
+  `${code} ${bothNames.reduce((maskedText, eitherName) => maskedText.replaceAll(eitherName, "_"), message)}`;
 
 /** Files of `export *` from these, where two exports may now have one name. */
-function passingOn({ index }: Desk, files: string[]): string[] {
-  const names = new Set(files.map(nameOf));
-  const ownFiles = new Set(files);
-  const passing = index.having('"*"').filter((file) => {
-    if (ownFiles.has(file) || !SCRIPT.test(file)) return false;
-    const { imports = [] } = index.facts(file) ?? {};
+function passingOn({ index }: Desk, changedFiles: string[]): string[] {
+  const moduleNames = new Set(changedFiles.map(getModuleName));
+  const ownFiles = new Set(changedFiles);
+  const passing = index.having('"*"').filter((filePath) => {
+    if (ownFiles.has(filePath) || !SCRIPT.test(filePath)) return false;
+    const { imports = [] } = index.facts(filePath) ?? {};
     return imports.some(
       ({ how: importForm, names: specifiers, from }) =>
-        importForm === "export" && specifiers.includes("*") && names.has(nameOf(from)),
+        importForm === "export" && specifiers.includes("*") && moduleNames.has(getModuleName(from)),
     );
   });
   return passing.slice(0, MAX_PASSING_ON);
 }
-const nameOf = (file: string): string => {
-  const [, folder = "", name = ""] =
-    /(?:([^/]*)\/)?([^/]*)$/.exec(file.replace(/\.[cm]?[jt]sx?$/, "")) ?? [];
-  return name === "index" ? folder : name;
+const getModuleName = (filePath: string): string => {
+  const [, folderName = "", fileName = ""] =
+    /(?:([^/]*)\/)?([^/]*)$/.exec(filePath.replace(/\.[cm]?[jt]sx?$/, "")) ?? [];
+  return fileName === "index" ? folderName : fileName;
 };
 
-export function applyEdits(text: string, edits: Edit[]): string {
+export function applyEdits(originalText: string, edits: Edit[]): string {
   return edits.reduceRight(
-    (newText, { start, end, text: put }) => newText.slice(0, start) + put + newText.slice(end),
-    text,
+    (newText, { start, end, text: insertedText }) =>
+      newText.slice(0, start) + insertedText + newText.slice(end),
+    originalText,
   );
 }
 /** Where a place is after the edits; for an edit itself, its new name. */
 function offsetAfter(edits: Change[], offset: number): number {
-  let by = 0;
+  let shift = 0;
   for (const { start, end, text, before } of edits) {
     if (start > offset) break;
-    if (start === offset) return offset + by + before;
-    by += text.length - (end - start);
+    if (start === offset) return offset + shift + before;
+    shift += text.length - (end - start);
   }
-  return offset + by;
+  return offset + shift;
 }
 /** Where it was before them; within an edit, where that begins. */
 function offsetBefore(edits: Edit[], offset: number): number {
-  let by = 0;
+  let shift = 0;
   for (const { start, end, text } of edits) {
-    if (start + by > offset) break;
-    if (offset < start + by + text.length) return start;
-    by += text.length - (end - start);
+    if (start + shift > offset) break;
+    if (offset < start + shift + text.length) return start;
+    shift += text.length - (end - start);
   }
-  return offset - by;
+  return offset - shift;
 }

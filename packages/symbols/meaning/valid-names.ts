@@ -1,20 +1,22 @@
 // Whether a thing can have a name at all, and in plain words why a server would not rename it.
 import { isIdentifierText } from "../scan/parser.ts";
 
-export function invalidName(from: string, to: string): string | undefined {
-  if (from === to) return "it already has that name. Choose another name.";
-  if (!isIdentifier(from))
-    return /^[^"'`\\\r\n]+$/.test(to)
+export function invalidName(oldName: string, newName: string): string | undefined {
+  if (oldName === newName) return "it already has that name. Choose another name.";
+  if (!isIdentifier(oldName))
+    return /^[^"'`\\\r\n]+$/.test(newName)
       ? undefined
       : "a key cannot hold quotes. Choose another name.";
-  if (from.startsWith("#") !== to.startsWith("#"))
+  if (oldName.startsWith("#") !== newName.startsWith("#"))
     return "a private name begins with '#', and no other does. Choose a name of the same kind.";
-  if (!isIdentifier(to)) return `'${to}' is not an identifier. Use letters, digits, _ and $ only.`;
-  if (KEYWORDS.has(to)) return `'${to}' is a keyword. Choose another name.`;
+  if (!isIdentifier(newName))
+    return `'${newName}' is not an identifier. Use letters, digits, _ and $ only.`;
+  if (KEYWORDS.has(newName)) return `'${newName}' is a keyword. Choose another name.`;
   return undefined;
 }
-const ESNEXT = 99;
-const isIdentifier = (text: string): boolean => isIdentifierText(text.replace(/^#/, ""), ESNEXT);
+const ESNEXT_TARGET = 99;
+const isIdentifier = (candidate: string): boolean =>
+  isIdentifierText(candidate.replace(/^#/, ""), ESNEXT_TARGET);
 const KEYWORDS = new Set(
   (
     "break case catch class const continue debugger default delete do else enum export extends false finally for " +

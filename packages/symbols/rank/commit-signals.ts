@@ -24,29 +24,31 @@ const [MAX_COMMIT_FILES, MAX_SUBJECT_CHARS] = [100, 300];
  * may be kept.
  */
 export function readLog(
-  log: string,
+  gitLog: string,
   head: string,
-  mayKeep: (path: string) => boolean,
+  mayKeep: (filePath: string) => boolean,
   earlier?: History,
 ): History {
   const numbers = new Map<string, number>();
   const paths: string[] = [];
-  const numberOf = (path: string): number => {
-    let number = numbers.get(path);
-    if (number === undefined)
-      numbers.set(path, (number = mayKeep(path) ? paths.push(path) - 1 : -1));
-    return number;
+  const numberOf = (filePath: string): number => {
+    let pathNumber = numbers.get(filePath);
+    if (pathNumber === undefined)
+      numbers.set(filePath, (pathNumber = mayKeep(filePath) ? paths.push(filePath) - 1 : -1));
+    return pathNumber;
   };
-  const commits = log
+  const commits = gitLog
     .split("\x01")
     .slice(1)
     .map((record): Commit => {
-      const [subject = "", ...names] = record.split("\0");
-      const changedPaths = names.map((name) => name.replace(/^\n/, "")).filter(Boolean);
+      const [subject = "", ...changedNames] = record.split("\0");
+      const changedPaths = changedNames
+        .map((changedName) => changedName.replace(/^\n/, ""))
+        .filter(Boolean);
       const files =
         changedPaths.length > MAX_COMMIT_FILES
           ? []
-          : changedPaths.map(numberOf).filter((number) => number >= 0);
+          : changedPaths.map(numberOf).filter((pathNumber) => pathNumber >= 0);
       return {
         words: [...new Set(hashesIn(subject.slice(0, MAX_SUBJECT_CHARS)))],
         files,
@@ -55,16 +57,16 @@ export function readLog(
     });
   for (const { words, files, size } of earlier?.commits ?? []) {
     if (commits.length >= MAX_COMMITS) break;
-    const moved = files
-      .map((file) => numberOf(earlier!.paths[file]!))
-      .filter((number) => number >= 0);
-    commits.push({ words, files: moved, size });
+    const renumbered = files
+      .map((fileNumber) => numberOf(earlier!.paths[fileNumber]!))
+      .filter((pathNumber) => pathNumber >= 0);
+    commits.push({ words, files: renumbered, size });
   }
   return { head, paths, commits };
 }
 
 /** In commits: after so many, one counts half. */
-const HALF = { messages: 500, churn: 100 };
+const HALF_LIFE = { messages: 500, churn: 100 };
 const MAX_CHURN_FILES = 60; // a commit of more files says nothing about one of them
 
 interface Past {
@@ -74,26 +76,30 @@ interface Past {
 
 export function historySignals(
   { docs }: Survey,
-  terms: number[],
+  queryTerms: number[],
   { commits, paths }: History,
 ): Past {
-  const places = docIndexes(
+  const currentDocs = docIndexes(
     docs.map(({ path }) => path),
     paths,
   );
   const messages = new Float64Array(docs.length);
   const churn = new Float64Array(docs.length);
   const changed = commits.map(({ files }) => [
-    ...new Set(files.map((file) => places[file]!).filter((doc) => doc >= 0)),
+    ...new Set(
+      files.map((fileNumber) => currentDocs[fileNumber]!).filter((docIndex) => docIndex >= 0),
+    ),
   ]);
-  const likeness = likenessOf(terms, commits);
+  const likeness = likenessOf(queryTerms, commits);
   const highest = likeness.reduce((a, b) => Math.max(a, b), 0) || 1;
-  for (const [age, { size }] of commits.entries()) {
-    const share = 1 / Math.sqrt(size || 1);
-    const alike = (likeness[age]! / highest) ** 2;
-    for (const doc of changed[age]!) {
-      if (size <= MAX_CHURN_FILES) churn[doc]! += share / (1 + age / HALF.churn);
-      if (alike) messages[doc]! += (alike * share) / (1 + age / HALF.messages);
+  for (const [commitAge, { size }] of commits.entries()) {
+    const fileShare = 1 / Math.sqrt(size || 1);
+    const relevance = (likeness[commitAge]! / highest) ** 2;
+    for (const docIndex of changed[commitAge]!) {
+      if (size <= MAX_CHURN_FILES)
+        churn[docIndex]! += fileShare / (1 + commitAge / HALF_LIFE.churn);
+      if (relevance)
+        messages[docIndex]! += (relevance * fileShare) / (1 + commitAge / HALF_LIFE.messages);
     }
   }
   for (let doc = 0; doc < docs.length; doc++) churn[doc] = Math.log(1 + 5 * churn[doc]!);
@@ -101,24 +107,29 @@ export function historySignals(
 }
 
 /** How much of the query each commit's message has, by how rare its words are among messages. */
-function likenessOf(terms: number[], commits: History["commits"]): number[] {
-  const wanted = new Set(terms);
-  const having = new Map<number, number>();
-  const shared = commits.map(({ words }) => words.filter((word) => wanted.has(word)));
-  for (const words of shared)
-    for (const word of words) having.set(word, (having.get(word) ?? 0) + 1);
-  const weight = (word: number) => Math.log(1 + commits.length / (1 + having.get(word)!));
-  return shared.map((words) => words.reduce((sum, word) => sum + weight(word), 0));
+function likenessOf(queryTerms: number[], commits: History["commits"]): number[] {
+  const wantedTerms = new Set(queryTerms);
+  const commitCounts = new Map<number, number>();
+  const sharedWords = commits.map(({ words }) => words.filter((word) => wantedTerms.has(word)));
+  for (const commitWords of sharedWords)
+    for (const word of commitWords) commitCounts.set(word, (commitCounts.get(word) ?? 0) + 1);
+  const weighWord = (word: number) => Math.log(1 + commits.length / (1 + commitCounts.get(word)!));
+  return sharedWords.map((commitWords) =>
+    commitWords.reduce((total, word) => total + weighWord(word), 0),
+  );
 }
 
 /**
  * Where each path is now: a file that was moved as a whole keeps its name and its folder's name.
  */
-function docIndexes(docs: string[], paths: string[]): Int32Array {
-  const byPath = new Map(docs.map((path, doc) => [path, doc]));
-  const byEnd = new Map<string, number>();
-  for (const [doc, path] of docs.entries())
-    byEnd.set(endOf(path), byEnd.has(endOf(path)) ? -1 : doc);
-  return Int32Array.from(paths, (path) => byPath.get(path) ?? byEnd.get(endOf(path)) ?? -1);
+function docIndexes(docPaths: string[], loggedPaths: string[]): Int32Array {
+  const docByPath = new Map(docPaths.map((docPath, docIndex) => [docPath, docIndex]));
+  const docByEnding = new Map<string, number>();
+  for (const [docIndex, docPath] of docPaths.entries())
+    docByEnding.set(getEnding(docPath), docByEnding.has(getEnding(docPath)) ? -1 : docIndex);
+  return Int32Array.from(
+    loggedPaths,
+    (loggedPath) => docByPath.get(loggedPath) ?? docByEnding.get(getEnding(loggedPath)) ?? -1,
+  );
 }
-const endOf = (path: string): string => path.split("/").slice(-2).join("/");
+const getEnding = (filePath: string): string => filePath.split("/").slice(-2).join("/");

@@ -8,80 +8,87 @@ export type Network = { to: number[]; share: number[] }[]; // share: of the file
 // near what was asked for, by what it uses and by what uses it
 export const FOCUSED = { damping: 0.25, backward: 0.4 };
 /** An import by itself; a use without an import; names that more files define say nothing. */
-const EDGE = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
+const EDGE_RULES = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
 
 /** Who uses whose symbols, those that it imports first. */
 export function networkOf(
   docs: Doc[],
   factsOfDocs: (Facts | undefined)[],
-  uses: ReadonlyMap<string, Use>,
+  usesByName: ReadonlyMap<string, Use>,
 ): Network {
-  const reexports = factsOfDocs.map((facts) => facts?.exports.some(({ from }) => from) ?? false);
+  const reexports = factsOfDocs.map(
+    (docFacts) => docFacts?.exports.some(({ from }) => from) ?? false,
+  );
   const reachedBy = new Int32Array(docs.length).fill(-1); // the last file that reached it
-  const edges: Network = docs.map(() => ({ to: [], share: [] }));
-  for (const [doc, { imports }] of docs.entries()) {
+  const network: Network = docs.map(() => ({ to: [], share: [] }));
+  for (const [docIndex, { imports }] of docs.entries()) {
     const weights = new Map<number, number>();
-    const add = (to: number, weight: number) =>
-      void weights.set(to, (weights.get(to) ?? 0) + weight);
-    for (const to of imports) add(to, EDGE.imported);
-    markReachable(doc, imports);
-    eachUse(factsOfDocs[doc]?.uses ?? "", (name, count) => {
-      const { definers = [], users = 1 } = uses.get(name) ?? {};
+    const addWeight = (targetDoc: number, weight: number) =>
+      void weights.set(targetDoc, (weights.get(targetDoc) ?? 0) + weight);
+    for (const importedDoc of imports) addWeight(importedDoc, EDGE_RULES.imported);
+    markReachable(docIndex, imports);
+    eachUse(factsOfDocs[docIndex]?.uses ?? "", (usedName, useCount) => {
+      const { definers = [], users = 1 } = usesByName.get(usedName) ?? {};
       const { length } = definers;
-      if (!count || !length || length > EDGE.definers || definers.includes(doc)) return;
-      const near = definers.filter((definer) => reachedBy[definer] === doc);
-      if (!near.length && length > EDGE.guessed) return;
-      const weight = Math.sqrt(count) * Math.log(1 + docs.length / users);
-      const share = near.length ? weight / near.length : (EDGE.elsewhere * weight) / length;
-      for (const to of near.length ? near : definers) add(to, share);
+      if (!useCount || !length || length > EDGE_RULES.definers || definers.includes(docIndex))
+        return;
+      const nearDefiners = definers.filter((definer) => reachedBy[definer] === docIndex);
+      if (!nearDefiners.length && length > EDGE_RULES.guessed) return;
+      const useWeight = Math.sqrt(useCount) * Math.log(1 + docs.length / users);
+      const definerShare = nearDefiners.length
+        ? useWeight / nearDefiners.length
+        : (EDGE_RULES.elsewhere * useWeight) / length;
+      for (const definer of nearDefiners.length ? nearDefiners : definers)
+        addWeight(definer, definerShare);
     });
-    for (const [to, weight] of weights) {
-      link(doc, to, weight);
-      link(to, doc, weight * FOCUSED.backward);
+    for (const [targetDoc, edgeWeight] of weights) {
+      addEdge(docIndex, targetDoc, edgeWeight);
+      addEdge(targetDoc, docIndex, edgeWeight * FOCUSED.backward);
     }
   }
-  for (const { share } of edges) {
-    const sum = share.reduce((a, b) => a + b, 0);
-    for (let index = 0; index < share.length; index++) share[index]! /= sum;
+  for (const { share } of network) {
+    const totalShare = share.reduce((a, b) => a + b, 0);
+    for (let index = 0; index < share.length; index++) share[index]! /= totalShare;
   }
-  return edges;
+  return network;
 
-  function link(from: number, to: number, weight: number): void {
-    edges[from]!.to.push(to);
-    edges[from]!.share.push(weight);
+  function addEdge(sourceDoc: number, targetDoc: number, edgeWeight: number): void {
+    network[sourceDoc]!.to.push(targetDoc);
+    network[sourceDoc]!.share.push(edgeWeight);
   }
 
   /** What a file imports, and what that re-exports. */
-  function markReachable(doc: number, imports: number[]): void {
+  function markReachable(docIndex: number, imports: number[]): void {
     const pending = [...imports];
-    for (let to = pending.pop(); to !== undefined; to = pending.pop()) {
-      if (reachedBy[to] === doc) continue;
-      reachedBy[to] = doc;
-      if (reexports[to]) pending.push(...docs[to]!.imports);
+    for (let reachedDoc = pending.pop(); reachedDoc !== undefined; reachedDoc = pending.pop()) {
+      if (reachedBy[reachedDoc] === docIndex) continue;
+      reachedBy[reachedDoc] = docIndex;
+      if (reexports[reachedDoc]) pending.push(...docs[reachedDoc]!.imports);
     }
   }
 }
 
 /** PageRank, starting from `start`. */
-export function pageRank(net: Network, start: Float64Array, damping: number): Float64Array {
-  const sum = start.reduce((a, b) => a + b, 0);
-  if (!sum) return start;
-  const first = start.map((x) => x / sum);
-  let ranks = first;
+export function pageRank(network: Network, start: Float64Array, damping: number): Float64Array {
+  const total = start.reduce((a, b) => a + b, 0);
+  if (!total) return start;
+  const startRanks = start.map((amount) => amount / total);
+  let ranks = startRanks;
   for (let round = 0; round < 50; round++) {
-    const next = new Float64Array(ranks.length);
-    let [lost, change] = [0, 0];
+    const nextRanks = new Float64Array(ranks.length);
+    let [lostRank, change] = [0, 0];
     for (let doc = 0; doc < ranks.length; doc++) {
-      const { to, share } = net[doc]!;
-      const weight = damping * ranks[doc]!;
-      if (!to.length) lost += weight;
-      for (let index = 0; index < to.length; index++) next[to[index]!]! += weight * share[index]!;
+      const { to, share } = network[doc]!;
+      const passedRank = damping * ranks[doc]!;
+      if (!to.length) lostRank += passedRank;
+      for (let index = 0; index < to.length; index++)
+        nextRanks[to[index]!]! += passedRank * share[index]!;
     }
     for (let doc = 0; doc < ranks.length; doc++) {
-      next[doc]! += (1 - damping + lost) * first[doc]!;
-      change += Math.abs(next[doc]! - ranks[doc]!);
+      nextRanks[doc]! += (1 - damping + lostRank) * startRanks[doc]!;
+      change += Math.abs(nextRanks[doc]! - ranks[doc]!);
     }
-    ranks = next;
+    ranks = nextRanks;
     if (change < 1e-5) break;
   }
   return ranks;

@@ -22,15 +22,15 @@ const PLAIN_SHARES: Record<Doc["role"], number> = {
  * With a query, on the scale of the weights: what is named as a whole comes before what has all of
  * its words.
  */
-const NAMED = { focus: 40, path: 20, edited: 1.5, read: 0.75 };
+const NAMED_BONUS = { focus: 40, path: 20, edited: 1.5, read: 0.75 };
 // how much a file is used in general decides between those for which the same speaks
-const TIE = 0.01;
+const TIE_WEIGHT = 0.01;
 const MIN_SHARE = 0.15; // of a file's score, from which on `why` tells of a reason
 const MAX_PATHS = 64; // in a query
 
 export interface Order {
   docs: number[]; // what may be shown, best first
-  reasonsOf(doc: number): Reason[];
+  reasonsOf(docIndex: number): Reason[];
 }
 
 export function orderOf(survey: Survey, request: MapRequest): Order {
@@ -40,46 +40,51 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
   const focused = focusOf(survey, focus);
   const paths = namedPaths(docs, query);
   const isAsked = (doc: number) => focused.has(doc) || paths.has(doc);
-  const shown = [...docs.keys()].filter((doc) => docs[doc]!.role !== "made" || isAsked(doc));
-  const net = survey.net;
+  const shownDocs = [...docs.keys()].filter((doc) => docs[doc]!.role !== "made" || isAsked(doc));
+  const network = survey.net;
   survey.general ??= pageRank(
-    net,
+    network,
     new Float64Array(docs.map((doc) => PLAIN_SHARES[doc.role])),
     GENERAL.damping,
   );
   const { general } = survey;
   const signals = query.trim() ? signalsOf(survey, query, request.history) : undefined;
-  const score = signals ? withQuery(signals) : scoreWithoutQuery(survey, general, touched, focused);
-  return { docs: shown.sort((a, b) => score[b]! - score[a]! || a - b), reasonsOf };
+  const docScores = signals
+    ? withQuery(signals)
+    : scoreWithoutQuery(survey, general, touched, focused);
+  return { docs: shownDocs.sort((a, b) => docScores[b]! - docScores[a]! || a - b), reasonsOf };
 
   function withQuery(signals: Signals): Float64Array {
     const score = combinedScore(signals);
-    const terms = new Set(termsOf(query));
+    const queryTerms = new Set(termsOf(query));
     const isAboutTests = /\b(?:tests?|testing|tested|specs?|fixtures?)\b/i.test(query);
     const highest = general.reduce((a, b) => Math.max(a, b), 0) || 1;
     for (const [doc, { path, role, ownWords }] of docs.entries()) {
-      const isOwn = ownWords.length > 0 && ownWords.every((word) => terms.has(word));
-      const isMeantAside = role === "aside" ? isAboutTests || isOwn : isOwn;
+      const isNamed = ownWords.length > 0 && ownWords.every((ownWord) => queryTerms.has(ownWord));
+      const isMeantAside = role === "aside" ? isAboutTests || isNamed : isNamed;
       const isMeant = role === "test" ? isAboutTests : isMeantAside;
-      const touch = touched.get(path);
-      const readBonus = touch ? NAMED.read : 0;
+      const touchLevel = touched.get(path);
+      const readBonus = touchLevel ? NAMED_BONUS.read : 0;
       score[doc]! += isMeant ? 0 : ROLE_SCORES[role];
-      score[doc]! += (paths.get(doc) ?? 0) * NAMED.path + (focused.has(doc) ? NAMED.focus : 0);
-      score[doc]! += (touch === 2 ? NAMED.edited : readBonus) + (TIE * general[doc]!) / highest;
+      score[doc]! +=
+        (paths.get(doc) ?? 0) * NAMED_BONUS.path + (focused.has(doc) ? NAMED_BONUS.focus : 0);
+      score[doc]! +=
+        (touchLevel === 2 ? NAMED_BONUS.edited : readBonus) +
+        (TIE_WEIGHT * general[doc]!) / highest;
     }
     return score;
   }
 
   function reasonsOf(doc: number): Reason[] {
     const parts = new Map<Reason, number>();
-    const add = (reason: Reason, value: number) =>
+    const addReason = (reason: Reason, value: number) =>
       void (value > 0 && parts.set(reason, (parts.get(reason) ?? 0) + value));
     for (const name of SIGNALS)
-      if (signals) add(REASONS[name], WEIGHTS[name] * signals[name][doc]!);
+      if (signals) addReason(REASONS[name], WEIGHTS[name] * signals[name][doc]!);
     const total = [...parts].reduce((sum, [, value]) => sum + value, 0);
     const leading = [...parts]
       .filter(([, value]) => value >= MIN_SHARE * total)
-      .sort(([, a], [, b]) => b - a);
+      .sort(([, first], [, second]) => second - first);
     const asked: Reason[] = [];
     if (focused.has(doc)) asked.push("focus");
     if (paths.has(doc) && !leading.some(([reason]) => reason === "path")) asked.push("path");
@@ -95,60 +100,70 @@ function scoreWithoutQuery(
   touched: ReadonlyMap<string, number>,
   focused: ReadonlySet<number>,
 ): Float64Array {
-  const start = new Float64Array(docs.length);
+  const startVector = new Float64Array(docs.length);
   addShare(
-    start,
+    startVector,
     new Float64Array(docs.map(({ path }) => touched.get(path) ?? 0)),
     START_WEIGHTS.seen,
   );
   addShare(
-    start,
-    new Float64Array(docs.map((_, doc) => (focused.has(doc) ? 1 : 0))),
+    startVector,
+    new Float64Array(docs.map((_, docIndex) => (focused.has(docIndex) ? 1 : 0))),
     START_WEIGHTS.focus,
   );
-  const near = pageRank(net, start, FOCUSED.damping);
-  return general.map((used, doc) => near[doc]! + GENERAL.weight * used);
+  const nearRanks = pageRank(net, startVector, FOCUSED.damping);
+  return general.map(
+    (generalRank, docIndex) => nearRanks[docIndex]! + GENERAL.weight * generalRank,
+  );
 }
 
-function addShare(start: Float64Array, amounts: Float64Array, share: number): void {
-  const sum = amounts.reduce((a, b) => a + b, 0);
-  if (sum)
-    for (let doc = 0; doc < start.length; doc++) start[doc]! += (share * amounts[doc]!) / sum;
+function addShare(startVector: Float64Array, amounts: Float64Array, share: number): void {
+  const totalAmount = amounts.reduce((a, b) => a + b, 0);
+  if (totalAmount)
+    for (let doc = 0; doc < startVector.length; doc++)
+      startVector[doc]! += (share * amounts[doc]!) / totalAmount;
 }
 
 /**
  * The files that are named as paths; the fewer there are of such a path, the more each is meant.
  */
 function namedPaths(docs: Doc[], query: string): Map<number, number> {
-  const named = new Map<number, number>();
-  for (const path of pathsIn(query)) {
+  const namedDocs = new Map<number, number>();
+  for (const namedPath of pathsIn(query)) {
     const matches = ({ path: docPath }: Doc) =>
-      `/${docPath}`.endsWith(`/${path}`) || docPath.startsWith(`${path}/`);
-    const meant = [...docs.keys()].filter((doc) => matches(docs[doc]!));
-    for (const doc of meant) named.set(doc, (named.get(doc) ?? 0) + 1 / Math.sqrt(meant.length));
+      `/${docPath}`.endsWith(`/${namedPath}`) || docPath.startsWith(`${namedPath}/`);
+    const matchingDocs = [...docs.keys()].filter((docIndex) => matches(docs[docIndex]!));
+    for (const docIndex of matchingDocs)
+      namedDocs.set(docIndex, (namedDocs.get(docIndex) ?? 0) + 1 / Math.sqrt(matchingDocs.length));
   }
-  return named;
+  return namedDocs;
 }
 const pathsIn = (query: string): string[] =>
   [...new Set(query.match(/[\w@$./-]+/g)?.map((token) => token.replace(/^\.*\/|[./-]+$/g, "")))]
     .filter((token) => /[/.]/.test(token))
     .slice(0, MAX_PATHS);
 
-function focusOf({ docs }: Survey, focus: string[]): Set<number> {
+function focusOf({ docs }: Survey, focusNames: string[]): Set<number> {
   const focusedDocs = new Set<number>();
-  for (const focusName of focus) {
-    const wanted = focusName.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
-    const parts = wanted.split(".");
-    const [name, owner] = [parts.at(-1)!, parts.slice(0, -1).join(".")];
-    const key = keyOf(name);
-    for (const [doc, { path, source, names }] of docs.entries()) {
-      if (path === wanted || path.startsWith(`${wanted}/`) || path.endsWith(`/${wanted}`))
-        focusedDocs.add(doc);
-      else if (names.some((declaredName) => declaredName.key === key)) {
-        const has = source?.facts.symbols.some(
-          (sym) => sym.name === name && (!owner || sym.owner === owner),
+  for (const focusName of focusNames) {
+    const wantedName = focusName.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
+    const nameParts = wantedName.split(".");
+    const [symbolName, ownerName] = [nameParts.at(-1)!, nameParts.slice(0, -1).join(".")];
+    const nameKey = keyOf(symbolName);
+    for (const [docIndex, { path, source, names }] of docs.entries()) {
+      if (
+        path === wantedName ||
+        path.startsWith(`${wantedName}/`) ||
+        path.endsWith(`/${wantedName}`)
+      )
+        focusedDocs.add(docIndex);
+      else if (names.some((declaredName) => declaredName.key === nameKey)) {
+        const hasSymbol = source?.facts.symbols.some(
+          (declaredSymbol) =>
+            declaredSymbol.name === symbolName &&
+            (!ownerName || declaredSymbol.owner === ownerName),
         );
-        if (has) focusedDocs.add(doc);
+        if (hasSymbol) focusedDocs.add(docIndex);
       }
     }
   }

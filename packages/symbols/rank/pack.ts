@@ -14,7 +14,7 @@ const MAX_ROW_CHARS = 120;
  * With a query: how many files show symbols, how many of the first show several, and how many; the
  * rest are bare paths.
  */
-const SHOWN = { files: 16, several: 6, rows: 3, share: 0.65 }; // share: of the budget, for symbols
+const SHOWN_LIMITS = { files: 16, several: 6, rows: 3, share: 0.65 }; // share: of the budget, for symbols
 
 interface Row {
   doc: number;
@@ -24,35 +24,40 @@ interface Row {
 type Rated = { sym: Sym; value: number; matching: number }[];
 
 /** The best rows that fit. The last line says what was left out. */
-export function packMap(survey: Survey, order: Order, request: MapRequest): RepoMap {
+export function packMap(survey: Survey, fileOrder: Order, request: MapRequest): RepoMap {
   const { docs } = survey;
   const { tokens, query = "", focus = [] } = request;
-  const shown = order.docs;
-  const places = new Map(shown.map((doc, index) => [doc, index]));
+  const shown = fileOrder.docs;
+  const positions = new Map(shown.map((docIndex, position) => [docIndex, position]));
   const weights = rarities(survey, termsOf([query, ...focus].join(" ")));
   const budget = tokens * UNITS_PER_TOKEN;
-  const symbols = shown.reduce((sum, doc) => sum + docs[doc]!.shown, 0);
-  const fitter = openFitter(survey, order, request);
+  const symbols = shown.reduce((total, docIndex) => total + docs[docIndex]!.shown, 0);
+  const rowFitter = openFitter(survey, fileOrder, request);
   const allRows =
     // a row costs more than one token
-    symbols + shown.length < tokens ? shown.flatMap((doc) => allRowsOf(survey, doc)) : [];
-  const rowsThatFit = fitter.fit(allRows, budget + UNITS_PER_TOKEN, 0);
+    symbols + shown.length < tokens ? shown.flatMap((docIndex) => allRowsOf(survey, docIndex)) : [];
+  const rowsThatFit = rowFitter.fit(allRows, budget + UNITS_PER_TOKEN, 0);
   const isWhole = rowsThatFit.length === allRows.length && allRows.length >= shown.length;
-  const room = budget - cost(footer(shown.length, symbols));
-  const fill: Fill = { survey, shown, weights, tokens };
+  const rowBudget = budget - cost(makeFooter(shown.length, symbols));
+  const mapFill: Fill = { survey, shown, weights, tokens };
   const fitting = () =>
-    query.trim() ? fitQuery(fitter, fill, room) : fitter.fit(valuedRows(fill), room, MAX_MISSES);
-  const chosen = isWhole ? rowsThatFit : fitting();
-  const first = ({ doc }: { doc: number }) => (query.trim() ? places.get(doc)! : doc);
-  chosen.sort((a, b) => first(a) - first(b) || a.line - b.line || (a.text < b.text ? -1 : 1));
-  const files = [...new Set(chosen.map(({ doc }) => docs[doc]!.path))];
+    query.trim()
+      ? fitQuery(rowFitter, mapFill, rowBudget)
+      : rowFitter.fit(valuedRows(mapFill), rowBudget, MAX_MISSES);
+  const chosenRows = isWhole ? rowsThatFit : fitting();
+  const getPosition = ({ doc }: { doc: number }) => (query.trim() ? positions.get(doc)! : doc);
+  chosenRows.sort(
+    (a, b) => getPosition(a) - getPosition(b) || a.line - b.line || (a.text < b.text ? -1 : 1),
+  );
+  const files = [...new Set(chosenRows.map(({ doc }) => docs[doc]!.path))];
   const leftOut = shown.length - files.length;
-  const lines = chosen.map(({ text }) => text);
-  if (!isWhole) lines.push(footer(leftOut, symbols - chosen.filter(({ line }) => line).length));
-  const text = lines.join("\n");
+  const mapLines = chosenRows.map(({ text }) => text);
+  if (!isWhole)
+    mapLines.push(makeFooter(leftOut, symbols - chosenRows.filter(({ line }) => line).length));
+  const text = mapLines.join("\n");
   if (countTokens(text) > tokens) return { text: "", files: [], left: shown.length, tokens: 0 };
-  const reasonsByFile = [...new Set(chosen.map(({ doc }) => doc))].map(
-    (doc) => [docs[doc]!.path, order.reasonsOf(doc)] as const,
+  const reasonsByFile = [...new Set(chosenRows.map(({ doc }) => doc))].map(
+    (docIndex) => [docs[docIndex]!.path, fileOrder.reasonsOf(docIndex)] as const,
   );
   return {
     text,
@@ -71,57 +76,62 @@ interface Fill {
   tokens: number;
 }
 interface Fitter {
-  lineOf(doc: number, sym?: Sym): string;
-  fit(rows: Row[], limit: number, misses: number, spent?: number): Fitting[];
+  lineOf(docIndex: number, shownSymbol?: Sym): string;
+  fit(wantedRows: Row[], costLimit: number, missesLeft: number, spentCost?: number): Fitting[];
   forget(): void; // which files have a row
 }
-function openFitter({ docs }: Survey, order: Order, request: MapRequest): Fitter {
-  const tails = new Map<number, string>();
-  return { lineOf, fit, forget: () => tails.clear() };
+function openFitter({ docs }: Survey, fileOrder: Order, request: MapRequest): Fitter {
+  const shownRows = new Map<number, string>();
+  return { lineOf, fit, forget: () => shownRows.clear() };
 
   /** Why a file is there stands in one of its rows. */
-  function lineOf(doc: number, sym?: Sym): string {
-    const text = textOf(docs[doc]!.path, sym);
-    return request.why && !tails.has(doc) ? `${text}  [${order.reasonsOf(doc).join(", ")}]` : text;
+  function lineOf(docIndex: number, shownSymbol?: Sym): string {
+    const rowText = formatRow(docs[docIndex]!.path, shownSymbol);
+    return request.why && !shownRows.has(docIndex)
+      ? `${rowText}  [${fileOrder.reasonsOf(docIndex).join(", ")}]`
+      : rowText;
   }
-  function fit(rows: Row[], limit: number, misses: number, spent = 0): Fitting[] {
+  function fit(wantedRows: Row[], costLimit: number, missesLeft: number, spentCost = 0): Fitting[] {
     const fitting: Fitting[] = [];
-    for (const { doc, sym } of rows) {
+    for (const { doc, sym } of wantedRows) {
       const text = lineOf(doc, sym);
       const price = cost(text) + UNITS_PER_TOKEN;
-      if (spent + price <= limit) {
-        spent += price;
-        tails.set(doc, text);
+      if (spentCost + price <= costLimit) {
+        spentCost += price;
+        shownRows.set(doc, text);
         fitting.push({ doc, line: sym?.line ?? 0, text, price });
-      } else if (--misses < 0) break;
+      } else if (--missesLeft < 0) break;
     }
     return fitting;
   }
 }
 
 /** The symbols of the best files, those that match before others; then as many paths as fit. */
-function fitQuery({ fit, lineOf, forget }: Fitter, fill: Fill, limit: number): Fitting[] {
-  const { survey, shown, weights, tokens } = fill;
-  const head = shown
-    .slice(0, SHOWN.files)
-    .flatMap((doc, index) => headOf(doc, index, ratedOf(survey, weights, doc)));
-  const rows = head.filter(({ row }) => !row).concat(head.filter(({ row }) => row));
-  const signed = fit(
-    rows,
-    Math.max(SHOWN.share * limit, Math.min(limit, cost(lineOf(shown[0] ?? 0)) * 4)),
+function fitQuery({ fit, lineOf, forget }: Fitter, mapFill: Fill, costLimit: number): Fitting[] {
+  const { survey, shown, weights, tokens } = mapFill;
+  const headRows = shown
+    .slice(0, SHOWN_LIMITS.files)
+    .flatMap((docIndex, position) =>
+      takeHeadRows(docIndex, position, ratedOf(survey, weights, docIndex)),
+    );
+  const orderedRows = headRows.filter(({ row }) => !row).concat(headRows.filter(({ row }) => row));
+  const symbolRows = fit(
+    orderedRows,
+    Math.max(SHOWN_LIMITS.share * costLimit, Math.min(costLimit, cost(lineOf(shown[0] ?? 0)) * 4)),
     4,
   );
-  const signedDocs = new Set(signed.map(({ doc }) => doc));
-  const spent = signed.reduce((sum, { price }) => sum + price, 0);
+  const signedDocs = new Set(symbolRows.map(({ doc }) => doc));
+  const spentCost = symbolRows.reduce((total, { price }) => total + price, 0);
   const maxBare = 20 + tokens / 2;
-  const bare = shown
+  const bareRows = shown
     .slice(0, maxBare)
-    .filter((doc) => !signedDocs.has(doc))
+    .filter((docIndex) => !signedDocs.has(docIndex))
     .map((doc) => ({ doc, value: 0 }));
-  const fitted = [...signed, ...fit(bare, limit, MAX_MISSES, spent)];
-  if (fitted.reduce((sum, { price }) => sum + price, 0) > FILLED * limit) return fitted;
+  const fittedRows = [...symbolRows, ...fit(bareRows, costLimit, MAX_MISSES, spentCost)];
+  if (fittedRows.reduce((total, { price }) => total + price, 0) > FILLED_SHARE * costLimit)
+    return fittedRows;
   forget(); // every file is named, and there is room for more of their symbols
-  return fit(valuedRows(fill), limit, MAX_MISSES);
+  return fit(valuedRows(mapFill), costLimit, MAX_MISSES);
 }
 
 /**
@@ -133,13 +143,17 @@ function valuedRows({ survey, shown, weights, tokens }: Fill): Row[] {
   return shown
     .slice(0, 20 + tokens / 8)
     .flatMap((doc, position) => {
-      const rated = ratedOf(survey, weights, doc);
-      const best = 1 / (position + POSITION_OFFSET);
+      const ratedSymbols = ratedOf(survey, weights, doc);
+      const bestValue = 1 / (position + POSITION_OFFSET);
       const { length } = docs[doc]!.path;
-      if (!rated.length) return [{ doc, value: best / Math.sqrt(length) }];
-      return rated.map(({ sym, value }, row): Row => {
-        const size = Math.min(MAX_ROW_CHARS, length + sym.signature.length);
-        return { doc, sym, value: (best * value) / rated[0]!.value / Math.sqrt((row + 1) * size) };
+      if (!ratedSymbols.length) return [{ doc, value: bestValue / Math.sqrt(length) }];
+      return ratedSymbols.map(({ sym, value }, rowIndex): Row => {
+        const rowSize = Math.min(MAX_ROW_CHARS, length + sym.signature.length);
+        return {
+          doc,
+          sym,
+          value: (bestValue * value) / ratedSymbols[0]!.value / Math.sqrt((rowIndex + 1) * rowSize),
+        };
       });
     })
     .sort((a, b) => b.value - a.value || a.doc - b.doc || (a.sym?.line ?? 0) - (b.sym?.line ?? 0));
@@ -151,41 +165,51 @@ function allRowsOf({ docs }: Survey, doc: number): Row[] {
 }
 
 /** What a file shows with a query: its best symbol, and one of the first files those that match. */
-const headOf = (doc: number, position: number, rated: Rated): (Row & { row: number })[] =>
-  rated
-    .filter(({ matching }, row) => !row || matching > 0)
-    .slice(0, position < SHOWN.several ? SHOWN.rows : 1)
+const takeHeadRows = (
+  doc: number,
+  position: number,
+  ratedSymbols: Rated,
+): (Row & { row: number })[] =>
+  ratedSymbols
+    .filter(({ matching }, rowIndex) => !rowIndex || matching > 0)
+    .slice(0, position < SHOWN_LIMITS.several ? SHOWN_LIMITS.rows : 1)
     .map(({ sym }, row) => ({ doc, sym, value: 0, row }));
 
 /**
  * The symbols of a file, best first: those that the query's words are in, that others use, that are
  * exported.
  */
-function ratedOf({ docs, uses }: Survey, weights: Map<number, number>, doc: number): Rated {
-  const facts: Facts | undefined = docs[doc]!.source?.facts;
-  const rated = (facts ? publicSymbols(facts) : []).map((sym) => ({ sym, ...rowValue(sym) }));
-  for (const [index, { sym }] of rated.entries())
-    if (isOverload(sym, rated[index - 1]?.sym)) rated[index]!.value *= 0.2;
-  return rated.sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
+function ratedOf({ docs, uses }: Survey, weights: Map<number, number>, docIndex: number): Rated {
+  const docFacts: Facts | undefined = docs[docIndex]!.source?.facts;
+  const ratedSymbols = (docFacts ? publicSymbols(docFacts) : []).map((sym) => ({
+    sym,
+    ...rowValue(sym),
+  }));
+  for (const [symbolIndex, { sym }] of ratedSymbols.entries())
+    if (isOverload(sym, ratedSymbols[symbolIndex - 1]?.sym))
+      ratedSymbols[symbolIndex]!.value *= 0.2;
+  return ratedSymbols.sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
 
   function rowValue({ name, kind: symbolKind, exported, doc }: Sym): {
     value: number;
     matching: number;
   } {
-    const sum = (text: string) =>
-      hashesIn(text).reduce((sum, word) => sum + (weights.get(word) ?? 0), 0);
-    const matching = weights.size ? Math.min(2, sum(name) + (doc ? sum(doc) / 2 : 0)) : 0;
-    const used = 1 + Math.log2(1 + (uses.get(name)?.users ?? 0)) / 5;
+    const sumWeights = (hashedText: string) =>
+      hashesIn(hashedText).reduce((total, word) => total + (weights.get(word) ?? 0), 0);
+    const matching = weights.size
+      ? Math.min(2, sumWeights(name) + (doc ? sumWeights(doc) / 2 : 0))
+      : 0;
+    const useFactor = 1 + Math.log2(1 + (uses.get(name)?.users ?? 0)) / 5;
     return {
-      value: KIND_WEIGHTS[symbolKind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * used,
+      value: KIND_WEIGHTS[symbolKind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * useFactor,
       matching,
     };
   }
 }
 type Fitting = { doc: number; line: number; text: string; price: number };
 
-const isOverload = (sym: Sym, before?: Sym): boolean =>
-  sym.name === before?.name && sym.owner === before.owner;
+const isOverload = (laterSymbol: Sym, earlierSymbol?: Sym): boolean =>
+  laterSymbol.name === earlierSymbol?.name && laterSymbol.owner === earlierSymbol.owner;
 
 const KIND_WEIGHTS: Record<Sym["kind"], number> = {
   function: 1,
@@ -202,21 +226,21 @@ const KIND_WEIGHTS: Record<Sym["kind"], number> = {
   key: 0,
 };
 const POSITION_OFFSET = 5; // the greater, the less the position matters
-const FILLED = 0.9; // of the budget
+const FILLED_SHARE = 0.9; // of the budget
 const MAX_MISSES = 30; // rows that may not fit before it stops: shorter ones may follow
 
-function textOf(path: string, sym?: Sym): string {
-  const shown = path.replace(/[\x00-\x1f\x7f]/g, "?");
-  if (!sym) return shown;
-  const head = `${shown}:${sym.line}: `;
-  return (head + sym.signature)
-    .slice(0, Math.max(MAX_ROW_CHARS, head.length + 24))
+function formatRow(filePath: string, shownSymbol?: Sym): string {
+  const shownPath = filePath.replace(/[\x00-\x1f\x7f]/g, "?");
+  if (!shownSymbol) return shownPath;
+  const rowHead = `${shownPath}:${shownSymbol.line}: `;
+  return (rowHead + shownSymbol.signature)
+    .slice(0, Math.max(MAX_ROW_CHARS, rowHead.length + 24))
     .replace(/[\ud800-\udbff\s]$/, "");
 }
 
-function footer(files: number, symbols: number): string {
-  const parts = [[files, "file"] as const, [symbols, "symbol"] as const]
+function makeFooter(fileCount: number, symbols: number): string {
+  const footerParts = [[fileCount, "file"] as const, [symbols, "symbol"] as const]
     .filter(([count]) => count)
     .map(([count, noun]) => `${thousands(count)} ${noun}${count === 1 ? "" : "s"}`);
-  return `[${parts.join(" and ")} left out; repo_map with a query or more tokens shows others]`;
+  return `[${footerParts.join(" and ")} left out; repo_map with a query or more tokens shows others]`;
 }

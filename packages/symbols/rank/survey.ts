@@ -39,113 +39,122 @@ export interface Use {
   users: number;
 }
 
-export function surveyOf(sources: Source[], others: OtherFile[]): Survey {
-  const texts = new Map(
-    others.flatMap((other) => (typeof other === "string" ? [] : [[other.path, other] as const])),
+export function surveyOf(sources: Source[], otherFiles: OtherFile[]): Survey {
+  const textsByPath = new Map(
+    otherFiles.flatMap((otherFile) =>
+      typeof otherFile === "string" ? [] : [[otherFile.path, otherFile] as const],
+    ),
   );
-  const docs = docsOf(sources, others);
+  const docs = makeDocs(sources, otherFiles);
   const factsOfDocs = docs.map(({ source }) => source?.facts);
-  const [uses, names] = [new Map<string, Use>(), new Map<string, Name>()];
-  for (const [index, doc] of docs.entries()) {
-    const facts = factsOfDocs[index];
-    doc.names = (facts?.symbols ?? []).map(({ name }) => {
-      if (!names.has(name)) names.set(name, wordsOfName(name));
-      return names.get(name)!;
+  const [uses, namesByText] = [new Map<string, Use>(), new Map<string, Name>()];
+  for (const [docIndex, doc] of docs.entries()) {
+    const docFacts = factsOfDocs[docIndex];
+    doc.names = (docFacts?.symbols ?? []).map(({ name }) => {
+      if (!namesByText.has(name)) namesByText.set(name, wordsOfName(name));
+      return namesByText.get(name)!;
     });
-    for (const sym of facts?.symbols ?? []) define(uses, index, sym);
-    doc.shown = facts ? publicSymbols(facts).length : 0;
-    if (facts && (facts.made || facts.unread === "minified")) doc.role = "made";
-    doc.bag = (doc.source ?? texts.get(doc.path))?.words;
-    for (const count of doc.bag?.counts ?? []) doc.length += count;
+    for (const docSymbol of docFacts?.symbols ?? []) recordSymbol(uses, docIndex, docSymbol);
+    doc.shown = docFacts ? publicSymbols(docFacts).length : 0;
+    if (docFacts && (docFacts.made || docFacts.unread === "minified")) doc.role = "made";
+    doc.bag = (doc.source ?? textsByPath.get(doc.path))?.words;
+    for (const wordCount of doc.bag?.counts ?? []) doc.length += wordCount;
   }
-  for (const facts of factsOfDocs)
-    eachUse(facts?.uses ?? "", (name) => {
-      const use = uses.get(name);
-      if (use) use.users++;
+  for (const docFacts of factsOfDocs)
+    eachUse(docFacts?.uses ?? "", (usedName) => {
+      const nameUse = uses.get(usedName);
+      if (nameUse) nameUse.users++;
     });
   return { docs, importers: importersOf(docs), net: networkOf(docs, factsOfDocs, uses), uses };
 }
 
-function docsOf(sources: Source[], others: OtherFile[]): Doc[] {
-  const bare = others.map((other) => (typeof other === "string" ? other : other.path));
-  const docs = [
+function makeDocs(sources: Source[], otherFiles: OtherFile[]): Doc[] {
+  const barePaths = otherFiles.map((otherFile) =>
+    typeof otherFile === "string" ? otherFile : otherFile.path,
+  );
+  const sortedDocs = [
     ...sources.map((source) => ({ path: source.path, source })),
-    ...bare.map((path) => ({ path, source: undefined })),
+    ...barePaths.map((path) => ({ path, source: undefined })),
   ]
-    .map(({ path, source }) => docOf(path, source))
-    .sort((a, b) => {
-      if (a.path < b.path) return -1;
-      if (a.path > b.path) return 1;
+    .map(({ path, source }) => makeDoc(path, source))
+    .sort((first, second) => {
+      if (first.path < second.path) return -1;
+      if (first.path > second.path) return 1;
       return 0;
     });
-  const indexes = new Map(docs.map(({ path }, index) => [path, index]));
+  const indexes = new Map(sortedDocs.map(({ path }, docIndex) => [path, docIndex]));
   for (const { path, imports } of sources) {
-    const from = indexes.get(path)!;
+    const importer = indexes.get(path)!;
     const targets = imports
-      .map((to) => indexes.get(to))
-      .filter((to) => to !== undefined && to !== from) as number[];
-    docs[from]!.imports = [...new Set(targets)].sort((a, b) => a - b);
+      .map((importedPath) => indexes.get(importedPath))
+      .filter((targetIndex) => targetIndex !== undefined && targetIndex !== importer) as number[];
+    sortedDocs[importer]!.imports = [...new Set(targets)].sort((first, second) => first - second);
   }
-  return docs;
+  return sortedDocs;
 }
 
 function importersOf(docs: Doc[]): number[][] {
-  const by: number[][] = docs.map(() => []);
-  for (const [doc, { imports }] of docs.entries()) for (const to of imports) by[to]!.push(doc);
-  return by;
+  const importers: number[][] = docs.map(() => []);
+  for (const [importer, { imports }] of docs.entries())
+    for (const imported of imports) importers[imported]!.push(importer);
+  return importers;
 }
 
-function docOf(path: string, source: Source | undefined): Doc {
-  const bare = path.replace(/(?<=[^/])(?:[._-](?:test|spec|bench))?(?:\.\w+)+$/, "");
-  const parts = bare.split("/");
-  const last = parts.at(-1)!;
-  const ownName = /^(?:index|main|mod)$/.test(last) ? (parts.at(-2) ?? last) : last;
-  const role = roleOf(path);
-  const hashes = (text: string) => [...new Set(hashesIn(text))];
+function makeDoc(path: string, source: Source | undefined): Doc {
+  const barePath = path.replace(/(?<=[^/])(?:[._-](?:test|spec|bench))?(?:\.\w+)+$/, "");
+  const segments = barePath.split("/");
+  const lastSegment = segments.at(-1)!;
+  const ownName = /^(?:index|main|mod)$/.test(lastSegment)
+    ? (segments.at(-2) ?? lastSegment)
+    : lastSegment;
+  const role = decideRole(path);
+  const hashWords = (hashedText: string) => [...new Set(hashesIn(hashedText))];
   return {
     path,
     source,
     imports: [],
     role,
     shown: 0,
-    pathWords: hashes(bare),
-    ownWords: hashes(ownName),
+    pathWords: hashWords(barePath),
+    ownWords: hashWords(ownName),
     names: [],
     bag: undefined,
     length: 0,
   };
 }
 
-function roleOf(path: string): Doc["role"] {
-  if (isGenerated(path)) return "made";
-  if (TEST.test(path)) return "test";
-  if (ASIDE.test(path)) return "aside";
-  return isCode(path) ? "code" : "other";
+function decideRole(filePath: string): Doc["role"] {
+  if (isGenerated(filePath)) return "made";
+  if (TEST_PATH.test(filePath)) return "test";
+  if (ASIDE_PATH.test(filePath)) return "aside";
+  return isCodePath(filePath) ? "code" : "other";
 }
 
-const TEST =
+const TEST_PATH =
   /(?:^|\/)(?:tests?|__tests__|specs?|e2e|[\w-]+-tests?)\/|[._-](?:test|spec|bench|test-d)\.\w+$/i;
-const ASIDE =
+const ASIDE_PATH =
   /(?:^|\/)(?:examples?|fixtures?|__fixtures__|__mocks__|playgrounds?|benchmarks?|bench|demos?|samples?)\//i;
 /** What is written in a programming language, parsed or not. */
-const isCode = (path: string): boolean =>
+const isCodePath = (filePath: string): boolean =>
   /\.(?:[cm]?[jt]sx?|vue|svelte|astro|pyi?|go|rs|java|kts?|swift|rb|php|c|h|cc|cpp|cxx|hpp|hh|cs|scala|dart|lua|exs?|erl|hs|clj|zig|sql)$/i.test(
-    path,
+    filePath,
   );
 
-function define(uses: Map<string, Use>, doc: number, sym: Sym): void {
-  let use = uses.get(sym.name);
-  if (!use) uses.set(sym.name, (use = { definers: [], users: 0 }));
-  if (isPublic(sym) && use.definers.at(-1) !== doc) use.definers.push(doc);
+function recordSymbol(usesByName: Map<string, Use>, docIndex: number, docSymbol: Sym): void {
+  let nameUse = usesByName.get(docSymbol.name);
+  if (!nameUse) usesByName.set(docSymbol.name, (nameUse = { definers: [], users: 0 }));
+  if (isPublic(docSymbol) && nameUse.definers.at(-1) !== docIndex) nameUse.definers.push(docIndex);
 }
 
-export const isPublic = (sym: Sym): boolean => !sym.local && !sym.visibility && sym.kind !== "key";
+export const isPublic = (candidate: Sym): boolean =>
+  !candidate.local && !candidate.visibility && candidate.kind !== "key";
 
 /** The symbols that other files may use; only once where one line declares several. */
 export function publicSymbols({ symbols }: Facts): Sym[] {
-  const shown = symbols.filter(isPublic);
-  return shown.filter(
+  const visibleSymbols = symbols.filter(isPublic);
+  return visibleSymbols.filter(
     ({ line, signature }, index) =>
-      shown[index - 1]?.line !== line || shown[index - 1]?.signature !== signature,
+      visibleSymbols[index - 1]?.line !== line ||
+      visibleSymbols[index - 1]?.signature !== signature,
   );
 }

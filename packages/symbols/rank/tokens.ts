@@ -1,7 +1,7 @@
 // How many tokens a text costs, without a tokenizer.
 
 export const UNITS_PER_TOKEN = 20; // costs are integers in this unit, so that those of lines add up
-const PIECES =
+const TOKEN_PIECES =
   /[A-Z]?[a-z]+|[A-Z]+(?![a-z])| ?\d{1,3}|[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+|[^\s\x21-\x7e]|[^\S\n]{2,}|\n/gu;
 /** Long words of code that are a single token in every tokenizer. */
 const COMMON_WORDS = new Set(
@@ -21,12 +21,12 @@ const COMMON_WORDS = new Set(
 export const countTokens = (text: string): number => Math.ceil(cost(text) / UNITS_PER_TOKEN);
 
 export function cost(text: string): number {
-  let sum = 0;
-  for (const piece of text.match(PIECES) ?? []) sum += costOf(piece);
-  return sum;
+  let totalCost = 0;
+  for (const piece of text.match(TOKEN_PIECES) ?? []) totalCost += costOfPiece(piece);
+  return totalCost;
 }
 
-function costOf(piece: string): number {
+function costOfPiece(piece: string): number {
   const { length } = piece;
   if (/^[A-Za-z]/.test(piece)) return costOfWord(piece);
   if (/^ \d/.test(piece)) return 40;
@@ -41,6 +41,6 @@ function costOf(piece: string): number {
 function costOfWord(word: string): number {
   if (!/[a-z]/.test(word)) return Math.max(20, 10 * word.length);
   if (COMMON_WORDS.has(word.toLowerCase())) return 20;
-  const isHard = /[^aeiouy]{4}/i.test(word);
-  return Math.max(20, 5 * word.length) + (isHard ? 20 : 0);
+  const hasCluster = /[^aeiouy]{4}/i.test(word);
+  return Math.max(20, 5 * word.length) + (hasCluster ? 20 : 0);
 }

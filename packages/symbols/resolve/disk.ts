@@ -26,14 +26,14 @@ interface DiskState {
 }
 
 export function openDisk(
-  folder: string,
+  rootFolder: string,
   names: ReadonlySet<string>,
-  kept?: Kept,
+  keptAnswers?: Kept,
   gate?: CompilerGate,
 ) {
-  const root = slashes(folder).replace(/\/$/, "");
-  const isFresh = !!kept && isKept(kept) && isUnchanged(root, kept.seen);
-  const seenStamps = new Map(isFresh ? Object.entries(kept.seen) : []);
+  const root = slashes(rootFolder).replace(/\/$/, "");
+  const isFresh = !!keptAnswers && isValidKept(keptAnswers) && isUnchanged(root, keptAnswers.seen);
+  const seenStamps = new Map(isFresh ? Object.entries(keptAnswers.seen) : []);
   const state: DiskState = {
     root,
     roots: [...new Set([root, realOf(root)])],
@@ -45,61 +45,70 @@ export function openDisk(
   const disk: Disk = {
     root,
     names,
-    local: (file) => local(state, file),
-    isFile: (file) => isFile(state, file),
-    isFolder: (file) => isFolder(state, file),
-    read: (file) => read(state, file),
+    local: (filePath) => localPath(state, filePath),
+    isFile: (filePath) => isFile(state, filePath),
+    isFolder: (filePath) => isFolder(state, filePath),
+    read: (filePath) => readFile(state, filePath),
     packageIn: (packageFolder) => packageIn(state, packageFolder),
-    sourceOf: (file, outFolders, isNamed) => sourceOf(state, file, outFolders, isNamed),
+    sourceOf: (filePath, outFolders, isNamed) => sourceOf(state, filePath, outFolders, isNamed),
   };
   return { disk, seenStamps, isFresh };
 }
 
 /** Whether everything that was read still is as it was then. */
-export const isUnchanged = (root: string, stamps: Kept["seen"]): boolean =>
-  Object.entries(stamps).every(([name, when]) => stampOf(path.resolve(root, name)) === when);
+export const isUnchanged = (root: string, keptStamps: Kept["seen"]): boolean =>
+  Object.entries(keptStamps).every(([name, when]) => stampOf(path.resolve(root, name)) === when);
 
-function noteStamp(state: DiskState, file: string): void {
-  const name = file.startsWith(`${state.root}/`) ? file.slice(state.root.length + 1) : file;
-  if (!state.seen.has(name)) state.seen.set(name, isSettled(file) ? stampOf(file) : "new");
+function noteStamp(state: DiskState, filePath: string): void {
+  const stampName = filePath.startsWith(`${state.root}/`)
+    ? filePath.slice(state.root.length + 1)
+    : filePath;
+  if (!state.seen.has(stampName))
+    state.seen.set(stampName, isSettled(filePath) ? stampOf(filePath) : "new");
 }
 
-function local(state: DiskState, file: string): string | undefined {
-  for (const root of state.roots) {
-    if (file === root) return "";
-    if (!file.startsWith(`${root}/`)) continue;
-    const inside = file.slice(root.length + 1).replace(/\/$/, "");
-    return IN_NODE_MODULES.test(inside) ? undefined : inside;
+function localPath(state: DiskState, filePath: string): string | undefined {
+  for (const rootFolder of state.roots) {
+    if (filePath === rootFolder) return "";
+    if (!filePath.startsWith(`${rootFolder}/`)) continue;
+    const innerPath = filePath.slice(rootFolder.length + 1).replace(/\/$/, "");
+    return IN_NODE_MODULES.test(innerPath) ? undefined : innerPath;
   }
   return undefined;
 }
 
-function isFile(state: DiskState, file: string): boolean {
-  noteStamp(state, file.includes("/node_modules/") ? folderOf(file) : file);
-  return statOf(file)?.isFile() === true && state.gate?.mayLookUp(file) !== false;
+function isFile(state: DiskState, filePath: string): boolean {
+  noteStamp(state, filePath.includes("/node_modules/") ? folderOf(filePath) : filePath);
+  return statOf(filePath)?.isFile() === true && state.gate?.mayLookUp(filePath) !== false;
 }
 
-function isFolder(state: DiskState, file: string): boolean {
-  if (!IN_NODE_MODULES.test(file)) return true; // its files are checked one by one
-  noteStamp(state, file);
-  return statOf(file)?.isDirectory() === true && state.gate?.mayList(file) !== false;
+function isFolder(state: DiskState, filePath: string): boolean {
+  if (!IN_NODE_MODULES.test(filePath)) return true; // its files are checked one by one
+  noteStamp(state, filePath);
+  return statOf(filePath)?.isDirectory() === true && state.gate?.mayList(filePath) !== false;
 }
 
-function read(state: DiskState, file: string): string | undefined {
-  noteStamp(state, file);
-  const stat = statOf(file);
-  if (!stat?.isFile() || stat.size > MAX_CONFIG_BYTES || state.gate?.mayLookUp(file) === false)
+function readFile(state: DiskState, filePath: string): string | undefined {
+  noteStamp(state, filePath);
+  const fileStat = statOf(filePath);
+  if (
+    !fileStat?.isFile() ||
+    fileStat.size > MAX_CONFIG_BYTES ||
+    state.gate?.mayLookUp(filePath) === false
+  )
     return undefined;
-  return tryTo(() => (stat.size ? markedText(fs.readFileSync(file)).replace(/^\ufeff/, "") : ""));
+  return tryTo(() =>
+    fileStat.size ? markedText(fs.readFileSync(filePath)).replace(/^\ufeff/, "") : "",
+  );
 }
 
-function packageIn(state: DiskState, folder: string): Json | undefined {
-  if (!state.packages.has(folder))
+function packageIn(state: DiskState, packageFolder: string): Json | undefined {
+  if (!state.packages.has(packageFolder))
     state.packages.set(
-      folder,
-      parseJson(read(state, path.posix.join(state.root, folder, "package.json"))),
+      packageFolder,
+      parseJson(readFile(state, path.posix.join(state.root, packageFolder, "package.json"))),
     );
-  return state.packages.get(folder);
+  return state.packages.get(packageFolder);
 }
 
 /**
@@ -108,24 +117,26 @@ function packageIn(state: DiskState, folder: string): Json | undefined {
  */
 function sourceOf(
   state: DiskState,
-  file: string,
+  filePath: string,
   outFolders: readonly [string, string][] = [],
   isNamed = false,
 ): string | undefined {
   // "@/logo.svg.ts": as TypeScript asks for a picture
-  const [, asset = ""] = /^(.*(?<!\.d\.\w+))\.ts$/.exec(file) ?? [];
-  if (state.names.has(asset) && !SCRIPT.test(asset)) return asset;
-  const [, base = file, extension = ""] = /^(.*?)(\.(?:d\.)?[cm]?[jt]sx?)?$/.exec(file) ?? [];
-  const bases = outFolders
-    .filter(([from]) => file.startsWith(`${from}/`))
-    .map(([from, to]) => join(to, base.slice(from.length))!);
-  for (const home of upwards(folderOf(file))) {
-    if (!state.names.has(home ? `${home}/package.json` : "package.json")) continue;
-    const parts = base.slice(home ? home.length + 1 : 0).split("/");
-    for (; parts.length > 1 && BUILD_FOLDER.test(parts[0]!); parts.shift())
-      for (const folder of ["src", ""])
-        bases.push(join(home, [folder, ...parts.slice(1)].join("/"))!);
-    if (isNamed) bases.push(join(home, `src/${parts.join("/")}`)!);
+  const [, assetPath = ""] = /^(.*(?<!\.d\.\w+))\.ts$/.exec(filePath) ?? [];
+  if (state.names.has(assetPath) && !SCRIPT.test(assetPath)) return assetPath;
+  const [, basePath = filePath, extension = ""] =
+    /^(.*?)(\.(?:d\.)?[cm]?[jt]sx?)?$/.exec(filePath) ?? [];
+  const basePaths = outFolders
+    .filter(([outFolder]) => filePath.startsWith(`${outFolder}/`))
+    .map(([outFolder, sourceFolder]) => join(sourceFolder, basePath.slice(outFolder.length))!);
+  for (const packageFolder of upwards(folderOf(filePath))) {
+    if (!state.names.has(packageFolder ? `${packageFolder}/package.json` : "package.json"))
+      continue;
+    const pathParts = basePath.slice(packageFolder ? packageFolder.length + 1 : 0).split("/");
+    for (; pathParts.length > 1 && BUILD_FOLDER.test(pathParts[0]!); pathParts.shift())
+      for (const sourceFolder of ["src", ""])
+        basePaths.push(join(packageFolder, [sourceFolder, ...pathParts.slice(1)].join("/"))!);
+    if (isNamed) basePaths.push(join(packageFolder, `src/${pathParts.join("/")}`)!);
   }
   const moduleKind = /[cm]/.exec(extension.replace(/^\.d/, ""))?.[0] ?? "";
   const extensions = [
@@ -136,39 +147,42 @@ function sourceOf(
     ".js",
     ".jsx",
   ];
-  for (const candidate of bases)
-    for (const each of extensions)
-      if (candidate + each !== file && state.names.has(candidate + each)) return candidate + each;
+  for (const candidate of basePaths)
+    for (const sourceEnding of extensions)
+      if (candidate + sourceEnding !== filePath && state.names.has(candidate + sourceEnding))
+        return candidate + sourceEnding;
   return undefined;
 }
 
 const BUILD_FOLDER =
   /^(?:_?(?:esm|cjs|types)|es|es\d+|umd|typings|commonjs|module|(?:dist|lib|build|out|output)(?:-\w+)?)$/;
 
-function isKept(kept: Partial<Kept>): boolean {
-  const { seen: stamps, ways, found: answers } = kept;
-  return [stamps, ways, answers].every((part) => !!part && typeof part === "object");
+function isValidKept(keptAnswers: Partial<Kept>): boolean {
+  const { seen: keptStamps, ways, found: answers } = keptAnswers;
+  return [keptStamps, ways, answers].every(
+    (keptPart) => !!keptPart && typeof keptPart === "object",
+  );
 }
 
 /**
  * Also undefined where a file stands in place of the folder: the system reports that as another
  * error than a missing file.
  */
-export const statOf = (file: string): fs.Stats | undefined =>
-  tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
+export const statOf = (filePath: string): fs.Stats | undefined =>
+  tryTo(() => fs.statSync(filePath, { throwIfNoEntry: false }));
 /** The modification time alone would miss a package that was unpacked, since unpacking sets it. */
-function stampOf(file: string): string {
-  const stat = statOf(file);
-  return stat ? `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}` : "";
+function stampOf(filePath: string): string {
+  const fileStat = statOf(filePath);
+  return fileStat ? `${fileStat.mtimeMs} ${fileStat.ctimeMs} ${fileStat.size}` : "";
 }
 /** Changes within the same tick of the clock look the same. */
-const isSettled = (file: string): boolean =>
-  !((statOf(file)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
+const isSettled = (filePath: string): boolean =>
+  !((statOf(filePath)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
 
-export const realOf = (file: string): string =>
-  tryTo(() => slashes(fs.realpathSync.native(file))) ?? file;
+export const realOf = (filePath: string): string =>
+  tryTo(() => slashes(fs.realpathSync.native(filePath))) ?? filePath;
 
-export function parseJson(text: string | undefined): Json | undefined {
-  const value: unknown = tryTo(() => JSON.parse(text ?? ""));
-  return value && typeof value === "object" ? (value as Json) : undefined;
+export function parseJson(jsonText: string | undefined): Json | undefined {
+  const parsedValue: unknown = tryTo(() => JSON.parse(jsonText ?? ""));
+  return parsedValue && typeof parsedValue === "object" ? (parsedValue as Json) : undefined;
 }

@@ -5,43 +5,46 @@ import { folderOf, SCRIPT } from "./paths.ts";
 import type { Edge, Graph, Resolver } from "./resolver-types.ts";
 
 export async function graphOf(
-  files: Iterable<readonly [string, Pick<Facts, "imports">]>,
+  fileFacts: Iterable<readonly [string, Pick<Facts, "imports">]>,
   resolver: Resolver,
 ): Promise<Graph> {
-  const allFiles = [...files];
-  await resolver.prepare(allFiles.map(([file, { imports }]) => [file, imports]));
+  const allFiles = [...fileFacts];
+  await resolver.prepare(allFiles.map(([filePath, { imports }]) => [filePath, imports]));
   const imports = new Map<string, Edge[]>();
   const dependents = new Map<string, Set<string>>();
-  for (const [file, facts] of allFiles) {
-    const edges = facts.imports.map((importFact) => {
-      const others = resolver.others(file, importFact);
-      if (others?.[0] === file) return { ...edgeOf(importFact, file), own: true as const };
-      return others
-        ? edgeOf(importFact, ...others)
-        : edgeOf(importFact, resolver.resolve(file, importFact));
+  for (const [importer, facts] of allFiles) {
+    const fileEdges = facts.imports.map((importFact) => {
+      const otherTargets = resolver.others(importer, importFact);
+      if (otherTargets?.[0] === importer)
+        return { ...createEdge(importFact, importer), own: true as const };
+      return otherTargets
+        ? createEdge(importFact, ...otherTargets)
+        : createEdge(importFact, resolver.resolve(importer, importFact));
     });
-    imports.set(file, edges);
-    for (const to of edges.flatMap(({ to, also = [] }) => [to, ...also])) {
-      if (to === undefined || to === file) continue;
-      const by = dependents.get(to);
-      if (by) by.add(file);
-      else dependents.set(to, new Set([file]));
+    imports.set(importer, fileEdges);
+    for (const target of fileEdges.flatMap(({ to, also = [] }) => [to, ...also])) {
+      if (target === undefined || target === importer) continue;
+      const importers = dependents.get(target);
+      if (importers) importers.add(importer);
+      else dependents.set(target, new Set([importer]));
     }
   }
   return {
     imports,
-    dependents: new Map(Array.from(dependents, ([file, by]) => [file, [...by].sort()])),
+    dependents: new Map(
+      Array.from(dependents, ([target, importers]) => [target, [...importers].sort()]),
+    ),
   };
 }
 
-function edgeOf(
+function createEdge(
   { from: spec, line, how: importForm }: Import,
-  to?: string,
+  target?: string,
   ...also: string[]
 ): Edge {
-  const targetKind = kindOfTarget(to);
+  const targetKind = kindOfTarget(target);
   return {
-    to: targetKind === "internal" ? to : undefined,
+    to: targetKind === "internal" ? target : undefined,
     spec,
     line,
     kind: targetKind,
@@ -50,23 +53,26 @@ function edgeOf(
   };
 }
 
-function kindOfTarget(to?: string): Edge["kind"] {
-  if (to === undefined) return "missing";
-  if (to === "") return "external";
-  return to === "node:" ? "builtin" : "internal";
+function kindOfTarget(target?: string): Edge["kind"] {
+  if (target === undefined) return "missing";
+  if (target === "") return "external";
+  return target === "node:" ? "builtin" : "internal";
 }
 
 /** Where programs in other languages begin. */
-const MAIN =
+const MAIN_FILE =
   /(?:^|\/)(?:(?:main|__main__|manage|app|wsgi|asgi)\.py|main\.(?:go|rs|c|cc|cpp|cxx|swift|kt|lua)|lib\.rs|(?:Main|App|Application)\.(?:java|kt)|Program\.cs|config\.ru|(?:public\/)?index\.php)$/;
 const MAX_ORDINARY_IMPORTERS = 5;
 
 /** The files that more than five others import, the most imported first. */
 export function hubs({ dependents }: Graph): { path: string; count: number }[] {
-  const counts = Array.from(dependents, ([path, by]) => ({ path, count: by.length }));
-  return counts
+  const importCounts = Array.from(dependents, ([path, importers]) => ({
+    path,
+    count: importers.length,
+  }));
+  return importCounts
     .filter(({ count }) => count > MAX_ORDINARY_IMPORTERS)
-    .sort((a, b) => b.count - a.count || (a.path < b.path ? -1 : 1));
+    .sort((first, second) => second.count - first.count || (first.path < second.path ? -1 : 1));
 }
 
 type EntryPoint = { path: string; why: "package" | "name" | "alone" };
@@ -77,23 +83,25 @@ type EntryPoint = { path: string; why: "package" | "name" | "alone" };
  */
 export function entryPoints({ imports, dependents }: Graph, resolver: Resolver): EntryPoint[] {
   const packages = resolver.packages();
-  const mains = new Set(packages.flatMap(({ mains }) => mains));
-  const tops = new Set(
-    ["", ...packages.map(({ folder }) => folder)].flatMap((folder) => [
-      folder,
-      folder ? `${folder}/src` : "src",
+  const packageMains = new Set(packages.flatMap(({ mains }) => mains));
+  const topFolders = new Set(
+    ["", ...packages.map(({ folder }) => folder)].flatMap((packageFolder) => [
+      packageFolder,
+      packageFolder ? `${packageFolder}/src` : "src",
     ]),
   );
   return [...imports.keys()]
     .filter(
-      (path) =>
-        (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isGenerated(path),
+      (filePath) =>
+        (SCRIPT.test(filePath) || MAIN_FILE.test(filePath)) &&
+        !/\.d\.[cm]?ts$/.test(filePath) &&
+        !isGenerated(filePath),
     )
     .flatMap((path): EntryPoint[] => {
       if (!SCRIPT.test(path)) return [{ path, why: "name" }];
-      const isTop = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && tops.has(folderOf(path));
-      if (mains.has(path)) return [{ path, why: "package" }];
-      if (isTop) return [{ path, why: "name" }];
+      const isTopFile = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && topFolders.has(folderOf(path));
+      if (packageMains.has(path)) return [{ path, why: "package" }];
+      if (isTopFile) return [{ path, why: "name" }];
       return dependents.has(path) ? [] : [{ path, why: "alone" }];
     });
 }
@@ -103,46 +111,56 @@ export function entryPoints({ imports, dependents }: Graph, resolver: Resolver):
  * shortest way from the first file back to itself.
  */
 export function cycles({ imports }: Graph): { files: string[]; round: string[] }[] {
-  const next = new Map(
-    Array.from(imports, ([file, edges]) => {
-      const cycleEdges = edges.filter(
+  const targetsByFile = new Map(
+    Array.from(imports, ([importer, fileEdges]) => {
+      const cycleEdges = fileEdges.filter(
         ({ kind: edgeKind, how: importForm, own: isOwnFile }) =>
           edgeKind === "internal" && importForm !== "type" && !isOwnFile,
       );
-      return [file, [...new Set(cycleEdges.map(({ to }) => to!))]];
+      return [importer, [...new Set(cycleEdges.map(({ to }) => to!))]];
     }),
   );
-  const back = new Map<string, string[]>();
-  for (const [file, targets] of next)
-    for (const to of targets) back.get(to)?.push(file) ?? back.set(to, [file]);
-  const remaining = innermost(next, back);
+  const importersByFile = new Map<string, string[]>();
+  for (const [importer, targets] of targetsByFile)
+    for (const target of targets)
+      importersByFile.get(target)?.push(importer) ?? importersByFile.set(target, [importer]);
+  const remaining = innermost(targetsByFile, importersByFile);
   const circles: ReturnType<typeof cycles> = [];
-  for (const first of [...remaining].sort()) {
-    if (!remaining.has(first)) continue;
-    const [after, before] = [reachFrom(first, next, remaining), reachFrom(first, back, remaining)];
-    const files = [...after.keys()].filter((file) => before.has(file)).sort();
-    for (const file of [first, ...files]) remaining.delete(file);
-    if (files.length) circles.push({ files, round: circleFrom(first, after) });
+  for (const firstFile of [...remaining].sort()) {
+    if (!remaining.has(firstFile)) continue;
+    const [reached, reaching] = [
+      reachFrom(firstFile, targetsByFile, remaining),
+      reachFrom(firstFile, importersByFile, remaining),
+    ];
+    const files = [...reached.keys()].filter((reachedFile) => reaching.has(reachedFile)).sort();
+    for (const circleFile of [firstFile, ...files]) remaining.delete(circleFile);
+    if (files.length) circles.push({ files, round: circleFrom(firstFile, reached) });
   }
   return circles;
 }
 
 /** Without the files that lead to no circle, or that no circle leads to. */
-function innermost(next: Map<string, string[]>, back: Map<string, string[]>): Set<string> {
-  const remaining = new Set(next.keys());
-  for (const [ways, others] of [[next, back] as const, [back, next] as const]) {
-    const count = new Map(
-      Array.from(remaining, (file) => [
-        file,
-        ways.get(file)?.filter((to) => remaining.has(to)).length ?? 0,
+function innermost(
+  targetsByFile: Map<string, string[]>,
+  importersByFile: Map<string, string[]>,
+): Set<string> {
+  const remaining = new Set(targetsByFile.keys());
+  for (const [forward, backward] of [
+    [targetsByFile, importersByFile] as const,
+    [importersByFile, targetsByFile] as const,
+  ]) {
+    const remainingWays = new Map(
+      Array.from(remaining, (filePath) => [
+        filePath,
+        forward.get(filePath)?.filter((target) => remaining.has(target)).length ?? 0,
       ]),
     );
-    const done = [...remaining].filter((file) => !count.get(file));
-    for (const file of done) {
-      remaining.delete(file);
-      for (const by of others.get(file) ?? []) {
-        count.set(by, count.get(by)! - 1);
-        if (count.get(by) === 0) done.push(by);
+    const deadEnds = [...remaining].filter((filePath) => !remainingWays.get(filePath));
+    for (const deadEnd of deadEnds) {
+      remaining.delete(deadEnd);
+      for (const neighbour of backward.get(deadEnd) ?? []) {
+        remainingWays.set(neighbour, remainingWays.get(neighbour)! - 1);
+        if (remainingWays.get(neighbour) === 0) deadEnds.push(neighbour);
       }
     }
   }
@@ -151,23 +169,23 @@ function innermost(next: Map<string, string[]>, back: Map<string, string[]>): Se
 
 /** What can be reached from a file, and from where first: itself too, where it lies on a circle. */
 function reachFrom(
-  first: string,
-  next: Map<string, string[]>,
-  within: Set<string>,
+  firstFile: string,
+  neighbours: Map<string, string[]>,
+  allowedFiles: Set<string>,
 ): Map<string, string> {
-  const from = new Map<string, string>();
-  const queue = [first];
-  for (const file of queue)
-    for (const to of next.get(file) ?? []) {
-      if (!within.has(to) || from.has(to)) continue;
-      from.set(to, file);
-      queue.push(to);
+  const cameFrom = new Map<string, string>();
+  const queue = [firstFile];
+  for (const reachedFile of queue)
+    for (const neighbour of neighbours.get(reachedFile) ?? []) {
+      if (!allowedFiles.has(neighbour) || cameFrom.has(neighbour)) continue;
+      cameFrom.set(neighbour, reachedFile);
+      queue.push(neighbour);
     }
-  return from;
+  return cameFrom;
 }
-function circleFrom(first: string, from: Map<string, string>): string[] {
-  const round = [first];
-  do round.push(from.get(round.at(-1)!)!);
-  while (round.at(-1) !== first);
-  return round.reverse();
+function circleFrom(firstFile: string, cameFrom: Map<string, string>): string[] {
+  const circlePath = [firstFile];
+  do circlePath.push(cameFrom.get(circlePath.at(-1)!)!);
+  while (circlePath.at(-1) !== firstFile);
+  return circlePath.reverse();
 }

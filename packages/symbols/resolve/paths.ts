@@ -4,41 +4,43 @@ import path from "node:path";
 export const IN_NODE_MODULES = /(?:^|\/)node_modules(?:\/|$)/;
 export const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
-export const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndexOf("/"), 0));
+export const folderOf = (filePath: string): string =>
+  filePath.slice(0, Math.max(filePath.lastIndexOf("/"), 0));
 
-export const under = (folder: string, name: string): string =>
-  folder ? `${folder}/${name}` : name;
+export const under = (folderPath: string, innerName: string): string =>
+  folderPath ? `${folderPath}/${innerName}` : innerName;
 
-export function* upwards(folder: string): Generator<string> {
-  for (let up = folder; up; up = folderOf(up)) yield up;
+export function* upwards(startFolder: string): Generator<string> {
+  for (let ancestor = startFolder; ancestor; ancestor = folderOf(ancestor)) yield ancestor;
   yield "";
 }
 
 /** Undefined if it is outside of the project. */
-export function join(folder: string, spec: string): string | undefined {
-  const joined = path.posix.join(folder || ".", spec).replace(/\/$/, "");
-  if (joined === ".." || joined.startsWith("../")) return undefined;
-  return joined === "." ? "" : joined;
+export function join(baseFolder: string, specifier: string): string | undefined {
+  const joinedPath = path.posix.join(baseFolder || ".", specifier).replace(/\/$/, "");
+  if (joinedPath === ".." || joinedPath.startsWith("../")) return undefined;
+  return joinedPath === "." ? "" : joinedPath;
 }
 
-export const slashes = (file: string): string =>
-  path.sep === "/" ? file : file.replaceAll(path.sep, "/");
+export const slashes = (systemPath: string): string =>
+  path.sep === "/" ? systemPath : systemPath.replaceAll(path.sep, "/");
 
 export function firstOf(
   { names }: { names: ReadonlySet<string> },
-  paths: readonly (string | undefined)[],
+  candidates: readonly (string | undefined)[],
 ): string[] {
-  const existing = paths.find((candidate) => candidate !== undefined && names.has(candidate));
+  const existing = candidates.find((candidate) => candidate !== undefined && names.has(candidate));
   return existing === undefined ? [] : [existing];
 }
 
 /** The folders of these files, and those around them; "" is the project itself. */
-export function foldersOf(names: Iterable<string>): Set<string> {
+export function foldersOf(filePaths: Iterable<string>): Set<string> {
   const folders = new Set([""]);
-  for (const name of names)
-    for (let folder = folderOf(name); !folders.has(folder); folder = folderOf(folder))
-      folders.add(folder);
+  for (const filePath of filePaths)
+    for (let ancestor = folderOf(filePath); !folders.has(ancestor); ancestor = folderOf(ancestor))
+      folders.add(ancestor);
   return folders;
 }
 
-export const comparePaths = (a: string, b: string): number => Number(a > b) - Number(a < b);
+export const comparePaths = (first: string, second: string): number =>
+  Number(first > second) - Number(first < second);

@@ -8,10 +8,15 @@ import type { Import } from "../scan/facts.ts";
  */
 export interface Resolver {
   // before resolve()
-  prepare(files: Iterable<readonly [file: string, imports: readonly AskedImport[]]>): Promise<void>;
-  resolve(file: string, asked: AskedImport): string | undefined;
+  prepare(
+    askedFiles: Iterable<readonly [file: string, imports: readonly AskedImport[]]>,
+  ): Promise<void>;
+  resolve(importer: string, askedImport: AskedImport): string | undefined;
   // undefined: resolve() knows. See languages/find-imports.ts
-  others(file: string, asked: Pick<Import, "from" | "names" | "inside">): string[] | undefined;
+  others(
+    importer: string,
+    askedImport: Pick<Import, "from" | "names" | "inside">,
+  ): string[] | undefined;
   // mains: what package.json names as main, bin, exports …
   packages(): { folder: string; mains: string[] }[];
   kept(): Kept; // the same object as was given, unless there are new answers, or more was read
@@ -45,13 +50,13 @@ export interface Disk {
   readonly root: string;
   readonly names: ReadonlySet<string>;
   // relative to the project; undefined: outside, or in node_modules
-  local(file: string): string | undefined;
-  isFile(file: string): boolean;
-  isFolder(file: string): boolean;
-  read(file: string): string | undefined;
-  packageIn(folder: string): Json | undefined; // its package.json
+  local(filePath: string): string | undefined;
+  isFile(filePath: string): boolean;
+  isFolder(filePath: string): boolean;
+  read(filePath: string): string | undefined;
+  packageIn(packageFolder: string): Json | undefined; // its package.json
   sourceOf(
-    file: string,
+    filePath: string,
     outFolders?: readonly [from: string, to: string][],
     isNamed?: boolean,
   ): string | undefined;

@@ -8,8 +8,13 @@ import { folderOf, foldersOf, upwards } from "./paths.ts";
 import type { Disk, ImportForm, Json } from "./resolver-types.ts";
 
 export interface Modules {
-  configLetters(config: string): string;
-  answer(file: string, spec: string, importForm: ImportForm, config?: string): string | undefined;
+  configLetters(configName: string): string;
+  answer(
+    importer: string,
+    specifier: string,
+    importForm: ImportForm,
+    configName?: string,
+  ): string | undefined;
 }
 
 interface Config {
@@ -22,8 +27,8 @@ interface Config {
 /** The file system as TypeScript sees it. */
 interface View {
   host: ts.ModuleResolutionHost;
-  local(file: string): string | undefined;
-  source(name: string): string | undefined; // of a file in the project
+  local(filePath: string): string | undefined;
+  source(projectPath: string): string | undefined; // of a file in the project
   over: ts.CompilerOptions;
 }
 
@@ -63,52 +68,53 @@ export function openModules(disk: Disk): Modules {
   };
   const asBundler = { moduleResolution: ts.ModuleResolutionKind.Bundler };
   const views: State["views"] = {
-    asItIs: viewOf(state, {
+    asItIs: createView(state, {
       local,
-      source: (name) => (names.has(name) ? name : undefined),
-      hasFolder: (name) => state.folders.has(name),
+      source: (projectPath) => (names.has(projectPath) ? projectPath : undefined),
+      hasFolder: (folderPath) => state.folders.has(folderPath),
       over: {},
     }),
-    asIfBuilt: viewOf(state, {
+    asIfBuilt: createView(state, {
       local,
       source: (name) => (names.has(name) ? name : sourceOf(name, state.out)),
       hasFolder: () => true,
       over: asBundler,
     }),
-    asIfInstalled: viewOf(state, {
-      local: (file) => workspaceFile(state, file),
+    asIfInstalled: createView(state, {
+      local: (filePath) => workspaceFile(state, filePath),
       source: (name) => (names.has(name) ? name : sourceOf(name, state.out, true)),
       hasFolder: () => true,
       hasModules: true,
       over: { ...asBundler, paths: undefined, baseUrl: undefined },
     }),
   };
-  const open: State = Object.assign(state, { views });
+  const openState: State = Object.assign(state, { views });
   return {
-    configLetters: (name) => wayOf(open, name),
-    answer: (file, spec, importForm, name) => answer(open, file, spec, importForm, name),
+    configLetters: (configName) => allLettersOf(openState, configName),
+    answer: (importer, specifier, importForm, configName) =>
+      answerImport(openState, importer, specifier, importForm, configName),
   };
 }
 
-function wayOf(state: State, name: string): string {
-  const config = configOf(state, name);
-  const letters = [config, ...config.references.map((name) => configOf(state, name))]
+function allLettersOf(state: State, configName: string): string {
+  const config = configOf(state, configName);
+  const letters = [config, ...config.references.map((reference) => configOf(state, reference))]
     .map(({ options }) => lettersOf(options))
     .join("");
   return [..."pt"].filter((letter) => letters.includes(letter)).join("");
 }
 
-function answer(
+function answerImport(
   state: State,
-  file: string,
+  importer: string,
   spec: string,
   importForm: ImportForm,
-  name?: string,
+  configName?: string,
 ): string | undefined {
-  const config = configFor(state, file, name);
-  const mode = modeOf(state, file, importForm, config.options);
+  const config = configFor(state, importer, configName);
+  const resolutionMode = modeOf(state, importer, importForm, config.options);
   ({ out: state.out } = config);
-  const to = ask(state.views.asItIs);
+  const to = resolveIn(state.views.asItIs);
   const projectPath = to === undefined ? undefined : pathInProject(state, to, state.views.asItIs);
   if (projectPath !== undefined && state.disk.names.has(projectPath))
     return (
@@ -117,27 +123,27 @@ function answer(
     );
   if (to !== undefined && projectPath === undefined) return ""; // in node_modules
   for (const view of viewsFor(state, spec, config.options)) {
-    const there = ask(view);
-    const source = there === undefined ? undefined : pathInProject(state, there, view);
-    const sourceFile = source === undefined ? undefined : view.source(source);
+    const viewFile = resolveIn(view);
+    const viewPath = viewFile === undefined ? undefined : pathInProject(state, viewFile, view);
+    const sourceFile = viewPath === undefined ? undefined : view.source(viewPath);
     if (sourceFile !== undefined) return sourceFile;
   }
-  return to !== undefined || /^[a-z][a-z\d+.-]+:/i.test(spec) || isDeclared(state, file, spec)
+  return to !== undefined || /^[a-z][a-z\d+.-]+:/i.test(spec) || isDeclared(state, importer, spec)
     ? ""
     : undefined;
 
-  function ask(view: View): string | undefined {
+  function resolveIn(view: View): string | undefined {
     const options = { ...config.options, ...view.over };
     try {
       const { resolvedModule } = ts.resolveModuleName(
         ...([
           spec,
-          `${state.disk.root}/${file}`,
+          `${state.disk.root}/${importer}`,
           options,
           view.host,
           cacheFor(state, config, view),
           undefined,
-          mode,
+          resolutionMode,
         ] as const),
       );
       return resolvedModule?.resolvedFileName;
@@ -149,47 +155,53 @@ function answer(
 }
 
 function cacheFor(state: State, { caches, options }: Config, view: View): ts.ModuleResolutionCache {
-  const cache =
-    caches.get(view) ?? ts.createModuleResolutionCache(state.disk.root, (name) => name, options);
-  caches.set(view, cache);
-  return cache;
+  const viewCache =
+    caches.get(view) ??
+    ts.createModuleResolutionCache(state.disk.root, (filePath) => filePath, options);
+  caches.set(view, viewCache);
+  return viewCache;
 }
 
 /** The path in the project; a workspace's package is linked into node_modules. */
-function pathInProject(state: State, file: string, { local }: View): string | undefined {
-  return local(file) ?? state.disk.local(realOf(file));
+function pathInProject(state: State, filePath: string, { local }: View): string | undefined {
+  return local(filePath) ?? state.disk.local(realOf(filePath));
 }
 
-function isBuilt(state: State, file: string): boolean {
-  return state.out.some(([from]) => file.startsWith(`${from}/`));
+function isBuilt(state: State, filePath: string): boolean {
+  return state.out.some(([outFolder]) => filePath.startsWith(`${outFolder}/`));
 }
 
 /**
  * Further views for what may be in the project, though not where its package.json or tsconfig.json
  * says.
  */
-function viewsFor(state: State, spec: string, { paths, baseUrl }: ts.CompilerOptions): View[] {
-  const isPackage = spec.startsWith("#") || workspaces(state).has(packageOf(spec));
+function viewsFor(state: State, specifier: string, { paths, baseUrl }: ts.CompilerOptions): View[] {
+  const isPackage = specifier.startsWith("#") || workspaces(state).has(packageOf(specifier));
   return [
-    ...(paths || baseUrl || /^[./]/.test(spec) ? [state.views.asIfBuilt] : []),
+    ...(paths || baseUrl || /^[./]/.test(specifier) ? [state.views.asIfBuilt] : []),
     ...(isPackage ? [state.views.asIfInstalled] : []),
   ];
 }
 
-function isDeclared(state: State, file: string, spec: string): boolean {
-  const kinds = ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"];
-  return [...upwards(folderOf(file))].some((up) => {
+function isDeclared(state: State, importer: string, specifier: string): boolean {
+  const dependencyKinds = [
+    "dependencies",
+    "devDependencies",
+    "peerDependencies",
+    "optionalDependencies",
+  ];
+  return [...upwards(folderOf(importer))].some((up) => {
     const manifest = state.disk.names.has(up ? `${up}/package.json` : "package.json")
       ? state.disk.packageIn(up)
       : undefined;
-    return kinds.some((dependencyKind) =>
-      Object.hasOwn(Object(manifest?.[dependencyKind]), packageOf(spec)),
+    return dependencyKinds.some((dependencyKind) =>
+      Object.hasOwn(Object(manifest?.[dependencyKind]), packageOf(specifier)),
     );
   });
 }
 
 /** Within the project only the listed files exist: what git ignores is not there. */
-function viewOf(
+function createView(
   state: Pick<State, "disk">,
   {
     local,
@@ -198,60 +210,63 @@ function viewOf(
     hasModules = false,
     over,
   }: Omit<View, "host"> & {
-    hasFolder(name: string): boolean;
+    hasFolder(folderPath: string): boolean;
     hasModules?: boolean; // node_modules exists, installed or not
   },
 ): View {
   const { root, isFile, isFolder } = state.disk;
   const host: ts.ModuleResolutionHost = {
     ...readingOf(state),
-    fileExists(file) {
-      const projectPath = local(file);
-      return projectPath === undefined ? isFile(file) : source(projectPath) !== undefined;
+    fileExists(filePath) {
+      const projectPath = local(filePath);
+      return projectPath === undefined ? isFile(filePath) : source(projectPath) !== undefined;
     },
-    directoryExists(file) {
-      if (hasModules && file === `${root}/node_modules`) return true;
-      const projectPath = local(file);
-      return projectPath === undefined ? isFolder(file) : hasFolder(projectPath);
+    directoryExists(filePath) {
+      if (hasModules && filePath === `${root}/node_modules`) return true;
+      const projectPath = local(filePath);
+      return projectPath === undefined ? isFolder(filePath) : hasFolder(projectPath);
     },
-    readFile(file) {
-      const projectPath = local(file);
-      return readFile(state, projectPath === undefined ? file : `${root}/${projectPath}`);
+    readFile(filePath) {
+      const projectPath = local(filePath);
+      return readFile(state, projectPath === undefined ? filePath : `${root}/${projectPath}`);
     },
-    realpath: (file) => (local(file) === undefined ? realOf(file) : file),
+    realpath: (filePath) => (local(filePath) === undefined ? realOf(filePath) : filePath),
   };
   return { host, local, source, over };
 }
 
 /** A package of the project counts as being in node_modules, installed or not. */
 function workspaceFile(state: Workspaces, file: string): string | undefined {
-  const [, name, remainder = ""] =
+  const [, packageName, remainder = ""] =
     /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(file) ?? [];
-  if (name === undefined) return state.disk.local(file);
-  const folder = workspaces(state).get(name);
-  return folder === undefined ||
+  if (packageName === undefined) return state.disk.local(file);
+  const packageFolder = workspaces(state).get(packageName);
+  return packageFolder === undefined ||
     state.disk.local(file.slice(0, file.lastIndexOf("/node_modules/"))) === undefined
     ? state.disk.local(file)
-    : (folder + remainder).replace(/^\/|\/$/g, "");
+    : (packageFolder + remainder).replace(/^\/|\/$/g, "");
 }
 
 function workspaces(state: Workspaces): Map<string, string> {
   if (state.workspaces) return state.workspaces;
   const packageFolders = [...state.disk.names]
-    .filter((name) => /(?:^|\/)package\.json$/.test(name) && !TEST_PACKAGE.test(name))
+    .filter((filePath) => /(?:^|\/)package\.json$/.test(filePath) && !TEST_PACKAGE.test(filePath))
     .map(folderOf);
-  packageFolders.sort((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1));
+  packageFolders.sort(
+    (first, second) =>
+      first.split("/").length - second.split("/").length || (first < second ? -1 : 1),
+  );
   state.workspaces = new Map();
-  for (const folder of packageFolders) {
-    const name = state.disk.packageIn(folder)?.name;
+  for (const packageFolder of packageFolders) {
+    const name = state.disk.packageIn(packageFolder)?.name;
     if (typeof name === "string" && name && !state.workspaces.has(name))
-      state.workspaces.set(name, folder);
+      state.workspaces.set(name, packageFolder);
   }
   return state.workspaces;
 }
 
 const readingOf = (state: Pick<State, "disk">) => ({
-  readFile: (file: string) => readFile(state, file),
+  readFile: (filePath: string) => readFile(state, filePath),
   realpath: realOf,
   getCurrentDirectory: () => state.disk.root,
   useCaseSensitiveFileNames: true,
@@ -261,29 +276,32 @@ const readingOf = (state: Pick<State, "disk">) => ({
  * TypeScript follows `imports` from one "#name" to the next, in circles and with doubling work;
  * Node follows none.
  */
-function readFile(state: Pick<State, "disk">, file: string): string | undefined {
-  const text = state.disk.read(file);
-  if (!text || !file.endsWith("/package.json") || !/"#[^"]*"\s*[,\]}]/.test(text)) return text;
-  const { imports: _, ...otherFields } = parseJson(text) ?? {};
+function readFile(state: Pick<State, "disk">, filePath: string): string | undefined {
+  const fileText = state.disk.read(filePath);
+  if (!fileText || !filePath.endsWith("/package.json") || !/"#[^"]*"\s*[,\]}]/.test(fileText))
+    return fileText;
+  const { imports: _, ...otherFields } = parseJson(fileText) ?? {};
   return JSON.stringify(otherFields);
 }
 
-function configFor(state: State, file: string, name: string | undefined): Config {
-  const config = configOf(state, name);
-  const folder = folderOf(file);
-  const covers = (candidate: Config) =>
+function configFor(state: State, importer: string, configName: string | undefined): Config {
+  const config = configOf(state, configName);
+  const folder = folderOf(importer);
+  const coversFolder = (candidate: Config) =>
     candidate.covers.some(
-      ([covered, deep]) =>
-        covered === folder || (deep && (!covered || folder.startsWith(`${covered}/`))),
+      ([covered, isDeep]) =>
+        covered === folder || (isDeep && (!covered || folder.startsWith(`${covered}/`))),
     );
-  return config.references.map((name) => configOf(state, name)).find(covers) ?? config;
+  return (
+    config.references.map((reference) => configOf(state, reference)).find(coversFolder) ?? config
+  );
 }
 
-function configOf(state: State, name: string | undefined): Config {
-  const opened = state.configs.get(name);
-  if (opened) return opened;
-  const config = readConfig(state, name);
-  state.configs.set(name, config);
+function configOf(state: State, configName: string | undefined): Config {
+  const openedConfig = state.configs.get(configName);
+  if (openedConfig) return openedConfig;
+  const config = readConfig(state, configName);
+  state.configs.set(configName, config);
   return config;
 }
 
@@ -291,58 +309,63 @@ function readConfig(state: State, name: string | undefined): Config {
   const file = name === undefined || path.isAbsolute(name) ? name : `${state.disk.root}/${name}`;
   let parsed: Partial<ts.ParsedCommandLine> = {};
   try {
-    if (file !== undefined) parsed = parse(state, file);
+    if (file !== undefined) parsed = parseConfig(state, file);
   } catch {} // broken beyond repair: as if there were none
   // Without outDir: given one, TypeScript looks for the source of a built file with its emitter,
   // which is not there.
   const { outDir, declarationDir, rootDir, ...otherOptions } = parsed.options ?? DEFAULTS;
   const options: ts.CompilerOptions = { resolveJsonModule: true, ...otherOptions };
   delete options.traceResolution;
-  const source = localPath(state, rootDir ?? (file && folderOf(file)));
+  const sourceFolder = localPath(state, rootDir ?? (file && folderOf(file)));
   return {
     options,
     out: [outDir, declarationDir]
-      .map((file) => localPath(state, file))
-      .flatMap((from) =>
-        from && source !== undefined ? [[from, source] as [string, string]] : [],
+      .map((outFolder) => localPath(state, outFolder))
+      .flatMap((outFolder) =>
+        outFolder && sourceFolder !== undefined
+          ? [[outFolder, sourceFolder] as [string, string]]
+          : [],
       ),
-    covers: Object.entries(parsed.wildcardDirectories ?? {}).flatMap(([folder, deep]) => {
-      const projectFolder = localPath(state, folder);
-      return projectFolder === undefined
-        ? []
-        : [[projectFolder, deep === ts.WatchDirectoryFlags.Recursive] as [string, boolean]];
-    }),
+    covers: Object.entries(parsed.wildcardDirectories ?? {}).flatMap(
+      ([coveredFolder, watchFlags]) => {
+        const projectFolder = localPath(state, coveredFolder);
+        return projectFolder === undefined
+          ? []
+          : [[projectFolder, watchFlags === ts.WatchDirectoryFlags.Recursive] as [string, boolean]];
+      },
+    ),
     references: hasNoFiles(parsed.raw) ? referencesOf(state, parsed) : [],
     caches: new Map(),
   };
 }
 
-function parse(state: State, file: string): ts.ParsedCommandLine {
+function parseConfig(state: State, configFile: string): ts.ParsedCommandLine {
   let remaining = MAX_EXTENDED_CONFIGS;
-  const host: ts.ParseConfigHost & Pick<ts.ModuleResolutionHost, "directoryExists" | "realpath"> = {
+  const parseHost: ts.ParseConfigHost &
+    Pick<ts.ModuleResolutionHost, "directoryExists" | "realpath"> = {
     ...readingOf(state),
-    readFile: (name) => (remaining-- > 0 ? state.disk.read(name) : undefined),
+    readFile: (filePath) => (remaining-- > 0 ? state.disk.read(filePath) : undefined),
     fileExists: state.disk.isFile,
     directoryExists: state.disk.isFolder,
     readDirectory: () => [],
   };
-  const { config } = ts.readConfigFile(file, state.disk.read);
+  const { config } = ts.readConfigFile(configFile, state.disk.read);
   // each is read once, though many may extend it; in a circle it is read half
   const extended = new Map();
   return ts.parseJsonConfigFileContent(
     config ?? {},
-    host,
-    folderOf(file),
+    parseHost,
+    folderOf(configFile),
     {},
-    file,
+    configFile,
     [],
     [],
     extended,
   );
 }
 
-function localPath(state: State, file: string | undefined): string | undefined {
-  return file === undefined ? undefined : state.disk.local(file);
+function localPath(state: State, filePath: string | undefined): string | undefined {
+  return filePath === undefined ? undefined : state.disk.local(filePath);
 }
 
 function referencesOf(
@@ -357,7 +380,7 @@ function referencesOf(
 /** Like getModeForUsageLocation(), which is not in the parser. */
 function modeOf(
   state: State,
-  file: string,
+  importer: string,
   importForm: ImportForm,
   options: ts.CompilerOptions,
 ): ts.ResolutionMode {
@@ -365,21 +388,21 @@ function modeOf(
   if (getEmitModuleResolutionKind(options) < ts.ModuleResolutionKind.Node16) return undefined;
   if (importForm === "require") return CommonJS;
   const moduleKind = getEmitModuleKind(options);
-  const isNode = Node16 <= moduleKind && moduleKind <= NodeNext;
-  const [, named] = /\.([cm])[jt]s$/.exec(file) ?? [];
-  const isEsm = named ? named === "m" : isNode && isModule(state, file);
+  const isNodeKind = Node16 <= moduleKind && moduleKind <= NodeNext;
+  const [, namedLetter] = /\.([cm])[jt]s$/.exec(importer) ?? [];
+  const isEsm = namedLetter ? namedLetter === "m" : isNodeKind && isModule(state, importer);
   const moduleFormat = isEsm ? ESNext : CommonJS;
-  const format = named || isNode ? moduleFormat : moduleKind;
+  const format = namedLetter || isNodeKind ? moduleFormat : moduleKind;
   if (importForm === "dynamic")
-    return isNode || moduleKind === Preserve || format >= ES2015 ? ESNext : CommonJS;
+    return isNodeKind || moduleKind === Preserve || format >= ES2015 ? ESNext : CommonJS;
   if (format === CommonJS) return CommonJS;
   return (ES2015 <= format && format <= ESNext) || format === Preserve ? ESNext : undefined;
 }
 
-function isModule(state: State, file: string): boolean {
-  for (const up of upwards(folderOf(file)))
-    if (state.disk.names.has(up ? `${up}/package.json` : "package.json"))
-      return state.disk.packageIn(up)?.type === "module";
+function isModule(state: State, importer: string): boolean {
+  for (const ancestor of upwards(folderOf(importer)))
+    if (state.disk.names.has(ancestor ? `${ancestor}/package.json` : "package.json"))
+      return state.disk.packageIn(ancestor)?.type === "module";
   for (let up = folderOf(state.disk.root); up; up = folderOf(up))
     if (state.disk.isFile(`${up}/package.json`))
       return (
@@ -410,7 +433,10 @@ function lettersOf({
 }
 
 /** As in templates: a tsconfig.json that only names others. */
-const hasNoFiles = (raw: Json | undefined): boolean =>
-  Array.isArray(raw?.files) && raw.files.length === 0 && raw.include === undefined;
+const hasNoFiles = (rawConfig: Json | undefined): boolean =>
+  Array.isArray(rawConfig?.files) &&
+  rawConfig.files.length === 0 &&
+  rawConfig.include === undefined;
 
-const packageOf = (spec: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(spec)?.[0] ?? spec;
+const packageOf = (specifier: string): string =>
+  /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;

@@ -6,13 +6,13 @@ import { isObjectLiteralExpression, isStringLiteral, parseJsonText } from "./par
 import { startOf } from "./signature.ts";
 import { todosIn } from "./todos.ts";
 
-export function scanJson(path: string, text: string): Facts {
+export function scanJson(filePath: string, text: string): Facts {
   const facts = emptyFacts();
   const starts = lineStarts(text);
-  const source = parse(facts, () => parseJsonText(path, text));
-  const value = source?.statements[0]?.expression;
-  if (value && isObjectLiteralExpression(value))
-    for (const property of value.properties) {
+  const sourceFile = parse(facts, () => parseJsonText(filePath, text));
+  const rootValue = sourceFile?.statements[0]?.expression;
+  if (rootValue && isObjectLiteralExpression(rootValue))
+    for (const property of rootValue.properties) {
       if (!property.name || !isStringLiteral(property.name)) continue;
       const name = property.name.text;
       const [line, end] = [lineAt(starts, startOf(property, text)), lineAt(starts, property.end)];
@@ -24,9 +24,9 @@ export function scanJson(path: string, text: string): Facts {
         signature: JSON.stringify(name).slice(0, MAX_TEXT_CHARS),
       });
     }
-  if (source) facts.todos = todosIn(source, text, starts);
+  if (sourceFile) facts.todos = todosIn(sourceFile, text, starts);
   facts.loc = countLines({ text, starts, texts: [] });
-  noteError(facts, source, starts);
+  noteError(facts, sourceFile, starts);
   return facts;
 }
 
@@ -34,19 +34,19 @@ export function scanJson(path: string, text: string): Facts {
  * Only top-level keys: they start at the beginning of a line, which no continuation line of a text
  * does.
  */
-export function scanYaml(text: string): Facts {
+export function scanYaml(yamlText: string): Facts {
   const facts = emptyFacts();
-  let last: Sym | undefined;
-  for (const [index, row] of text.split(/\r?\n/).entries()) {
-    if (!/^\s*[^\s#]/.test(row)) continue;
+  let lastSymbol: Sym | undefined;
+  for (const [rowIndex, yamlRow] of yamlText.split(/\r?\n/).entries()) {
+    if (!/^\s*[^\s#]/.test(yamlRow)) continue;
     facts.loc++;
-    const [, double, single, plain] = YAML_KEY.exec(row) ?? [];
-    const [name, line] = [double ?? single ?? plain?.trimEnd(), index + 1];
-    if (/^(?:---|\.\.\.)/.test(row)) last = undefined;
+    const [, doubleQuoted, singleQuoted, plainKey] = YAML_KEY.exec(yamlRow) ?? [];
+    const [name, line] = [doubleQuoted ?? singleQuoted ?? plainKey?.trimEnd(), rowIndex + 1];
+    if (/^(?:---|\.\.\.)/.test(yamlRow)) lastSymbol = undefined;
     else if (name && !/\s#/.test(name)) {
-      last = { name, kind: "key", line, end: line, signature: name.slice(0, MAX_TEXT_CHARS) };
-      facts.symbols.push(last);
-    } else if (last) last.end = line;
+      lastSymbol = { name, kind: "key", line, end: line, signature: name.slice(0, MAX_TEXT_CHARS) };
+      facts.symbols.push(lastSymbol);
+    } else if (lastSymbol) lastSymbol.end = line;
   }
   return facts;
 }

@@ -50,187 +50,213 @@ export interface DeclarationSpan {
 
 /** Declares a symbol and visits what is in it. `made`: the function or class that it is set to. */
 export function declare(
-  file: Reading,
-  name: string | undefined,
+  reading: Reading,
+  symbolName: string | undefined,
   symbolKind: Sym["kind"],
   node: ts.Node,
   assigned: ts.Node = node,
   span: DeclarationSpan = { node },
 ): Sym | undefined {
   const sym =
-    name === undefined
+    symbolName === undefined
       ? undefined
-      : addSymbol(file, name, symbolKind, { ...span, end: headEnd(assigned, span.node) });
+      : addSymbol(reading, symbolName, symbolKind, { ...span, end: headEnd(assigned, span.node) });
   const isCode = isFunction(assigned);
   if (sym && isCode && modifiersOf(assigned) & ModifierFlags.Async) sym.async = true;
-  visitInside(file, name, assigned, () => {
-    if (file.isScript && isClassLike(assigned)) addFields(assigned, file);
-    countDecisionsOf(file, isCode && assigned.body ? sym : undefined, () =>
-      isCode && assigned === node ? visitBody(node, file) : forEachChild(node, file.visit),
+  visitInside(reading, symbolName, assigned, () => {
+    if (reading.isScript && isClassLike(assigned)) addFields(assigned, reading);
+    countDecisionsOf(reading, isCode && assigned.body ? sym : undefined, () =>
+      isCode && assigned === node ? visitBody(node, reading) : forEachChild(node, reading.visit),
     );
   });
   return sym;
 }
 
 export function addSymbol(
-  file: Reading,
+  reading: Reading,
   name: string,
   symbolKind: Sym["kind"],
   span: DeclarationSpan,
 ): Sym {
-  const { facts, owner, starts, text } = file;
+  const { facts, owner, starts, text } = reading;
   const { node, statement = node, shown = node } = span;
-  const start = startOf(node, text);
-  const signature = signatureOf(text, shown === node ? start : startOf(shown, text), span);
+  const startOffset = startOf(node, text);
+  const signature = signatureOf(text, shown === node ? startOffset : startOf(shown, text), span);
   const sym: Sym = {
     name,
     kind: symbolKind,
-    line: lineAt(starts, start),
+    line: lineAt(starts, startOffset),
     end: lineAt(starts, node.end),
     signature,
   };
   if (!name) return sym; // the parser inserts an empty one for a missing name
   facts.symbols.push(sym);
   if (owner) sym.owner = owner;
-  if (file.inFunction) sym.local = true;
-  const flags = modifiersOf(statement);
-  if (flags & ModifierFlags.Private || name.startsWith("#")) sym.visibility = "private";
-  else if (flags & ModifierFlags.Protected) sym.visibility = "protected";
-  const doc = docOf(node, text) || (statement === node ? "" : docOf(statement, text));
-  if (doc) sym.doc = doc;
-  if (flags & ModifierFlags.Export) {
+  if (reading.inFunction) sym.local = true;
+  const modifierFlags = modifiersOf(statement);
+  if (modifierFlags & ModifierFlags.Private || name.startsWith("#")) sym.visibility = "private";
+  else if (modifierFlags & ModifierFlags.Protected) sym.visibility = "protected";
+  const docLine = docOf(node, text) || (statement === node ? "" : docOf(statement, text));
+  if (docLine) sym.doc = docLine;
+  if (modifierFlags & ModifierFlags.Export) {
     sym.exported = true;
-    if (!owner) exportOnce(file, flags & ModifierFlags.Default ? "default" : name, name);
+    if (!owner) exportOnce(reading, modifierFlags & ModifierFlags.Default ? "default" : name, name);
   }
   return sym;
 }
 
 /** A function expression: its own name counts if nothing else names it. */
-export function visitFunction(node: ts.FunctionExpression | ts.ArrowFunction, file: Reading): void {
-  if (node.name && node !== file.made) declare(file, idText(node.name), "function", node);
-  else visitBody(node, file);
+export function visitFunction(
+  functionNode: ts.FunctionExpression | ts.ArrowFunction,
+  reading: Reading,
+): void {
+  if (functionNode.name && functionNode !== reading.made)
+    declare(reading, idText(functionNode.name), "function", functionNode);
+  else visitBody(functionNode, reading);
 }
-export function visitClass(node: ts.ClassExpression, file: Reading): void {
-  if (node.name && node !== file.made) declare(file, idText(node.name), "class", node);
-  else forEachChild(node, file.visit);
+export function visitClass(classNode: ts.ClassExpression, reading: Reading): void {
+  if (classNode.name && classNode !== reading.made)
+    declare(reading, idText(classNode.name), "class", classNode);
+  else forEachChild(classNode, reading.visit);
 }
 
-export function declareConstructor(node: ts.ConstructorDeclaration, file: Reading): void {
-  for (const parameter of node.parameters)
+export function declareConstructor(
+  constructorNode: ts.ConstructorDeclaration,
+  reading: Reading,
+): void {
+  for (const parameter of constructorNode.parameters)
     if (
       modifiersOf(parameter) & ModifierFlags.ParameterPropertyModifier &&
       isIdentifier(parameter.name)
     )
-      addSymbol(file, idText(parameter.name), "property", { node: parameter });
-  declare(file, "constructor", "method", node);
+      addSymbol(reading, idText(parameter.name), "property", { node: parameter });
+  declare(reading, "constructor", "method", constructorNode);
 }
 
-export function declareProperty(node: ts.PropertyDeclaration, file: Reading): void {
-  const name = nameOf(node.name);
+export function declareProperty(node: ts.PropertyDeclaration, reading: Reading): void {
+  const propertyName = nameOf(node.name);
   const assigned = node.initializer && unwrap(node.initializer);
-  if (assigned && isFunction(assigned)) return void declare(file, name, "method", node, assigned);
-  if (name !== undefined)
-    addSymbol(file, name, "property", {
+  if (assigned && isFunction(assigned))
+    return void declare(reading, propertyName, "method", node, assigned);
+  if (propertyName !== undefined)
+    addSymbol(reading, propertyName, "property", {
       node,
       end: node.initializer?.pos,
       ...(assigned && { value: assigned }),
     });
-  visitInside(file, name, assigned, () => forEachChild(node, file.visit));
+  visitInside(reading, propertyName, assigned, () => forEachChild(node, reading.visit));
 }
 
 /** Only the functions of an object literal are listed. */
-export function visitPropertyAssignment(node: ts.PropertyAssignment, file: Reading): void {
-  const assigned = unwrap(node.initializer);
-  if (isFunction(assigned)) return void declare(file, nameOf(node.name), "method", node, assigned);
-  if (!isObjectLiteralExpression(assigned)) return void forEachChild(node, file.visit);
-  visitInside(file, nameOf(node.name), undefined, () => forEachChild(node, file.visit));
+export function visitPropertyAssignment(assignment: ts.PropertyAssignment, reading: Reading): void {
+  const assigned = unwrap(assignment.initializer);
+  if (isFunction(assigned))
+    return void declare(reading, nameOf(assignment.name), "method", assignment, assigned);
+  if (!isObjectLiteralExpression(assigned)) return void forEachChild(assignment, reading.visit);
+  visitInside(reading, nameOf(assignment.name), undefined, () =>
+    forEachChild(assignment, reading.visit),
+  );
 }
 
 /** A type's members are those of its own literals, not of nested ones. */
-export function declareType(node: ts.TypeAliasDeclaration, file: Reading): void {
-  const name = idText(node.name);
-  addSymbol(file, name, "type", { node });
-  visitInside(file, name, undefined, () =>
-    forEachChild(node, (part) => (part === node.type ? visitType(part, file) : file.visit(part))),
+export function declareType(node: ts.TypeAliasDeclaration, reading: Reading): void {
+  const typeName = idText(node.name);
+  addSymbol(reading, typeName, "type", { node });
+  visitInside(reading, typeName, undefined, () =>
+    forEachChild(node, (childNode) =>
+      childNode === node.type ? visitType(childNode, reading) : reading.visit(childNode),
+    ),
   );
 }
-function visitType(node: ts.Node, file: Reading): void {
-  if (isTypeLiteralNode(node)) forEachChild(node, file.visit);
-  else if (isUnionTypeNode(node) || isIntersectionTypeNode(node) || isParenthesizedTypeNode(node))
-    forEachChild(node, (part) => visitType(part, file));
-  else file.visit(node);
+function visitType(typeNode: ts.Node, reading: Reading): void {
+  if (isTypeLiteralNode(typeNode)) forEachChild(typeNode, reading.visit);
+  else if (
+    isUnionTypeNode(typeNode) ||
+    isIntersectionTypeNode(typeNode) ||
+    isParenthesizedTypeNode(typeNode)
+  )
+    forEachChild(typeNode, (typePart) => visitType(typePart, reading));
+  else reading.visit(typeNode);
 }
 export function declareMember(
   node: ts.PropertySignature | ts.MethodSignature,
-  file: Reading,
+  reading: Reading,
 ): void {
-  const name = nameOf(node.name);
-  if (name !== undefined)
-    addSymbol(file, name, isPropertySignature(node) ? "property" : "method", { node });
-  forEachChild(node, file.visit);
+  const memberName = nameOf(node.name);
+  if (memberName !== undefined)
+    addSymbol(reading, memberName, isPropertySignature(node) ? "property" : "method", { node });
+  forEachChild(node, reading.visit);
 }
 /** A type literal that is not a type's own: of a parameter, or nested. */
-export function visitTypeLiteral(node: ts.TypeLiteralNode, file: Reading): void {
-  for (const member of node.members) forEachChild(member, file.visit);
+export function visitTypeLiteral(typeNode: ts.TypeLiteralNode, reading: Reading): void {
+  for (const memberNode of typeNode.members) forEachChild(memberNode, reading.visit);
 }
 
-export function declareModule(node: ts.ModuleDeclaration, file: Reading): void {
+export function declareModule(node: ts.ModuleDeclaration, reading: Reading): void {
   const isGlobal = (node.flags & NodeFlags.GlobalAugmentation) !== 0;
-  const name = isIdentifier(node.name) ? idText(node.name) : `"${node.name.text}"`;
-  if (isGlobal || !isIdentifier(node.name)) file.facts.global = true;
+  const moduleName = isIdentifier(node.name) ? idText(node.name) : `"${node.name.text}"`;
+  if (isGlobal || !isIdentifier(node.name)) reading.facts.global = true;
   if (!isGlobal) {
     const isNested = (node.flags & NodeFlags.NestedNamespace) !== 0; // the B of A.B
-    const before = isNested ? `namespace ${file.owner}.` : "";
-    const sym = addSymbol(file, name, "namespace", { node, before, end: node.name.end });
+    const before = isNested ? `namespace ${reading.owner}.` : "";
+    const sym = addSymbol(reading, moduleName, "namespace", { node, before, end: node.name.end });
     if (isNested) sym.exported = true;
   }
-  visitInside(file, isGlobal ? undefined : name, undefined, () => forEachChild(node, file.visit));
+  visitInside(reading, isGlobal ? undefined : moduleName, undefined, () =>
+    forEachChild(node, reading.visit),
+  );
 }
 
-export function declareVariables(statement: ts.VariableStatement, file: Reading): void {
+export function declareVariables(statement: ts.VariableStatement, reading: Reading): void {
   for (const declaration of statement.declarationList.declarations)
-    declareVariable(file, declaration, statement);
+    declareVariable(reading, declaration, statement);
 }
 /** A variable in a function or a block is listed only if it holds a function or a class. */
 export function declareVariable(
-  file: Reading,
-  node: ts.VariableDeclaration,
+  reading: Reading,
+  declaration: ts.VariableDeclaration,
   statement?: ts.VariableStatement,
 ): void {
-  const assigned = node.initializer && unwrap(node.initializer);
-  const name = isIdentifier(node.name) ? idText(node.name) : undefined;
-  const span = spanOf(node, statement, file);
-  if (assigned && name && (isFunction(assigned) || isClassExpression(assigned)))
+  const assigned = declaration.initializer && unwrap(declaration.initializer);
+  const variableName = isIdentifier(declaration.name) ? idText(declaration.name) : undefined;
+  const variableSpan = variableSpanOf(declaration, statement, reading);
+  if (assigned && variableName && (isFunction(assigned) || isClassExpression(assigned)))
     return void declare(
-      file,
-      name,
+      reading,
+      variableName,
       isFunction(assigned) ? "function" : "class",
-      node,
+      declaration,
       assigned,
-      span,
+      variableSpan,
     );
-  const isImport = assigned !== undefined && noteTaking(node.name, assigned, file);
-  const isListed = statement !== undefined && !file.inFunction && !file.depth && !isImport;
+  const isImport = assigned !== undefined && noteTaking(declaration.name, assigned, reading);
+  const isListed = statement !== undefined && !reading.inFunction && !reading.depth && !isImport;
   if (isListed) {
     const symbolKind = statement.declarationList.flags & CONSTANT ? "const" : "variable";
-    const valueSpan = { ...span, end: node.initializer?.pos ?? node.end, value: assigned };
-    if (name) addSymbol(file, name, symbolKind, valueSpan);
+    const valueSpan = {
+      ...variableSpan,
+      end: declaration.initializer?.pos ?? declaration.end,
+      value: assigned,
+    };
+    if (variableName) addSymbol(reading, variableName, symbolKind, valueSpan);
     else
-      for (const bound of boundNames(node.name))
-        addSymbol(file, idText(bound.name as ts.Identifier), symbolKind, {
+      for (const boundElement of boundNames(declaration.name))
+        addSymbol(reading, idText(boundElement.name as ts.Identifier), symbolKind, {
           ...valueSpan,
-          node: bound,
+          node: boundElement,
           statement,
-          shown: span.node,
+          shown: variableSpan.node,
         });
   }
   const isOwner = assigned && (isListed || isObjectLiteralExpression(assigned));
-  visitInside(file, isOwner ? name : undefined, undefined, () => forEachChild(node, file.visit));
+  visitInside(reading, isOwner ? variableName : undefined, undefined, () =>
+    forEachChild(declaration, reading.visit),
+  );
 }
 const CONSTANT = NodeFlags.Const | NodeFlags.Using;
 
 /** If it is alone in its statement, a variable's text is the whole statement. */
-function spanOf(
+function variableSpanOf(
   node: ts.VariableDeclaration,
   statement: ts.VariableStatement | undefined,
   { text }: Reading,
@@ -241,9 +267,9 @@ function spanOf(
   return { node, statement, before: `${text.slice(startOf(statement, text), declarations.pos)} ` };
 }
 
-function* boundNames(name: ts.BindingName): Generator<ts.BindingElement> {
-  if (isIdentifier(name)) return;
-  for (const element of name.elements)
+function* boundNames(bindingName: ts.BindingName): Generator<ts.BindingElement> {
+  if (isIdentifier(bindingName)) return;
+  for (const element of bindingName.elements)
     if (isBindingElement(element)) {
       if (isIdentifier(element.name)) yield element;
       else yield* boundNames(element.name);
@@ -251,16 +277,21 @@ function* boundNames(name: ts.BindingName): Generator<ts.BindingElement> {
 }
 
 /** What a constructor assigns to `this` are fields, unless the class declares them. */
-function addFields(node: ts.ClassLikeDeclaration, file: Reading): void {
-  const declaredNames = new Set(node.members.map(({ name }) => name && nameOf(name)));
-  for (const statement of node.members.find(isConstructorDeclaration)?.body?.statements ?? []) {
+function addFields(classNode: ts.ClassLikeDeclaration, reading: Reading): void {
+  const declaredNames = new Set(classNode.members.map(({ name }) => name && nameOf(name)));
+  for (const statement of classNode.members.find(isConstructorDeclaration)?.body?.statements ??
+    []) {
     if (!isExpressionStatement(statement) || !isBinaryExpression(statement.expression)) continue;
-    const { left: target, operatorToken, right } = statement.expression;
-    if (operatorToken.kind !== K.EqualsToken || !isPropertyAccessExpression(target)) continue;
-    const name = nameOf(target.name);
-    if (target.expression.kind !== K.ThisKeyword || name === undefined || declaredNames.has(name))
+    const { left: targetNode, operatorToken, right } = statement.expression;
+    if (operatorToken.kind !== K.EqualsToken || !isPropertyAccessExpression(targetNode)) continue;
+    const fieldName = nameOf(targetNode.name);
+    if (
+      targetNode.expression.kind !== K.ThisKeyword ||
+      fieldName === undefined ||
+      declaredNames.has(fieldName)
+    )
       continue;
-    declaredNames.add(name);
-    addSymbol(file, name, "property", { node: statement, end: right.pos });
+    declaredNames.add(fieldName);
+    addSymbol(reading, fieldName, "property", { node: statement, end: right.pos });
   }
 }

@@ -26,113 +26,127 @@ import { importedBy, pushImport } from "./scan-imports.ts";
 import { type Reading, visitInside } from "./scan-state.ts";
 
 /** In a namespace it says what the namespace exports, not the file. */
-export function noteExport(node: ts.ExportDeclaration, file: Reading): void {
-  const { exportClause, moduleSpecifier } = node;
-  const from =
+export function noteExport(exportNode: ts.ExportDeclaration, reading: Reading): void {
+  const { exportClause, moduleSpecifier } = exportNode;
+  const sourceField =
     moduleSpecifier && isStringLiteral(moduleSpecifier) ? { from: moduleSpecifier.text } : {};
-  const { exports } = file.facts;
-  let names = ["*"];
-  if (file.owner) names = [];
-  else if (!exportClause) exports.push({ name: "*", ...from });
+  const { exports } = reading.facts;
+  let exportedNames = ["*"];
+  if (reading.owner) exportedNames = [];
+  else if (!exportClause) exports.push({ name: "*", ...sourceField });
   else if (isNamespaceExport(exportClause)) {
     const name = nameOf(exportClause.name)!;
-    names = [`* as ${name}`];
-    exports.push({ name, local: "*", ...from });
+    exportedNames = [`* as ${name}`];
+    exports.push({ name, local: "*", ...sourceField });
   } else {
-    names = exportClause.elements.map(aliasText);
+    exportedNames = exportClause.elements.map(aliasText);
     for (const { name, propertyName } of exportClause.elements)
       exports.push({
         name: nameOf(name)!,
         ...(propertyName && { local: nameOf(propertyName) }),
-        ...from,
+        ...sourceField,
       });
   }
-  if (moduleSpecifier) pushImport(file, moduleSpecifier, "export", names);
-  forEachChild(node, file.visit);
+  if (moduleSpecifier) pushImport(reading, moduleSpecifier, "export", exportedNames);
+  forEachChild(exportNode, reading.visit);
 }
-export function noteDefault(node: ts.ExportAssignment, file: Reading): void {
-  const as = node.isExportEquals ? "export=" : "default";
-  if (file.owner || !exportOne(file, node, node.expression, as)) forEachChild(node, file.visit);
+export function noteDefault(exportNode: ts.ExportAssignment, reading: Reading): void {
+  const exportName = exportNode.isExportEquals ? "export=" : "default";
+  if (reading.owner || !exportOne(reading, exportNode, exportNode.expression, exportName))
+    forEachChild(exportNode, reading.visit);
 }
 /**
  * `export default …`, `export = …`, `module.exports = …`; false if the value is declared elsewhere.
  */
-function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: string): boolean {
+function exportOne(
+  reading: Reading,
+  exportNode: ts.Node,
+  expression: ts.Expression,
+  exportName: string,
+): boolean {
   const assigned = assignedValue(expression);
-  const name =
+  const declaredName =
     isFunction(assigned) || isClassExpression(assigned)
       ? (ownName(assigned) ?? "default")
       : "default";
-  const local = isIdentifier(assigned) ? idText(assigned) : name;
-  file.facts.exports.push({ name: as, ...(local !== "default" && { local }) });
+  const local = isIdentifier(assigned) ? idText(assigned) : declaredName;
+  reading.facts.exports.push({ name: exportName, ...(local !== "default" && { local }) });
   if (isIdentifier(assigned) || importedBy(assigned)) return false;
-  declareValue(file, name, node, expression, assigned);
+  declareValue(reading, declaredName, exportNode, expression, assigned);
   return true;
 }
 /** Declares an exported expression under the name of its export. */
 function declareValue(
-  file: Reading,
-  name: string,
+  reading: Reading,
+  declaredName: string,
   node: ts.Node,
   expression: ts.Expression,
   assigned: ts.Node,
 ): void {
-  const from = file.facts.symbols.length;
-  if (isFunction(assigned)) declare(file, name, "function", node, assigned);
-  else if (isClassExpression(assigned)) declare(file, name, "class", node, assigned);
+  const symbolIndex = reading.facts.symbols.length;
+  if (isFunction(assigned)) declare(reading, declaredName, "function", node, assigned);
+  else if (isClassExpression(assigned)) declare(reading, declaredName, "class", node, assigned);
   else {
-    addSymbol(file, name, "const", { node, end: expression.pos, value: assigned });
-    visitInside(file, name, undefined, () => forEachChild(node, file.visit));
+    addSymbol(reading, declaredName, "const", { node, end: expression.pos, value: assigned });
+    visitInside(reading, declaredName, undefined, () => forEachChild(node, reading.visit));
   }
-  file.facts.symbols[from]!.exported = true;
+  reading.facts.symbols[symbolIndex]!.exported = true;
 }
 
 /**
  * `exports.name = …`, `module.exports = …`, `Class.prototype.name = …`. Returns whether nothing is
  * left to visit.
  */
-export function visitAssignment(node: ts.BinaryExpression, file: Reading): boolean {
-  const path = dottedName(node.left) ?? "";
-  const [exportsPath, exported] = /^(?:module\.)?exports(?:\.([^.]+))?$/.exec(path) ?? [];
-  const [, type = "", member] = /^(?:.+\.)?([^.]+)\.prototype(?:\.([^.]+))?$/.exec(path) ?? [];
-  if (exportsPath) file.isCommonJs = true;
-  const { owner } = file;
-  file.owner = type;
+export function visitAssignment(assignment: ts.BinaryExpression, reading: Reading): boolean {
+  const dottedPath = dottedName(assignment.left) ?? "";
+  const [exportsPath, exported] = /^(?:module\.)?exports(?:\.([^.]+))?$/.exec(dottedPath) ?? [];
+  const [, typeName = "", memberName] =
+    /^(?:.+\.)?([^.]+)\.prototype(?:\.([^.]+))?$/.exec(dottedPath) ?? [];
+  if (exportsPath) reading.isCommonJs = true;
+  const { owner } = reading;
+  reading.owner = typeName;
   const isDone = declare();
-  file.owner = owner;
+  reading.owner = owner;
   return isDone;
 
   function declare(): boolean {
-    if (exported) return exportNamed(node, exported, file);
-    if (exportsPath === "module.exports") return exportAll(node, file);
-    return type !== "" && declareOn(node, member, file);
+    if (exported) return exportNamed(assignment, exported, reading);
+    if (exportsPath === "module.exports") return exportAll(assignment, reading);
+    return typeName !== "" && declareOn(assignment, memberName, reading);
   }
 }
-function declareOn(node: ts.BinaryExpression, member: string | undefined, file: Reading): boolean {
-  const assigned = unwrap(node.right);
-  if (member && isFunction(assigned)) declare(file, member, "method", node, assigned);
-  else if (!member && isObjectLiteralExpression(assigned)) forEachChild(node, file.visit);
+function declareOn(
+  assignment: ts.BinaryExpression,
+  memberName: string | undefined,
+  reading: Reading,
+): boolean {
+  const assigned = unwrap(assignment.right);
+  if (memberName && isFunction(assigned))
+    declare(reading, memberName, "method", assignment, assigned);
+  else if (!memberName && isObjectLiteralExpression(assigned))
+    forEachChild(assignment, reading.visit);
   else return false;
   return true;
 }
-function exportNamed(node: ts.BinaryExpression, name: string, file: Reading): boolean {
-  const assigned = assignedValue(node.right);
+function exportNamed(assignment: ts.BinaryExpression, name: string, reading: Reading): boolean {
+  const assigned = assignedValue(assignment.right);
   if (isVoidExpression(assigned)) return false; // compilers declare a later export like this
-  file.facts.exports.push({ name, ...(isIdentifier(assigned) && { local: idText(assigned) }) });
+  reading.facts.exports.push({ name, ...(isIdentifier(assigned) && { local: idText(assigned) }) });
   if (dottedName(assigned) || importedBy(assigned)) return false; // declared elsewhere
-  declareValue(file, name, node, node.right, assigned);
+  declareValue(reading, name, assignment, assignment.right, assigned);
   return true;
 }
 /** Each property of an object literal is exported under its name. */
-function exportAll(node: ts.BinaryExpression, file: Reading): boolean {
-  const assigned = assignedValue(node.right);
-  if (!isObjectLiteralExpression(assigned)) return exportOne(file, node, node.right, "export=");
+function exportAll(assignment: ts.BinaryExpression, reading: Reading): boolean {
+  const assigned = assignedValue(assignment.right);
+  if (!isObjectLiteralExpression(assigned))
+    return exportOne(reading, assignment, assignment.right, "export=");
   for (const property of assigned.properties) {
     const name = property.name && nameOf(property.name);
     if (name === undefined) continue;
-    const local =
+    const localNode =
       isPropertyAssignment(property) && isIdentifier(property.initializer) && property.initializer;
-    file.facts.exports.push({ name, ...(local && { local: idText(local) }) });
+    reading.facts.exports.push({ name, ...(localNode && { local: idText(localNode) }) });
   }
   return false;
 }

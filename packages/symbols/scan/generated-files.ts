@@ -14,7 +14,7 @@ const OUTPUT_FOLDER = new RegExp(`(?:^|/)(?:${OUTPUT_FOLDERS.join("|").replaceAl
 const MAYBE_FOLDER = /(?:^|\/)(?:build|out|_build|target)\//;
 const SOURCE_FOLDER =
   /(?:^|\/)(?:src|lib|app|source|scripts|test|tests|docs)\/(?:.+\/)?(?:build|out|_build|target)\//;
-const SOURCE =
+const SOURCE_FILE =
   /(?<!\.d)\.[cm]?tsx?$|\.(?:vue|svelte|astro|py|go|rs|java|kts?|rb|php|cs|swift|c|cc|cpp|h|hpp|sh|lua|sql|mdx?)$/;
 const OUTPUT_FILE = new RegExp(
   [
@@ -32,20 +32,20 @@ const OUTPUT_FILE = new RegExp(
 const HASHED_ASSET = /(?:^|\/)assets\/[^/]*-(?=[\w-]{0,7}[A-Z\d])[\w-]{8}\.(?:[cm]?js|css)$/;
 
 /** Told by its path. */
-export const isGenerated = (path: string): boolean =>
-  OUTPUT_FOLDER.test(path) ||
-  OUTPUT_FILE.test(path) ||
-  HASHED_ASSET.test(path) ||
-  (MAYBE_FOLDER.test(path) && !SOURCE_FOLDER.test(path) && !SOURCE.test(path));
+export const isGenerated = (filePath: string): boolean =>
+  OUTPUT_FOLDER.test(filePath) ||
+  OUTPUT_FILE.test(filePath) ||
+  HASHED_ASSET.test(filePath) ||
+  (MAYBE_FOLDER.test(filePath) && !SOURCE_FOLDER.test(filePath) && !SOURCE_FILE.test(filePath));
 
 const [MARK_CHARS, MARK_LINES] = [2_000, 12]; // from the beginning, in which a mark counts
 const COMMENT = /^\s*(?:\/\/|\/\*|\*|#|<!--|;|--)/;
-const IS = "(?:this )?(?:file|code|module) (?:is |was |has been )?";
-const MARK = new RegExp(
+const FILE_IS = "(?:this )?(?:file|code|module) (?:is |was |has been )?";
+const GENERATED_MARK = new RegExp(
   [
     "@generated\\b",
-    `^\\W*(?:${IS})?auto(?:matically)?[- ]?generated\\b`,
-    `^\\W*(?:${IS})?generated (?:by|from|using|with)\\b`,
+    `^\\W*(?:${FILE_IS})?auto(?:matically)?[- ]?generated\\b`,
+    `^\\W*(?:${FILE_IS})?generated (?:by|from|using|with)\\b`,
     "\\bgenerated\\b.*\\bdo not (?:edit|modify)\\b",
     "\\bdo not (?:edit|modify)\\b.*\\bgenerated\\b",
   ].join("|"),
@@ -53,8 +53,8 @@ const MARK = new RegExp(
 );
 
 /** Told by a comment in its first lines. */
-export const isMarkedGenerated = (text: string): boolean =>
-  text
+export const isMarkedGenerated = (sourceText: string): boolean =>
+  sourceText
     .slice(0, MARK_CHARS)
     .split("\n", MARK_LINES)
-    .some((line) => COMMENT.test(line) && MARK.test(line));
+    .some((commentLine) => COMMENT.test(commentLine) && GENERATED_MARK.test(commentLine));

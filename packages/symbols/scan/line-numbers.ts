@@ -1,30 +1,34 @@
 // Line numbers, and counting lines of code.
 import type { Reading } from "./scan-state.ts";
 
-export function lineStarts(text: string): number[] {
-  const starts = [0];
-  for (let index = 0; (index = text.indexOf("\n", index) + 1); ) starts.push(index);
-  return starts;
+export function lineStarts(sourceText: string): number[] {
+  const lineOffsets = [0];
+  for (let index = 0; (index = sourceText.indexOf("\n", index) + 1); ) lineOffsets.push(index);
+  return lineOffsets;
 }
-export function lineAt(starts: number[], pos: number): number {
-  let low = 0;
-  let high = starts.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (starts[middle]! <= pos) low = middle;
-    else high = middle - 1;
+export function lineAt(lineOffsets: number[], offset: number): number {
+  let lowLine = 0;
+  let highLine = lineOffsets.length - 1;
+  while (lowLine < highLine) {
+    const middleLine = (lowLine + highLine + 1) >> 1;
+    if (lineOffsets[middleLine]! <= offset) lowLine = middleLine;
+    else highLine = middleLine - 1;
   }
-  return low + 1;
+  return lowLine + 1;
 }
 /** The position of the first non-blank character. */
-export function textAfter(text: string, index: number, end = text.length): number {
-  for (; index < end; index++) {
-    const code = text.charCodeAt(index);
-    if (code > 32 && code !== BOM) break;
+export function textAfter(
+  sourceText: string,
+  index: number,
+  endOffset = sourceText.length,
+): number {
+  for (; index < endOffset; index++) {
+    const charCode = sourceText.charCodeAt(index);
+    if (charCode > 32 && charCode !== BYTE_ORDER_MARK) break;
   }
   return index;
 }
-const BOM = 0xfeff;
+const BYTE_ORDER_MARK = 0xfeff;
 
 /** The continuation lines of a comment that begins after code count as code too. */
 export function countLines({
@@ -32,19 +36,19 @@ export function countLines({
   starts,
   texts,
 }: Pick<Reading, "text" | "starts" | "texts">): number {
-  let [lines, commentEnd, nextText] = [0, 0, 0];
-  for (const [i, start] of starts.entries()) {
-    const end = starts[i + 1] ?? text.length;
-    let index = textAfter(text, Math.max(start, commentEnd), end);
-    if (index >= end) continue;
-    while (nextText < texts.length && texts[nextText]!.end <= start) nextText++;
-    const isText = nextText < texts.length && texts[nextText]!.pos < start;
-    while (!isText && text.startsWith("/*", index)) {
-      const close = text.indexOf("*/", index + 2);
-      commentEnd = close < 0 ? text.length : close + 2;
-      index = textAfter(text, commentEnd, end);
+  let [lineCount, commentEnd, nextText] = [0, 0, 0];
+  for (const [i, lineStart] of starts.entries()) {
+    const lineEnd = starts[i + 1] ?? text.length;
+    let index = textAfter(text, Math.max(lineStart, commentEnd), lineEnd);
+    if (index >= lineEnd) continue;
+    while (nextText < texts.length && texts[nextText]!.end <= lineStart) nextText++;
+    const isInText = nextText < texts.length && texts[nextText]!.pos < lineStart;
+    while (!isInText && text.startsWith("/*", index)) {
+      const commentClose = text.indexOf("*/", index + 2);
+      commentEnd = commentClose < 0 ? text.length : commentClose + 2;
+      index = textAfter(text, commentEnd, lineEnd);
     }
-    if (index < end && (isText || !text.startsWith("//", index))) lines++;
+    if (index < lineEnd && (isInText || !text.startsWith("//", index))) lineCount++;
   }
-  return lines;
+  return lineCount;
 }

@@ -14,10 +14,11 @@ import {
   ModifierFlags,
 } from "./parser.ts";
 
-export function byKind<T>(rows: [kinds: ts.SyntaxKind[], value: T][]): (T | undefined)[] {
-  const table = new Array<T | undefined>(K.Count).fill(undefined);
-  for (const [kinds, value] of rows) for (const syntaxKind of kinds) table[syntaxKind] = value;
-  return table;
+export function byKind<T>(kindRows: [kinds: ts.SyntaxKind[], value: T][]): (T | undefined)[] {
+  const kindTable = new Array<T | undefined>(K.Count).fill(undefined);
+  for (const [syntaxKinds, kindValue] of kindRows)
+    for (const syntaxKind of syntaxKinds) kindTable[syntaxKind] = kindValue;
+  return kindTable;
 }
 
 type Code = ts.FunctionLikeDeclaration & { name?: ts.Node; body?: ts.Node };
@@ -37,10 +38,11 @@ const FUNCTIONS = byKind<true>([
 export const isFunction = (node: ts.Node): node is Code => FUNCTIONS[node.kind] === true;
 
 export function modifiersOf(node: ts.Node): number {
-  let flags = 0;
+  let modifierFlags = 0;
   const { modifiers } = node as { modifiers?: ts.NodeArray<ts.ModifierLike> };
-  if (modifiers) for (const { kind: syntaxKind } of modifiers) flags |= MODIFIERS[syntaxKind] ?? 0;
-  return flags;
+  if (modifiers)
+    for (const { kind: syntaxKind } of modifiers) modifierFlags |= MODIFIERS[syntaxKind] ?? 0;
+  return modifierFlags;
 }
 const MODIFIERS = byKind<number>([
   [[K.ExportKeyword], ModifierFlags.Export],
@@ -70,15 +72,15 @@ export function assignedValue(node: ts.Node): ts.Node {
 }
 
 /** As other code writes it; `[Symbol.iterator]` in its brackets, undefined for a computed name. */
-export function nameOf(name: ts.Node): string | undefined {
-  if (isIdentifier(name) || isPrivateIdentifier(name)) return idText(name);
-  if (isStringLiteralLike(name) || isNumericLiteral(name) || isBigIntLiteral(name))
-    return name.text;
-  if (!isComputedPropertyName(name)) return undefined;
-  const { expression } = name;
+export function nameOf(nameNode: ts.Node): string | undefined {
+  if (isIdentifier(nameNode) || isPrivateIdentifier(nameNode)) return idText(nameNode);
+  if (isStringLiteralLike(nameNode) || isNumericLiteral(nameNode) || isBigIntLiteral(nameNode))
+    return nameNode.text;
+  if (!isComputedPropertyName(nameNode)) return undefined;
+  const { expression } = nameNode;
   if (isStringLiteralLike(expression) || isNumericLiteral(expression)) return expression.text;
-  const path = dottedName(expression);
-  return path && `[${path}]`;
+  const dottedPath = dottedName(expression);
+  return dottedPath && `[${dottedPath}]`;
 }
 export const ownName = (node: ts.Node & { name?: ts.Node }): string | undefined => {
   if (node.name) return nameOf(node.name);

@@ -13,22 +13,29 @@ export type Parsed = ts.SourceFile & {
 /**
  * The parser is recursive; if the code is nested deeper than the stack allows, there is no tree.
  */
-export function parse<T>(facts: Facts, read: () => T): T | undefined {
+export function parse<T>(facts: Facts, readTree: () => T): T | undefined {
   try {
-    return read();
-  } catch (error) {
-    noteFailure(facts, error);
+    return readTree();
+  } catch (thrownError) {
+    noteFailure(facts, thrownError);
     // otherwise the parser confuses its arrow functions with those of the next file
     createSourceFile("", "", PARSE_OPTIONS);
     return undefined;
   }
 }
 /** One unreadable file must not affect the others. */
-export function noteFailure(facts: Facts, error: unknown): void {
+export function noteFailure(facts: Facts, thrownError: unknown): void {
   facts.parseError =
-    error instanceof RangeError ? "nested too deep" : `cannot be parsed: ${error}`.split("\n")[0]!;
+    thrownError instanceof RangeError
+      ? "nested too deep"
+      : `cannot be parsed: ${thrownError}`.split("\n")[0]!;
 }
-export function noteError(facts: Facts, source: ts.SourceFile | undefined, starts: number[]): void {
-  const wrong = (source as Parsed | undefined)?.parseDiagnostics[0];
-  if (wrong) facts.parseError ??= `line ${lineAt(starts, wrong.start)}: ${wrong.messageText}`;
+export function noteError(
+  facts: Facts,
+  sourceFile: ts.SourceFile | undefined,
+  lineOffsets: number[],
+): void {
+  const diagnostic = (sourceFile as Parsed | undefined)?.parseDiagnostics[0];
+  if (diagnostic)
+    facts.parseError ??= `line ${lineAt(lineOffsets, diagnostic.start)}: ${diagnostic.messageText}`;
 }

@@ -57,6 +57,6 @@ export const PARSE_OPTIONS = {
 };
 /** Missing from the types, though TypeScript's own tools use them. */
 export const { skipTrivia, isIdentifierText } = ts as unknown as {
-  skipTrivia(text: string, pos: number): number;
-  isIdentifierText(text: string, version: ts.ScriptTarget): boolean;
+  skipTrivia(sourceText: string, offset: number): number;
+  isIdentifierText(nameText: string, version: ts.ScriptTarget): boolean;
 };

@@ -22,101 +22,112 @@ import {
 } from "./parser.ts";
 import { exportOnce, type Reading } from "./scan-state.ts";
 
-export function noteImport(node: ts.ImportDeclaration, file: Reading): void {
-  const { importClause, moduleSpecifier } = node;
-  const names: string[] = [];
-  if (importClause?.name) names.push(`default as ${idText(importClause.name)}`);
+export function noteImport(importNode: ts.ImportDeclaration, reading: Reading): void {
+  const { importClause, moduleSpecifier } = importNode;
+  const importedNames: string[] = [];
+  if (importClause?.name) importedNames.push(`default as ${idText(importClause.name)}`);
   const bindings = importClause?.namedBindings;
-  if (bindings && isNamespaceImport(bindings)) names.push(`* as ${idText(bindings.name)}`);
-  else if (bindings) names.push(...bindings.elements.map(aliasText));
+  if (bindings && isNamespaceImport(bindings)) importedNames.push(`* as ${idText(bindings.name)}`);
+  else if (bindings) importedNames.push(...bindings.elements.map(aliasText));
   pushImport(
-    file,
+    reading,
     moduleSpecifier,
     importClause?.phaseModifier === K.TypeKeyword ? "type" : "import",
-    names,
+    importedNames,
   );
-  forEachChild(node, file.visit);
+  forEachChild(importNode, reading.visit);
 }
-export function noteImportEquals(node: ts.ImportEqualsDeclaration, file: Reading): void {
-  const { name, moduleReference } = node;
+export function noteImportEquals(importNode: ts.ImportEqualsDeclaration, reading: Reading): void {
+  const { name, moduleReference } = importNode;
   if (isExternalModuleReference(moduleReference))
-    pushImport(file, moduleReference.expression, "require", [`* as ${idText(name)}`]);
-  if (modifiersOf(node) & ModifierFlags.Export && !file.owner)
-    exportOnce(file, idText(name), idText(name));
-  forEachChild(node, file.visit);
+    pushImport(reading, moduleReference.expression, "require", [`* as ${idText(name)}`]);
+  if (modifiersOf(importNode) & ModifierFlags.Export && !reading.owner)
+    exportOnce(reading, idText(name), idText(name));
+  forEachChild(importNode, reading.visit);
 }
-export function noteImportType(node: ts.ImportTypeNode, file: Reading): void {
-  const { argument, qualifier } = node;
+export function noteImportType(importNode: ts.ImportTypeNode, reading: Reading): void {
+  const { argument, qualifier } = importNode;
   if (isLiteralTypeNode(argument))
-    pushImport(file, argument.literal, "type", [leftmost(qualifier) ?? "*"]);
-  forEachChild(node, file.visit);
+    pushImport(reading, argument.literal, "type", [leftmost(qualifier) ?? "*"]);
+  forEachChild(importNode, reading.visit);
 }
-function leftmost(name: ts.EntityName | undefined): string | undefined {
-  while (name && !isIdentifier(name)) name = name.left;
-  return name && idText(name);
+function leftmost(entityName: ts.EntityName | undefined): string | undefined {
+  while (entityName && !isIdentifier(entityName)) entityName = entityName.left;
+  return entityName && idText(entityName);
 }
-export function noteCall(node: ts.CallExpression, file: Reading): void {
-  const importForm = importedBy(node);
+export function noteCall(callNode: ts.CallExpression, reading: Reading): void {
+  const importForm = importedBy(callNode);
   if (importForm)
     pushImport(
-      file,
-      node.arguments[0]!,
+      reading,
+      callNode.arguments[0]!,
       importForm,
-      file.taken?.call === node ? file.taken.names : ["*"],
+      reading.taken?.call === callNode ? reading.taken.names : ["*"],
     );
-  if (importForm === "require" && file.isScript) file.isCommonJs = true;
-  forEachChild(node, file.visit);
+  if (importForm === "require" && reading.isScript) reading.isCommonJs = true;
+  forEachChild(callNode, reading.visit);
 }
-export function importedBy(node: ts.Node): Import["how"] | undefined {
-  if (!isCallExpression(node)) return undefined;
+export function importedBy(candidate: ts.Node): Import["how"] | undefined {
+  if (!isCallExpression(candidate)) return undefined;
   const {
     expression,
-    arguments: [first],
-  } = node;
+    arguments: [firstArgument],
+  } = candidate;
   const isRequire = isIdentifier(expression) && expression.escapedText === "require";
-  if (!(isRequire || expression.kind === K.ImportKeyword) || !first || !isStringLiteralLike(first))
+  if (
+    !(isRequire || expression.kind === K.ImportKeyword) ||
+    !firstArgument ||
+    !isStringLiteralLike(firstArgument)
+  )
     return undefined;
   return isRequire ? "require" : "dynamic";
 }
 /** `const { a, b: c } = await import("x")` takes only a and b. */
-export function noteTaking(name: ts.BindingName, assigned: ts.Node, file: Reading): boolean {
+export function noteTaking(
+  bindingName: ts.BindingName,
+  assigned: ts.Node,
+  reading: Reading,
+): boolean {
   // require("x").a
-  const from = isPropertyAccessExpression(assigned) ? unwrap(assigned.expression) : assigned;
-  const call = isAwaitExpression(from) ? unwrap(from.expression) : from;
+  const importSource = isPropertyAccessExpression(assigned)
+    ? unwrap(assigned.expression)
+    : assigned;
+  const call = isAwaitExpression(importSource) ? unwrap(importSource.expression) : importSource;
   const importForm = importedBy(call);
   if (importForm)
-    file.taken = {
+    reading.taken = {
       call,
       names:
-        from === assigned
-          ? takenNames(name)
-          : [importText((assigned as ts.PropertyAccessExpression).name, name)],
+        importSource === assigned
+          ? takenNames(bindingName)
+          : [importText((assigned as ts.PropertyAccessExpression).name, bindingName)],
     };
-  return importForm === "require" && file.isScript;
+  return importForm === "require" && reading.isScript;
 }
-function takenNames(name: ts.BindingName): string[] {
-  if (isIdentifier(name)) return [`* as ${idText(name)}`];
-  return name.elements.map((element) =>
+function takenNames(bindingName: ts.BindingName): string[] {
+  if (isIdentifier(bindingName)) return [`* as ${idText(bindingName)}`];
+  return bindingName.elements.map((element) =>
     isBindingElement(element) && !element.dotDotDotToken
       ? importText(element.propertyName ?? element.name, element.name)
       : "*",
   );
 }
-function importText(from: ts.Node, to: ts.BindingName): string {
-  const name = nameOf(from);
-  if (!name || !isIdentifier(to) || idText(to) === name) return name || "*";
-  return `${name} as ${idText(to)}`;
+function importText(importedNode: ts.Node, localName: ts.BindingName): string {
+  const importedName = nameOf(importedNode);
+  if (!importedName || !isIdentifier(localName) || idText(localName) === importedName)
+    return importedName || "*";
+  return `${importedName} as ${idText(localName)}`;
 }
 export function pushImport(
   { facts, starts, text }: Reading,
-  from: ts.Node,
+  sourceNode: ts.Node,
   importForm: Import["how"],
   names: string[],
 ): void {
-  if (!isStringLiteralLike(from)) return;
+  if (!isStringLiteralLike(sourceNode)) return;
   facts.imports.push({
-    from: from.text,
-    line: lineAt(starts, skipTrivia(text, from.pos)),
+    from: sourceNode.text,
+    line: lineAt(starts, skipTrivia(text, sourceNode.pos)),
     how: importForm,
     names,
   });

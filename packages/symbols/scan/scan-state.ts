@@ -32,9 +32,12 @@ export interface Reading {
 }
 export const START = { owner: "", inFunction: false, depth: 0, decisions: 0 };
 
-export function countUse(node: ts.Identifier | ts.PrivateIdentifier, { uses }: Reading): void {
-  const name = node.escapedText;
-  if (name) uses.set(name, (uses.get(name) ?? 0) + 1);
+export function countUse(
+  identifier: ts.Identifier | ts.PrivateIdentifier,
+  { uses }: Reading,
+): void {
+  const escapedName = identifier.escapedText;
+  if (escapedName) uses.set(escapedName, (uses.get(escapedName) ?? 0) + 1);
 }
 /**
  * A property may be named by a string: it["name"]. That is not a use, but the file must be
@@ -42,70 +45,76 @@ export function countUse(node: ts.Identifier | ts.PrivateIdentifier, { uses }: R
  */
 export function noteMention({ text }: ts.LiteralLikeNode, { uses }: Reading): void {
   if (text.length >= 50 || !isIdentifierText(text, PARSE_OPTIONS.languageVersion)) return;
-  const name = escapeLeadingUnderscores(text);
-  if (!uses.has(name)) uses.set(name, 0);
+  const escapedName = escapeLeadingUnderscores(text);
+  if (!uses.has(escapedName)) uses.set(escapedName, 0);
 }
 /** The same for names in JSDoc tags, such as {@link name}: TypeScript counts them as uses. */
 export function noteTags({ text, uses }: Reading): void {
-  for (const [, type = "", name = ""] of text.matchAll(TAG))
-    for (const [word] of `${type} ${name}`.matchAll(NAME)) {
-      const escaped = escapeLeadingUnderscores(word);
-      if (word.length < 50 && !uses.has(escaped)) uses.set(escaped, 0);
+  for (const [, tagType = "", tagName = ""] of text.matchAll(JSDOC_TAG))
+    for (const [tagWord] of `${tagType} ${tagName}`.matchAll(NAME_PATTERN)) {
+      const escaped = escapeLeadingUnderscores(tagWord);
+      if (tagWord.length < 50 && !uses.has(escaped)) uses.set(escaped, 0);
     }
 }
-const TAG = /@(?!since|category|example|internal)\w+\s+(?:\{([^}\n]*)\}\s*)?([^\s}|]*)/g;
-const NAME = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
+const JSDOC_TAG = /@(?!since|category|example|internal)\w+\s+(?:\{([^}\n]*)\}\s*)?([^\s}|]*)/g;
+const NAME_PATTERN = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
 
-export function noteText(node: ts.Node, file: Reading): void {
-  if (node.kind === K.NoSubstitutionTemplateLiteral) noteMention(node as ts.LiteralLikeNode, file);
-  const pos = node.kind === K.JsxText ? node.pos : skipTrivia(file.text, node.pos);
-  const lineEnd = file.text.indexOf("\n", pos);
-  if (lineEnd >= 0 && lineEnd < node.end) file.texts.push({ pos, end: node.end });
+export function noteText(textNode: ts.Node, reading: Reading): void {
+  if (textNode.kind === K.NoSubstitutionTemplateLiteral)
+    noteMention(textNode as ts.LiteralLikeNode, reading);
+  const pos = textNode.kind === K.JsxText ? textNode.pos : skipTrivia(reading.text, textNode.pos);
+  const lineEnd = reading.text.indexOf("\n", pos);
+  if (lineEnd >= 0 && lineEnd < textNode.end) reading.texts.push({ pos, end: textNode.end });
 }
 
 /**
  * Visits its parts as belonging to it. `made`: what it is set to, if that has no name of its own.
  */
 export function visitInside(
-  file: Reading,
-  name: string | undefined,
+  reading: Reading,
+  declaredName: string | undefined,
   assigned: ts.Node | undefined,
-  read: () => void,
+  visitParts: () => void,
 ): void {
-  const { owner, made: before } = file;
-  if (name) file.owner = join(owner, name);
-  file.made = assigned;
-  read();
-  file.owner = owner;
-  file.made = before;
+  const { owner, made: madeBefore } = reading;
+  if (declaredName) reading.owner = joinOwner(owner, declaredName);
+  reading.made = assigned;
+  visitParts();
+  reading.owner = owner;
+  reading.made = madeBefore;
 }
-const join = (owner: string, name: string): string => (owner ? `${owner}.${name}` : name);
+const joinOwner = (ownerPath: string, memberName: string): string =>
+  ownerPath ? `${ownerPath}.${memberName}` : memberName;
 
 /** Counts a function's decisions apart from those of the function around it. */
-export function countDecisionsOf(file: Reading, sym: Sym | undefined, read: () => void): void {
-  const before = file.decisions;
-  if (sym) file.decisions = 0;
-  read();
+export function countDecisionsOf(
+  reading: Reading,
+  sym: Sym | undefined,
+  visitParts: () => void,
+): void {
+  const decisionsBefore = reading.decisions;
+  if (sym) reading.decisions = 0;
+  visitParts();
   if (!sym) return;
-  sym.decisions = file.decisions;
-  file.facts.decisions += file.decisions;
-  file.decisions = before;
+  sym.decisions = reading.decisions;
+  reading.facts.decisions += reading.decisions;
+  reading.decisions = decisionsBefore;
 }
 
-export function visitBody(node: ts.Node, file: Reading): void {
-  const before = file.inFunction;
-  file.inFunction = true;
-  visitDeeper(node, file);
-  file.inFunction = before;
+export function visitBody(bodyNode: ts.Node, reading: Reading): void {
+  const wasInFunction = reading.inFunction;
+  reading.inFunction = true;
+  visitDeeper(bodyNode, reading);
+  reading.inFunction = wasInFunction;
 }
-export function visitDeeper(node: ts.Node, file: Reading): void {
-  descend(file, () => forEachChild(node, file.visit));
+export function visitDeeper(node: ts.Node, reading: Reading): void {
+  descend(reading, () => forEachChild(node, reading.visit));
 }
-export function descend(file: Reading, read: () => void): void {
-  file.depth++;
-  if (file.depth > file.facts.nesting) file.facts.nesting = file.depth;
-  read();
-  file.depth--;
+export function descend(reading: Reading, visitParts: () => void): void {
+  reading.depth++;
+  if (reading.depth > reading.facts.nesting) reading.facts.nesting = reading.depth;
+  visitParts();
+  reading.depth--;
 }
 export function exportOnce({ facts, exported }: Reading, name: string, local: string): void {
   if (exported.has(name)) return;

@@ -17,77 +17,81 @@ import {
 } from "./parser.ts";
 
 /** Where a declaration begins: after comments and decorators. */
-export function startOf(node: ts.Node, text: string): number {
+export function startOf(node: ts.Node, sourceText: string): number {
   const { modifiers } = node as { modifiers?: ts.NodeArray<ts.ModifierLike> };
-  let from = node.pos;
+  let startOffset = node.pos;
   if (modifiers)
-    for (const { kind: syntaxKind, end } of modifiers) if (syntaxKind === K.Decorator) from = end;
-  return skipTrivia(text, from);
+    for (const { kind: syntaxKind, end } of modifiers)
+      if (syntaxKind === K.Decorator) startOffset = end;
+  return skipTrivia(sourceText, startOffset);
 }
 /** Where a declaration's body begins. */
-export function headEnd(assigned: ts.Node, node: ts.Node): number {
+export function headEnd(assigned: ts.Node, declaration: ts.Node): number {
   const { members, body } = assigned as { members?: ts.NodeArray<ts.Node>; body?: ts.Node };
   if (members) return members.pos - 1; // before the brace
-  return (isFunction(assigned) && body?.pos) || node.end;
+  return (isFunction(assigned) && body?.pos) || declaration.end;
 }
 
 /** One line, without the body. `value`: the initializer, which is shown in part. */
 export function signatureOf(
-  text: string,
-  start: number,
+  sourceText: string,
+  startOffset: number,
   { node, before = "", end = node.end, value }: DeclarationSpan,
 ): string {
-  const head = text.slice(start, Math.min(end, start + 4 * MAX_TEXT_CHARS));
-  return oneLine(before + head + (value ? ` ${shortValue(value, text)}` : "")).slice(
+  const headText = sourceText.slice(startOffset, Math.min(end, startOffset + 4 * MAX_TEXT_CHARS));
+  return oneLine(before + headText + (value ? ` ${shortValue(value, sourceText)}` : "")).slice(
     0,
     MAX_TEXT_CHARS,
   );
 }
 /** For example `tool({…})`. */
-function shortValue(value: ts.Node, text: string): string {
-  if (isObjectLiteralExpression(value)) return "{…}";
-  if (isArrayLiteralExpression(value)) return "[…]";
-  if (isAwaitExpression(value)) return `await ${shortValue(unwrap(value.expression), text)}`;
-  if (isCallExpression(value) || isNewExpression(value)) {
-    const first = value.arguments?.[0];
-    const shortened = first && isObjectLiteralExpression(first) ? "{…}" : "…";
-    const argumentText = first ? shortened : "";
-    return `${isNewExpression(value) ? "new " : ""}${dottedName(value.expression) ?? "…"}(${argumentText})`;
+function shortValue(valueNode: ts.Node, sourceText: string): string {
+  if (isObjectLiteralExpression(valueNode)) return "{…}";
+  if (isArrayLiteralExpression(valueNode)) return "[…]";
+  if (isAwaitExpression(valueNode))
+    return `await ${shortValue(unwrap(valueNode.expression), sourceText)}`;
+  if (isCallExpression(valueNode) || isNewExpression(valueNode)) {
+    const firstArgument = valueNode.arguments?.[0];
+    const shortened = firstArgument && isObjectLiteralExpression(firstArgument) ? "{…}" : "…";
+    const argumentText = firstArgument ? shortened : "";
+    return `${isNewExpression(valueNode) ? "new " : ""}${dottedName(valueNode.expression) ?? "…"}(${argumentText})`;
   }
-  const start = startOf(value, text);
-  return text.slice(start, Math.min(value.end, start + MAX_TEXT_CHARS));
+  const startOffset = startOf(valueNode, sourceText);
+  return sourceText.slice(startOffset, Math.min(valueNode.end, startOffset + MAX_TEXT_CHARS));
 }
 
 /** Comments and line breaks become a blank, except in quotes. */
-function oneLine(text: string): string {
-  if (/[\n\t/]| {2}/.test(text))
-    text = text
-      .replace(QUOTED_OR_BLANK, (_, quoted?: string) =>
-        quoted ? quoted.replace(/\s+/g, " ") : " ",
+function oneLine(headText: string): string {
+  if (/[\n\t/]| {2}/.test(headText))
+    headText = headText
+      .replace(QUOTED_OR_BLANK, (_, quotedText?: string) =>
+        quotedText ? quotedText.replace(/\s+/g, " ") : " ",
       )
       .replace(/([([]) |,? (?=[)\]])/g, "$1");
-  return text.replace(/[\s;,=]+$/, "");
+  return headText.replace(/[\s;,=]+$/, "");
 }
 const QUOTED_OR_BLANK =
   /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`)|(?:\s|\/\*[\s\S]*?(?:\*\/|$)|\/\/.*)+/g;
 
 /** The first line of the comment right before a node; for several `//` lines, the first one. */
-export function docOf(node: ts.Node, text: string): string {
-  let next = skipTrivia(text, node.pos);
-  if (textAfter(text, node.pos) === next) return "";
-  let doc = "";
+export function docOf(node: ts.Node, sourceText: string): string {
+  let nextStart = skipTrivia(sourceText, node.pos);
+  if (textAfter(sourceText, node.pos) === nextStart) return "";
+  let docComment = "";
   for (const { pos, end, kind: commentKind } of getLeadingCommentRanges(
-    text,
+    sourceText,
     node.pos,
   )?.reverse() ?? []) {
-    if (text.slice(end, next).split("\n").length > 2) break; // separated by a blank line
-    doc = text.slice(pos, end);
-    next = pos;
+    if (sourceText.slice(end, nextStart).split("\n").length > 2) break; // separated by a blank line
+    docComment = sourceText.slice(pos, end);
+    nextStart = pos;
     if (commentKind === K.MultiLineCommentTrivia) break;
   }
-  for (const line of doc.split("\n")) {
-    const words = line.replace(/^\s*(?:\/\*+|\/\/+|\*+(?!\/))?|\*+\/\s*$/g, "").trim();
-    if (words) return words.slice(0, MAX_TEXT_CHARS);
+  for (const commentLine of docComment.split("\n")) {
+    const commentWords = commentLine
+      .replace(/^\s*(?:\/\*+|\/\/+|\*+(?!\/))?|\*+\/\s*$/g, "")
+      .trim();
+    if (commentWords) return commentWords.slice(0, MAX_TEXT_CHARS);
   }
   return "";
 }

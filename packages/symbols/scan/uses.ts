@@ -3,17 +3,27 @@
 
 export const NO_USES = "  ";
 
-export function packUses(uses: Iterable<[name: string, count: number]>): string {
-  let text = " ";
-  for (const [name, count] of uses) text += `${name}:${count} `;
-  return text.length > 1 ? text : NO_USES;
+export function packUses(nameCounts: Iterable<[name: string, count: number]>): string {
+  let packedUses = " ";
+  for (const [usedName, useCount] of nameCounts) packedUses += `${usedName}:${useCount} `;
+  return packedUses.length > 1 ? packedUses : NO_USES;
 }
 
-export function eachUse(text: string, take: (name: string, count: number) => void): void {
-  let from = 1;
-  for (let end = text.indexOf(" ", from); end > from; end = text.indexOf(" ", from)) {
-    const cut = text.lastIndexOf(":", end);
-    take(text.slice(from, cut), Number(text.slice(cut + 1, end)));
-    from = end + 1;
+export function eachUse(
+  packedUses: string,
+  takeUse: (usedName: string, useCount: number) => void,
+): void {
+  let startOffset = 1;
+  for (
+    let endOffset = packedUses.indexOf(" ", startOffset);
+    endOffset > startOffset;
+    endOffset = packedUses.indexOf(" ", startOffset)
+  ) {
+    const colonOffset = packedUses.lastIndexOf(":", endOffset);
+    takeUse(
+      packedUses.slice(startOffset, colonOffset),
+      Number(packedUses.slice(colonOffset + 1, endOffset)),
+    );
+    startOffset = endOffset + 1;
   }
 }

@@ -36,15 +36,15 @@ import {
   visitDeeper,
 } from "./scan-state.ts";
 
-export function visit(node: ts.Node, file: Reading): void {
+export function visit(node: ts.Node, reading: Reading): void {
   const { kind: syntaxKind } = node;
-  const act = VISITORS[syntaxKind];
-  if (syntaxKind === IDENTIFIER) countUse(node as ts.Identifier, file);
-  else if (act) act(node, file);
-  else if (syntaxKind > LAST_TOKEN) forEachChild(node, file.visit);
+  const visitor = VISITORS[syntaxKind];
+  if (syntaxKind === IDENTIFIER) countUse(node as ts.Identifier, reading);
+  else if (visitor) visitor(node, reading);
+  else if (syntaxKind > LAST_TOKEN) forEachChild(node, reading.visit);
 }
 
-type Visitor = (node: any, file: Reading) => void;
+type Visitor = (node: any, reading: Reading) => void;
 const VISITORS = byKind<Visitor>([
   [[K.PrivateIdentifier], countUse],
   [[K.StringLiteral], noteMention],
@@ -58,69 +58,82 @@ const VISITORS = byKind<Visitor>([
   [[K.CallExpression], noteCall],
   [[K.ExportDeclaration], noteExport],
   [[K.ExportAssignment], noteDefault],
-  [[K.FunctionDeclaration], (node, file) => declare(file, ownName(node), "function", node)],
+  [[K.FunctionDeclaration], (node, reading) => declare(reading, ownName(node), "function", node)],
   [[K.FunctionExpression, K.ArrowFunction], visitFunction],
   [
     [K.MethodDeclaration, K.GetAccessor, K.SetAccessor],
-    (node, file) => declare(file, nameOf(node.name), "method", node),
+    (node, reading) => declare(reading, nameOf(node.name), "method", node),
   ],
   [[K.Constructor], declareConstructor],
-  [[K.ClassDeclaration], (node, file) => declare(file, ownName(node), "class", node)],
+  [[K.ClassDeclaration], (node, reading) => declare(reading, ownName(node), "class", node)],
   [[K.ClassExpression], visitClass],
   [[K.ClassStaticBlockDeclaration], visitBody],
   [[K.PropertyDeclaration], declareProperty],
   [[K.PropertyAssignment], visitPropertyAssignment],
-  [[K.InterfaceDeclaration], (node, file) => declare(file, nameOf(node.name), "interface", node)],
+  [
+    [K.InterfaceDeclaration],
+    (node, reading) => declare(reading, nameOf(node.name), "interface", node),
+  ],
   [[K.PropertySignature, K.MethodSignature], declareMember],
   [[K.TypeAliasDeclaration], declareType],
   [[K.TypeLiteral], visitTypeLiteral],
-  [[K.EnumDeclaration], (node, file) => declare(file, nameOf(node.name), "enum", node)],
-  [[K.EnumMember], (node, file) => declare(file, nameOf(node.name), "member", node)],
+  [[K.EnumDeclaration], (node, reading) => declare(reading, nameOf(node.name), "enum", node)],
+  [[K.EnumMember], (node, reading) => declare(reading, nameOf(node.name), "member", node)],
   [[K.ModuleDeclaration], declareModule],
   [[K.VariableStatement], declareVariables],
-  [[K.VariableDeclaration], (node, file) => declareVariable(file, node)], // of a loop or a catch
+  [[K.VariableDeclaration], (node, reading) => declareVariable(reading, node)], // of a loop or a catch
   [[K.BinaryExpression], visitBinary],
-  [[K.IfStatement], branch],
+  [[K.IfStatement], visitBranch],
   [[K.ConditionalExpression, K.CaseClause, K.CatchClause], countDecision],
-  [[K.ForStatement, K.ForInStatement, K.ForOfStatement, K.WhileStatement, K.DoStatement], loop],
+  [
+    [K.ForStatement, K.ForInStatement, K.ForOfStatement, K.WhileStatement, K.DoStatement],
+    visitLoop,
+  ],
   [[K.SwitchStatement, K.TryStatement], visitDeeper],
   [[K.Block], visitBlock],
 ]);
-function countDecision(node: ts.Node, file: Reading): void {
-  file.decisions++;
-  forEachChild(node, file.visit);
+function countDecision(node: ts.Node, reading: Reading): void {
+  reading.decisions++;
+  forEachChild(node, reading.visit);
 }
-function loop(node: ts.Node, file: Reading): void {
-  file.decisions++;
-  visitDeeper(node, file);
+function visitLoop(loopNode: ts.Node, reading: Reading): void {
+  reading.decisions++;
+  visitDeeper(loopNode, reading);
 }
 /** An `else if` is no deeper than its `if`. */
-function branch({ expression, thenStatement, elseStatement }: ts.IfStatement, file: Reading): void {
-  file.decisions++;
-  file.visit(expression);
-  descend(file, () => file.visit(thenStatement));
+function visitBranch(
+  { expression, thenStatement, elseStatement }: ts.IfStatement,
+  reading: Reading,
+): void {
+  reading.decisions++;
+  reading.visit(expression);
+  descend(reading, () => reading.visit(thenStatement));
   if (!elseStatement) return;
-  if (isIfStatement(elseStatement)) branch(elseStatement, file);
-  else descend(file, () => file.visit(elseStatement));
+  if (isIfStatement(elseStatement)) visitBranch(elseStatement, reading);
+  else descend(reading, () => reading.visit(elseStatement));
 }
 /** A block that is neither a function's nor a statement's: its declarations are local. */
-function visitBlock(node: ts.Block, file: Reading): void {
-  if (file.depth) forEachChild(node, file.visit);
-  else visitDeeper(node, file);
+function visitBlock(block: ts.Block, reading: Reading): void {
+  if (reading.depth) forEachChild(block, reading.visit);
+  else visitDeeper(block, reading);
 }
 
 /** A sum of thousands of terms is a left-leaning tree, so it is walked without recursion. */
-function visitBinary(node: ts.BinaryExpression, file: Reading): void {
-  if (file.isScript && node.operatorToken.kind === K.EqualsToken && visitAssignment(node, file))
+function visitBinary(binaryNode: ts.BinaryExpression, reading: Reading): void {
+  if (
+    reading.isScript &&
+    binaryNode.operatorToken.kind === K.EqualsToken &&
+    visitAssignment(binaryNode, reading)
+  )
     return;
-  const rights: ts.Expression[] = [];
-  let operand: ts.Expression = node;
+  const rightOperands: ts.Expression[] = [];
+  let operand: ts.Expression = binaryNode;
   for (; isBinaryExpression(operand); operand = operand.left) {
-    if (LOGICAL.has(operand.operatorToken.kind)) file.decisions++;
-    rights.push(operand.right);
+    if (LOGICAL.has(operand.operatorToken.kind)) reading.decisions++;
+    rightOperands.push(operand.right);
   }
-  file.visit(operand);
-  while (rights.length) file.visit(rights.pop()!);
+  reading.visit(operand);
+  while (rightOperands.length) reading.visit(rightOperands.pop()!);
 }
 const LOGICAL = new Set([
   K.AmpersandAmpersandToken,

@@ -11,16 +11,16 @@ const HASH_BITS = 24;
 // 7 bits each: a byte with its highest bit set is never taken for a piece of the row's names
 const ENTRY_BYTES = 4;
 /** Counts are kept as positions in this list. */
-const COUNTS = [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 40, 60, 100, 200];
-const CODES = Uint8Array.from({ length: 201 }, (_, number) =>
-  COUNTS.findLastIndex((count) => count <= Math.max(1, number)),
+const COUNT_STEPS = [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 40, 60, 100, 200];
+const CODES_BY_COUNT = Uint8Array.from({ length: 201 }, (_, exactCount) =>
+  COUNT_STEPS.findLastIndex((stepCount) => stepCount <= Math.max(1, exactCount)),
 );
 const [MIN_CHARS, MAX_CHARS, MAX_WORDS] = [2, 40, 4_000]; // of a word; of a file
 
 /** Splits identifiers: "readFile", "read_file" and "read-file" are two words. */
-export const wordsIn = (text: string): string[] =>
-  text.match(WORD)?.map((word) => word.toLowerCase()) ?? [];
-const WORD = /\p{Lu}?\p{Ll}+|\p{Lu}+(?!\p{Ll})|\p{Lo}+|\d+/gu;
+export const wordsIn = (sourceText: string): string[] =>
+  sourceText.match(WORD_PATTERN)?.map((word) => word.toLowerCase()) ?? [];
+const WORD_PATTERN = /\p{Lu}?\p{Ll}+|\p{Lu}+(?!\p{Ll})|\p{Lo}+|\d+/gu;
 
 export function stem(word: string): string {
   if (word.length < 4) return word;
@@ -43,28 +43,30 @@ export const STOP_WORDS = new Set(
   ).split(" "),
 );
 
-const [OFFSET, PRIME] = [0x811c9dc5, 0x01000193]; // FNV-1a
-const foldHash = (hash: number): number => (hash ^ (hash >>> HASH_BITS)) & ((1 << HASH_BITS) - 1);
-function hashOf(text: string): number {
-  let hash = OFFSET;
-  for (let index = 0; index < text.length; index++)
-    hash = Math.imul(hash ^ text.charCodeAt(index), PRIME);
-  return hash;
+const [FNV_OFFSET, FNV_PRIME] = [0x811c9dc5, 0x01000193]; // FNV-1a
+const foldHash = (wideHash: number): number =>
+  (wideHash ^ (wideHash >>> HASH_BITS)) & ((1 << HASH_BITS) - 1);
+function hashText(hashedText: string): number {
+  let textHash = FNV_OFFSET;
+  for (let index = 0; index < hashedText.length; index++)
+    textHash = Math.imul(textHash ^ hashedText.charCodeAt(index), FNV_PRIME);
+  return textHash;
 }
 /** Of a stem. */
-export const wordHash = (stem: string): number => foldHash(hashOf(stem));
+export const wordHash = (wordStem: string): number => foldHash(hashText(wordStem));
 /** Of a whole identifier of several words: another hash than that of a word spelt alike. */
-const nameHash = (name: string): number => foldHash(Math.imul(hashOf(name) ^ 0x5f, PRIME));
+const nameHash = (identifier: string): number =>
+  foldHash(Math.imul(hashText(identifier) ^ 0x5f, FNV_PRIME));
 
 /** Of a name as code writes it: as the bag has it where it is of several words. */
-export const keyOf = (name: string): number =>
-  wordsIn(name).length > 1 ? nameHash(name) : wordHash(name);
+export const keyOf = (identifier: string): number =>
+  wordsIn(identifier).length > 1 ? nameHash(identifier) : wordHash(identifier);
 
 /** The hashes of the words in a text, without those that say little. */
-export function hashesIn(text: string): number[] {
-  const hashes: number[] = [];
-  for (const word of wordsIn(text)) if (isWord(word)) hashes.push(wordHash(stem(word)));
-  return hashes;
+export function hashesIn(sourceText: string): number[] {
+  const wordHashes: number[] = [];
+  for (const word of wordsIn(sourceText)) if (isWord(word)) wordHashes.push(wordHash(stem(word)));
+  return wordHashes;
 }
 export const isWord = (word: string): boolean =>
   (word.length >= MIN_CHARS || /\p{Lo}/u.test(word)) &&
@@ -75,60 +77,63 @@ export const isWord = (word: string): boolean =>
 const hashesByName = new Map<string, readonly number[]>();
 const MAX_KEPT = 100_000;
 
-export function bagOf(text: string): Buffer {
+export function bagOf(sourceText: string): Buffer {
   if (hashesByName.size > MAX_KEPT) hashesByName.clear();
-  const counts = new Map<number, number>();
-  for (const name of text.match(IDENTIFIERS) ?? [])
-    for (const hash of hashesByName.get(name) ?? learn(name))
-      counts.set(hash, (counts.get(hash) ?? 0) + 1);
-  return packWords(counts);
+  const hashCounts = new Map<number, number>();
+  for (const identifier of sourceText.match(IDENTIFIERS) ?? [])
+    for (const countedHash of hashesByName.get(identifier) ?? learnName(identifier))
+      hashCounts.set(countedHash, (hashCounts.get(countedHash) ?? 0) + 1);
+  return packWords(hashCounts);
 }
 const IDENTIFIERS = /[\w$\x80-\uffff]+/g;
 
-function learn(name: string): number[] {
-  const hashes = hashesIn(name);
-  if (name.length > 2 * MAX_CHARS) return hashes; // hardly met twice
-  if (/^[\w$]+$/.test(name) && wordsIn(name).length > 1) hashes.push(nameHash(name));
-  hashesByName.set(name, hashes);
-  return hashes;
+function learnName(identifier: string): number[] {
+  const nameHashes = hashesIn(identifier);
+  if (identifier.length > 2 * MAX_CHARS) return nameHashes; // hardly met twice
+  if (/^[\w$]+$/.test(identifier) && wordsIn(identifier).length > 1)
+    nameHashes.push(nameHash(identifier));
+  hashesByName.set(identifier, nameHashes);
+  return nameHashes;
 }
 
 /** The words of a name, each once, and the name as a whole: what the bag of its file has. */
-export const wordsOfName = (name: string): { words: number[]; key: number } => ({
-  words: [...new Set(hashesIn(name))],
-  key: keyOf(name),
+export const wordsOfName = (identifier: string): { words: number[]; key: number } => ({
+  words: [...new Set(hashesIn(identifier))],
+  key: keyOf(identifier),
 });
 
 /** The most frequent ones, where there are too many. */
-function packWords(counts: ReadonlyMap<number, number>): Buffer {
-  const entries = [...counts];
-  const kept =
+function packWords(hashCounts: ReadonlyMap<number, number>): Buffer {
+  const entries = [...hashCounts];
+  const keptEntries =
     entries.length > MAX_WORDS
-      ? entries.sort(([, a], [, b]) => b - a).slice(0, MAX_WORDS)
+      ? entries
+          .sort(([, firstCount], [, secondCount]) => secondCount - firstCount)
+          .slice(0, MAX_WORDS)
       : entries;
-  const bytes = Buffer.allocUnsafe(kept.length * ENTRY_BYTES);
+  const packedBytes = Buffer.allocUnsafe(keptEntries.length * ENTRY_BYTES);
   let offset = 0;
-  for (const [hash, count] of kept) {
-    const code = CODES[Math.min(count, CODES.length - 1)]!;
-    bytes[offset++] = 0x80 | (hash & 0x7f);
-    bytes[offset++] = 0x80 | ((hash >>> 7) & 0x7f);
-    bytes[offset++] = 0x80 | ((hash >>> 14) & 0x7f);
-    bytes[offset++] = 0x80 | ((hash >>> 21) << 4) | code;
+  for (const [hash, wordCount] of keptEntries) {
+    const countCode = CODES_BY_COUNT[Math.min(wordCount, CODES_BY_COUNT.length - 1)]!;
+    packedBytes[offset++] = 0x80 | (hash & 0x7f);
+    packedBytes[offset++] = 0x80 | ((hash >>> 7) & 0x7f);
+    packedBytes[offset++] = 0x80 | ((hash >>> 14) & 0x7f);
+    packedBytes[offset++] = 0x80 | ((hash >>> 21) << 4) | countCode;
   }
-  return bytes;
+  return packedBytes;
 }
 
-export function readBag(bytes: Uint8Array): Bag {
-  const wordCount = Math.floor(bytes.length / ENTRY_BYTES);
+export function readBag(packedBytes: Uint8Array): Bag {
+  const wordCount = Math.floor(packedBytes.length / ENTRY_BYTES);
   const bag = { hashes: new Uint32Array(wordCount), counts: new Uint8Array(wordCount) };
   for (let i = 0, offset = 0; i < wordCount; i++) {
-    const first =
-      (bytes[offset++]! & 0x7f) |
-      ((bytes[offset++]! & 0x7f) << 7) |
-      ((bytes[offset++]! & 0x7f) << 14);
-    const last = bytes[offset++]!;
-    bag.hashes[i] = first | (((last >>> 4) & 7) << 21);
-    bag.counts[i] = COUNTS[last & 15]!;
+    const lowBits =
+      (packedBytes[offset++]! & 0x7f) |
+      ((packedBytes[offset++]! & 0x7f) << 7) |
+      ((packedBytes[offset++]! & 0x7f) << 14);
+    const lastByte = packedBytes[offset++]!;
+    bag.hashes[i] = lowBits | (((lastByte >>> 4) & 7) << 21);
+    bag.counts[i] = COUNT_STEPS[lastByte & 15]!;
   }
   return bag;
 }

@@ -6,7 +6,7 @@ import type { Call, Ctx, Reply } from "zz";
 import { tryTo } from "zz/text";
 import { editsOfBlocks } from "./blocks.ts";
 
-const BLOCK = /^<{5,9} ?SEARCH>?[ \t]*\r?\n[\s\S]*?^>{5,9} ?REPLACE[ \t]*$/gm;
+const SEARCH_BLOCK = /^<{5,9} ?SEARCH>?[ \t]*\r?\n[\s\S]*?^>{5,9} ?REPLACE[ \t]*$/gm;
 const MAX_TEXT_CHARS = 1_000_000;
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
@@ -24,81 +24,90 @@ export function withBlocks(reply: Reply, ctx: Ctx): Reply {
   const { text } = reply;
   if (text.length > MAX_TEXT_CHARS) return reply;
   const blocks: Block[] = [];
-  for (const match of text.matchAll(BLOCK)) {
-    const block = blockAt(text, match.index, match[0], blocks.at(-1));
+  for (const blockMatch of text.matchAll(SEARCH_BLOCK)) {
+    const block = blockAt(text, blockMatch.index, blockMatch[0], blocks.at(-1));
     if (!block) return reply;
     blocks.push(block);
   }
-  const edits = new Map<string, Edit[]>();
-  for (const { path, edit } of blocks) edits.set(path, [...(edits.get(path) ?? []), edit]);
-  if (!edits.size || ![...edits].every(([path, fileEdits]) => isMeant(path, fileEdits, ctx)))
+  const editsByPath = new Map<string, Edit[]>();
+  for (const { path, edit } of blocks)
+    editsByPath.set(path, [...(editsByPath.get(path) ?? []), edit]);
+  if (
+    !editsByPath.size ||
+    ![...editsByPath].every(([filePath, fileEdits]) => isMeant(filePath, fileEdits, ctx))
+  )
     return reply;
-  const prose = blocks.reduceRight(
+  const proseText = blocks.reduceRight(
     (remaining, { from, to }) => remaining.slice(0, from) + remaining.slice(to),
     text,
   );
-  const calls = [...edits].map(
+  const calls = [...editsByPath].map(
     ([path, fileEdits]): Call => ({
-      id: newId(),
+      id: makeCallId(),
       name: "edit_file",
       args: { path, edits: fileEdits },
     }),
   );
-  return { ...reply, text: prose.replace(/\n{3,}/g, "\n\n").trim(), calls, finish: "calls" };
+  return { ...reply, text: proseText.replace(/\n{3,}/g, "\n\n").trim(), calls, finish: "calls" };
 }
 
-const newId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
-const FENCE = /^(`{3,}|~{3,})[\w+.-]*\s*$/;
-const PATH = /^[#>*\s]*[`*"']*([\w@.][\w@./+-]*)[`*"':]*\s*$/;
+const makeCallId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
+const FENCE_LINE = /^(`{3,}|~{3,})[\w+.-]*\s*$/;
+const PATH_LINE = /^[#>*\s]*[`*"']*([\w@.][\w@./+-]*)[`*"':]*\s*$/;
 
 /**
  * The block with its file, which is named on a line of its own before it, in front of the fence or
  * inside of it.
  */
 function blockAt(
-  text: string,
-  index: number,
-  block: string,
-  before: Block | undefined,
+  replyText: string,
+  blockStart: number,
+  blockText: string,
+  earlierBlock: Block | undefined,
 ): Block | undefined {
-  const parsed = editsOfBlocks(block);
-  if (typeof parsed === "string" || !parsed[0]) return undefined;
-  const lines: { line: string; from: number }[] = [];
-  const least = before?.to ?? 0;
-  for (let end = index - 1; end > least && lines.length < 3; ) {
-    const from = Math.max(least, text.lastIndexOf("\n", end - 1) + 1);
-    lines.push({ line: text.slice(from, end).trimEnd(), from });
-    end = from - 1;
+  const parsedEdits = editsOfBlocks(blockText);
+  if (typeof parsedEdits === "string" || !parsedEdits[0]) return undefined;
+  const linesAbove: { line: string; from: number }[] = [];
+  const leastIndex = earlierBlock?.to ?? 0;
+  for (let lineEnd = blockStart - 1; lineEnd > leastIndex && linesAbove.length < 3; ) {
+    const from = Math.max(leastIndex, replyText.lastIndexOf("\n", lineEnd - 1) + 1);
+    linesAbove.push({ line: replyText.slice(from, lineEnd).trimEnd(), from });
+    lineEnd = from - 1;
   }
-  const named = lines.findIndex(({ line }) => line && !FENCE.test(line));
-  const path = PATH.exec(lines[named]?.line ?? "")?.[1] ?? before?.path;
+  const pathIndex = linesAbove.findIndex(({ line }) => line && !FENCE_LINE.test(line));
+  const path = PATH_LINE.exec(linesAbove[pathIndex]?.line ?? "")?.[1] ?? earlierBlock?.path;
   if (!path) return undefined;
-  let used = PATH.test(lines[named]?.line ?? "") ? named : -1;
-  if (FENCE.test(lines[used + 1]?.line ?? "")) used++;
-  const ownLines = lines.slice(0, used + 1);
+  let lastUsed = PATH_LINE.test(linesAbove[pathIndex]?.line ?? "") ? pathIndex : -1;
+  if (FENCE_LINE.test(linesAbove[lastUsed + 1]?.line ?? "")) lastUsed++;
+  const ownLines = linesAbove.slice(0, lastUsed + 1);
   const isFenced = ownLines.length
-    ? ownLines.some(({ line }) => FENCE.test(line))
-    : (before?.isOpen ?? false);
-  const end = index + block.length;
+    ? ownLines.some(({ line }) => FENCE_LINE.test(line))
+    : (earlierBlock?.isOpen ?? false);
+  const blockEnd = blockStart + blockText.length;
   const closing =
-    isFenced && /^\r?\n(`{3,}|~{3,})[ \t]*(?=\r?\n|$)/.exec(text.slice(end, end + 100));
-  const to = end + (closing ? closing[0].length : 0);
+    isFenced &&
+    /^\r?\n(`{3,}|~{3,})[ \t]*(?=\r?\n|$)/.exec(replyText.slice(blockEnd, blockEnd + 100));
+  const to = blockEnd + (closing ? closing[0].length : 0);
   return {
     path,
-    edit: parsed[0],
-    from: ownLines.at(-1)?.from ?? index,
+    edit: parsedEdits[0],
+    from: ownLines.at(-1)?.from ?? blockStart,
     to,
     isOpen: isFenced && !closing,
   };
 }
 
 /** Whether the file exists, may be read, and contains all that the edits replace. */
-function isMeant(path: string, edits: Edit[], { files, permissions }: Ctx): boolean {
-  const file = tryTo(() => files.path(path));
-  if (!file || permissions.secret(path)) return false;
-  const stat = tryTo(() => fs.statSync(file));
-  if (!stat?.isFile() || stat.size > MAX_FILE_BYTES) return false;
-  const text = (tryTo(() => fs.readFileSync(file, "utf8")) ?? "").replaceAll("\r\n", "\n");
-  const holds = (old: string) => text.includes(old) || text.endsWith(old.replace(/\n$/, ""));
-  return edits.every(({ old_string }) => old_string.trim() !== "" && holds(old_string));
+function isMeant(filePath: string, fileEdits: Edit[], { files, permissions }: Ctx): boolean {
+  const absolutePath = tryTo(() => files.path(filePath));
+  if (!absolutePath || permissions.secret(filePath)) return false;
+  const fileStats = tryTo(() => fs.statSync(absolutePath));
+  if (!fileStats?.isFile() || fileStats.size > MAX_FILE_BYTES) return false;
+  const fileText = (tryTo(() => fs.readFileSync(absolutePath, "utf8")) ?? "").replaceAll(
+    "\r\n",
+    "\n",
+  );
+  const hasText = (oldText: string) =>
+    fileText.includes(oldText) || fileText.endsWith(oldText.replace(/\n$/, ""));
+  return fileEdits.every(({ old_string }) => old_string.trim() !== "" && hasText(old_string));
 }

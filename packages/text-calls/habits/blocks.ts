@@ -1,60 +1,72 @@
 // SEARCH/REPLACE blocks as edits; for an incomplete block, a sentence that says what is missing.
 
 type Edit = { old_string: string; new_string: string };
-const SEARCH = /^(<{5,9}|-{5,9}) ?SEARCH>?\s*$/;
-const MIDDLE = /^={5,9}\s*$/;
+const SEARCH_LINE = /^(<{5,9}|-{5,9}) ?SEARCH>?\s*$/;
+const MIDDLE_LINE = /^={5,9}\s*$/;
 const REPLACE = /^(>{5,9}|\+{5,9}) ?REPLACE\s*$/;
-const HINT = /^:(start_line|end_line):\s*\d+\s*$/;
+const LINE_HINT = /^:(start_line|end_line):\s*\d+\s*$/;
 const ESCAPED = /^\\(?=<{5,9}|={5,9}|>{5,9}|-{5,9})/; // a line of the text that looks like a marker
 
-export function editsOfBlocks(diff: string): Edit[] | string {
-  const edits: Edit[] = [];
+export function editsOfBlocks(blocksText: string): Edit[] | string {
+  const parsedEdits: Edit[] = [];
   let [state, search, replace]: ["outside" | "search" | "replace", string[], string[]] = [
     "outside",
     [],
     [],
   ];
-  for (const [i, line] of diff.split(/\r?\n/).entries()) {
-    const wrong = (problem: string) => `Line ${i + 1} of the blocks is ${problem}.`;
-    if (SEARCH.test(line)) {
+  for (const [i, blockLine] of blocksText.split(/\r?\n/).entries()) {
+    const reportProblem = (problem: string) => `Line ${i + 1} of the blocks is ${problem}.`;
+    if (SEARCH_LINE.test(blockLine)) {
       if (state !== "outside")
-        return wrong(`another SEARCH, though the block before it has no ${missing(state)} line`);
+        return reportProblem(
+          `another SEARCH, though the block before it has no ${missing(state)} line`,
+        );
       [state, search, replace] = ["search", [], []];
-    } else if (MIDDLE.test(line)) {
-      if (state === "outside") return wrong("a ======= line without a SEARCH line before it");
+    } else if (MIDDLE_LINE.test(blockLine)) {
+      if (state === "outside")
+        return reportProblem("a ======= line without a SEARCH line before it");
       if (state === "replace")
-        return wrong("a second ======= line; write \\======= for one that belongs to the text");
+        return reportProblem(
+          "a second ======= line; write \\======= for one that belongs to the text",
+        );
       state = "replace";
-    } else if (REPLACE.test(line)) {
+    } else if (REPLACE.test(blockLine)) {
       if (state !== "replace")
-        return wrong(
+        return reportProblem(
           `a REPLACE line without a ${state === "search" ? "=======" : "SEARCH"} line before it`,
         );
-      edits.push({ old_string: textOf(withoutHints(search)), new_string: textOf(replace) });
+      parsedEdits.push({
+        old_string: joinLines(withoutHints(search)),
+        new_string: joinLines(replace),
+      });
       state = "outside";
-    } else if (state === "search") search.push(line.replace(ESCAPED, ""));
-    else if (state === "replace") replace.push(line.replace(ESCAPED, ""));
-    else if (line.trim() && !/^\s*(```|~~~)/.test(line))
-      return wrong("outside of them: a block begins with <<<<<<< SEARCH");
+    } else if (state === "search") search.push(blockLine.replace(ESCAPED, ""));
+    else if (state === "replace") replace.push(blockLine.replace(ESCAPED, ""));
+    else if (blockLine.trim() && !/^\s*(```|~~~)/.test(blockLine))
+      return reportProblem("outside of them: a block begins with <<<<<<< SEARCH");
   }
   if (state !== "outside") return `The last block has no ${missing(state)} line.`;
-  return edits.length
-    ? edits
+  return parsedEdits.length
+    ? parsedEdits
     : "There is no SEARCH/REPLACE block: <<<<<<< SEARCH, the old lines, =======, the new ones, >>>>>>> REPLACE.";
 }
 
 const missing = (state: string): string =>
   state === "search" ? "======= and no >>>>>>> REPLACE" : ">>>>>>> REPLACE";
-const textOf = (lines: string[]): string => (lines.length ? `${lines.join("\n")}\n` : "");
+const joinLines = (blockLines: string[]): string =>
+  blockLines.length ? `${blockLines.join("\n")}\n` : "";
 
 /**
  * Drops the line numbers that some models put in front; the text alone decides where an edit
  * applies.
  */
-function withoutHints(lines: string[]): string[] {
-  let index = 0;
-  while (HINT.test(lines[index] ?? "")) index++;
-  if (index) return lines.slice(/^-{5,9}\s*$/.test(lines[index] ?? "") ? index + 1 : index);
-  if (/^-{7}$/.test(lines[0] ?? "")) return lines.slice(1);
-  return lines;
+function withoutHints(searchLines: string[]): string[] {
+  let lineIndex = 0;
+  while (LINE_HINT.test(searchLines[lineIndex] ?? "")) lineIndex++;
+  if (lineIndex)
+    return searchLines.slice(
+      /^-{5,9}\s*$/.test(searchLines[lineIndex] ?? "") ? lineIndex + 1 : lineIndex,
+    );
+  if (/^-{7}$/.test(searchLines[0] ?? "")) return searchLines.slice(1);
+  return searchLines;
 }

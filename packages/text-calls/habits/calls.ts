@@ -28,24 +28,26 @@ export async function ownCalls(calls: readonly Call[], tools: Tools, ctx: Ctx): 
 }
 
 /** zz's own tool for a name that another program has for it. */
-export function ownName(name: string): string | undefined {
-  const editor = { to: "edit_file", names: EDITORS.names };
+export function ownName(foreignName: string): string | undefined {
+  const editorHabit = { to: "edit_file", names: EDITORS.names };
   const isNamed = ({ to, names }: Pick<Habit, "to" | "names">) =>
-    bareNames(`${to} ${names}`).includes(bareName(name));
-  return name.length > MAX_NAME_CHARS ? undefined : [...HABITS, editor].find(isNamed)?.to;
+    bareNames(`${to} ${names}`).includes(bareName(foreignName));
+  return foreignName.length > MAX_NAME_CHARS
+    ? undefined
+    : [...HABITS, editorHabit].find(isNamed)?.to;
 }
 
 /** These tools under the names of other programs, for finding calls in a text. */
 export function foreignTools(tools: Tools): Tools {
   const takenNames = new Set(tools.map(({ name }) => bareName(name)));
   const foreign: Tools = [];
-  const editor: Habit = { to: "edit_file", names: EDITORS.names, params: {} };
-  for (const { to, names } of [...HABITS, editor]) {
-    const tool = tools.find(({ name }) => name === to);
-    for (const name of tool ? names.split(" ") : []) {
+  const editorHabit: Habit = { to: "edit_file", names: EDITORS.names, params: {} };
+  for (const { to, names } of [...HABITS, editorHabit]) {
+    const ownTool = tools.find(({ name }) => name === to);
+    for (const name of ownTool ? names.split(" ") : []) {
       if (takenNames.has(bareName(name))) continue;
       takenNames.add(bareName(name));
-      foreign.push({ name, description: "", schema: tool!.schema });
+      foreign.push({ name, description: "", schema: ownTool!.schema });
     }
   }
   return foreign;
@@ -54,7 +56,7 @@ export function foreignTools(tools: Tools): Tools {
 async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
   const original = isArgs(call.args) ? call.args : {};
   if (call.name.length > MAX_NAME_CHARS) return [call];
-  const [fullName = ""] = call.name.replace(PREFIX, "").split(/<\||[{(["<\n]/);
+  const [fullName = ""] = call.name.replace(NAME_PREFIX, "").split(/<\||[{(["<\n]/);
   for (const written of new Set([fullName, fullName.split(".").at(-1)!])) {
     const name = bareName(written.replace(/:\d+$/, "").trim());
     // an offered tool of this name comes first
@@ -63,10 +65,10 @@ async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
       !sameTool &&
       bareNames(EDITORS.names).includes(name) &&
       (name !== "fswrite" || "command" in original);
-    const to = isEditor ? editorsTool(original) : undefined;
+    const meantTool = isEditor ? editorsTool(original) : undefined;
     const habit = HABITS.find((candidate) =>
       isEditor
-        ? candidate.to === to
+        ? candidate.to === meantTool
         : bareNames(`${candidate.to} ${candidate.names}`).includes(name),
     );
     const tool = tools.find((candidate) => candidate.name === habit?.to);
@@ -77,22 +79,26 @@ async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
   return [call];
 }
 const MAX_NAME_CHARS = 100;
-const PREFIX = /^[\s'`]*(functions?[._]|tools\.|default_api\.)?/;
+const NAME_PREFIX = /^[\s'`]*(functions?[._]|tools\.|default_api\.)?/;
 
-async function translateCall(meant: MeantCall, habit: Habit, isEditor: boolean): Promise<Call[]> {
-  const { call, original, tool, ctx } = meant;
+async function translateCall(
+  meantCall: MeantCall,
+  habit: Habit,
+  isEditor: boolean,
+): Promise<Call[]> {
+  const { call, original, tool, ctx } = meantCall;
   if (tool.name === call.name && isArgs(call.args) && (await fits(tool, call.args, true)))
     return [call];
   if (call.broken) return [{ ...call, name: tool.name }];
   const { command, ...others } = original;
   const args = renameArgs(isEditor ? others : original, habit, tool);
   const converted =
-    (isEditor && wrongEditor(command)) || (await VALUES[tool.name]?.({ ...meant, args }));
+    (isEditor && wrongEditor(command)) || (await VALUES[tool.name]?.({ ...meantCall, args }));
   if (typeof converted === "string")
     return [{ ...call, name: tool.name, args, broken: `Cannot call '${tool.name}': ${converted}` }];
-  const asked: AskedCall[] = converted ?? [[tool.name, args]];
-  return asked.map(([name, args], i) => {
-    const { extra, ...otherFields } = { ...call, name, args: withoutRoot(args, ctx.root) };
+  const askedCalls: AskedCall[] = converted ?? [[tool.name, args]];
+  return askedCalls.map(([name, askedArgs], i) => {
+    const { extra, ...otherFields } = { ...call, name, args: withoutRoot(askedArgs, ctx.root) };
     return i
       ? { ...otherFields, id: `${call.id}_${i + 1}` }
       : { ...otherFields, ...(extra !== undefined && { extra }) };
@@ -105,23 +111,24 @@ const editorsTool = ({ command }: Args): string =>
 
 function wrongEditor(command: unknown): string | undefined {
   if (command === "undo_edit") return EDITORS.undo;
-  const words = Object.keys(EDITORS.to);
-  if (typeof command === "string" && words.includes(command)) return undefined;
+  const commandNames = Object.keys(EDITORS.to);
+  if (typeof command === "string" && commandNames.includes(command)) return undefined;
   const complaint =
     typeof command === "string" ? `there is no command '${command}'` : "it has no command";
-  return `${complaint}. Give one of ${words.join(", ")}.`;
+  return `${complaint}. Give one of ${commandNames.join(", ")}.`;
 }
 
 /** Makes paths relative to the project. */
-function withoutRoot(args: Args, root: string): Args {
-  const isPath = ([key]: [string, unknown]) => ["path", "from", "to", "paths"].includes(key);
+function withoutRoot(args: Args, projectRoot: string): Args {
+  const isPathField = ([fieldName]: [string, unknown]) =>
+    ["path", "from", "to", "paths"].includes(fieldName);
   const shortened = Object.entries(args)
-    .filter(isPath)
-    .map(([key, value]) => [
-      key,
-      Array.isArray(value)
-        ? value.map((path) => withoutFolder(path, root))
-        : withoutFolder(value, root),
+    .filter(isPathField)
+    .map(([fieldName, fieldValue]) => [
+      fieldName,
+      Array.isArray(fieldValue)
+        ? fieldValue.map((listedPath) => withoutFolder(listedPath, projectRoot))
+        : withoutFolder(fieldValue, projectRoot),
     ]);
   return { ...args, ...Object.fromEntries(shortened) };
 }

@@ -31,72 +31,81 @@ export function commandCall({
 }: GivenCall): AskedCall[] | string | undefined {
   if (args.command === undefined && args.restart === true)
     return "there is nothing to restart, since each command runs in a shell of its own. Send a command.";
-  const wrong = hasOwnName(tool, "timeout") ? undefined : setTimeLimit(args, name);
-  if (wrong) return wrong;
-  const key = Object.keys(args).find(
+  const timeProblem = hasOwnName(tool, "timeout") ? undefined : setTimeLimit(args, name);
+  if (timeProblem) return timeProblem;
+  const folderKey = Object.keys(args).find(
     (candidate) => FOLDERS.includes(bareName(candidate)) && !hasOwnName(tool, candidate),
   );
-  const folder = key === undefined ? "" : withoutFolder(args[key], ctx.root);
-  if (typeof folder !== "string") return `${key} must be the name of a folder.`;
-  if (key) delete args[key];
-  const words = wordsOf(args.command);
-  const command = words ? lineOf(words) : args.command;
-  if (typeof command !== "string" || !command.trim()) return words && "command is empty. Give one.";
-  const patch =
-    tools.some((tool) => tool.name === "apply_patch") && patchOf(words, command, folder);
-  if (patch) return typeof patch === "string" ? patch : [["apply_patch", patch]];
-  args.command = inFolder(folder, command);
+  const workFolder = folderKey === undefined ? "" : withoutFolder(args[folderKey], ctx.root);
+  if (typeof workFolder !== "string") return `${folderKey} must be the name of a folder.`;
+  if (folderKey) delete args[folderKey];
+  const commandWords = wordsOf(args.command);
+  const command = commandWords ? buildLine(commandWords) : args.command;
+  if (typeof command !== "string" || !command.trim())
+    return commandWords && "command is empty. Give one.";
+  const patchArgs =
+    tools.some((tool) => tool.name === "apply_patch") && patchOf(commandWords, command, workFolder);
+  if (patchArgs) return typeof patchArgs === "string" ? patchArgs : [["apply_patch", patchArgs]];
+  args.command = inFolder(workFolder, command);
   return undefined;
 }
 
-function setTimeLimit(args: Args, name: string): string | undefined {
-  const key = Object.keys(args).find(
+function setTimeLimit(args: Args, toolName: string): string | undefined {
+  const timeKey = Object.keys(args).find(
     (candidate) => bareName(candidate) === "timeout" || SECONDS.includes(bareName(candidate)),
   );
-  if (!key || args.timeout_ms !== undefined) return undefined;
-  const limit = Number(args[key]);
-  if (typeof args[key] === "object" || !Number.isFinite(limit)) return `${key} must be a number.`;
+  if (!timeKey || args.timeout_ms !== undefined) return undefined;
+  const timeLimit = Number(args[timeKey]);
+  if (typeof args[timeKey] === "object" || !Number.isFinite(timeLimit))
+    return `${timeKey} must be a number.`;
   const isSeconds =
-    SECONDS.includes(bareName(key)) || IN_SECONDS.includes(name) || limit < LEAST_MS;
-  delete args[key];
-  args.timeout_ms = Math.round(limit * (isSeconds ? 1_000 : 1));
+    SECONDS.includes(bareName(timeKey)) || IN_SECONDS.includes(toolName) || timeLimit < LEAST_MS;
+  delete args[timeKey];
+  args.timeout_ms = Math.round(timeLimit * (isSeconds ? 1_000 : 1));
   return undefined;
 }
 
 /** The words of a command such as ["ls", "my file"], also as JSON in a text. */
 function wordsOf(command: unknown): string[] | undefined {
-  const list =
+  const wordList =
     typeof command === "string" && /^\s*\["/.test(command)
       ? tryTo(() => JSON.parse(command))
       : command;
-  return Array.isArray(list) && list.every((word) => typeof word === "string") ? list : undefined;
+  return Array.isArray(wordList) && wordList.every((word) => typeof word === "string")
+    ? wordList
+    : undefined;
 }
 
 /**
  * A command line for exactly these words. Of `bash -c LINE` and the like, it is the line itself.
  */
-function lineOf(words: string[]): string {
-  const [shell = "", flag = "", script = ""] = words;
+function buildLine(commandWords: string[]): string {
+  const [shellName = "", shellFlag = "", shellScript = ""] = commandWords;
   const isShell =
-    ["bash", "sh"].includes(basename(shell)) && /^-(c|lc|cl)$/.test(flag) && words.length === 3;
-  return isShell ? script : words.map(quoteWord).join(" ");
+    ["bash", "sh"].includes(basename(shellName)) &&
+    /^-(c|lc|cl)$/.test(shellFlag) &&
+    commandWords.length === 3;
+  return isShell ? shellScript : commandWords.map(quoteWord).join(" ");
 }
 
-const PLAIN = /^[\w@%+:,./-]+$/;
+const PLAIN_WORD = /^[\w@%+:,./-]+$/;
 const KEYWORDS =
   "if then else elif fi do done case esac while until for in function select time coproc".split(
     " ",
   );
-function quoteWord(word: string, index: number): string {
-  if (PLAIN.test(word) && (index || !KEYWORDS.includes(word))) return word;
-  return `'${word.replaceAll("'", `'\\''`)}'`;
+function quoteWord(commandWord: string, wordIndex: number): string {
+  if (PLAIN_WORD.test(commandWord) && (wordIndex || !KEYWORDS.includes(commandWord)))
+    return commandWord;
+  return `'${commandWord.replaceAll("'", `'\\''`)}'`;
 }
 
 /** The command with `cd` in front, so that the question and the judge see the folder. */
-function inFolder(folder: string, command: string): string {
-  if (!folder.trim() || /^\.\/*$/.test(folder)) return command;
-  const enter = `cd ${quoteWord(folder.startsWith("-") ? `./${folder}` : folder, 1)}`;
-  return /[\n;&]|\|\|/.test(command) ? `${enter} && {\n${command}\n}` : `${enter} && ${command}`;
+function inFolder(workFolder: string, command: string): string {
+  if (!workFolder.trim() || /^\.\/*$/.test(workFolder)) return command;
+  const cdCommand = `cd ${quoteWord(workFolder.startsWith("-") ? `./${workFolder}` : workFolder, 1)}`;
+  return /[\n;&]|\|\|/.test(command)
+    ? `${cdCommand} && {\n${command}\n}`
+    : `${cdCommand} && ${command}`;
 }
 
 const HEREDOC =
@@ -104,24 +113,27 @@ const HEREDOC =
 
 /** The patch, if the command does nothing but apply one. */
 function patchOf(
-  words: string[] | undefined,
+  commandWords: string[] | undefined,
   command: string,
-  folder: string,
+  workFolder: string,
 ): Args | string | undefined {
-  if (words?.length === 2 && /^apply_?patch$/i.test(words[0]!))
-    return { patch: patchBelow(folder, words[1]!) };
+  if (commandWords?.length === 2 && /^apply_?patch$/i.test(commandWords[0]!))
+    return { patch: patchBelow(workFolder, commandWords[1]!) };
   const { cd, patch } = HEREDOC.exec(command)?.groups ?? {};
   if (patch !== undefined)
-    return { patch: patchBelow(posix.join(folder || ".", cd ?? "."), patch) };
+    return { patch: patchBelow(posix.join(workFolder || ".", cd ?? "."), patch) };
   return /^\s*(cd\s+\S+\s*&&\s*)?apply_?patch\b(?!\.)/i.test(command)
     ? "apply_patch is a tool of its own here, not a command. Call it with the patch."
     : undefined;
 }
 
 /** The patch with its paths put below a folder. */
-function patchBelow(folder: string, patch: string): string {
-  if (!folder || /^\.\/*$/.test(folder)) return patch;
-  const inside = (_: string, head: string, path: string) =>
-    head + (path.startsWith("/") ? path : posix.join(folder, path));
-  return patch.replace(/^(\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: )(.+)$/gm, inside);
+function patchBelow(workFolder: string, patchText: string): string {
+  if (!workFolder || /^\.\/*$/.test(workFolder)) return patchText;
+  const movePath = (_: string, lineHead: string, filePath: string) =>
+    lineHead + (filePath.startsWith("/") ? filePath : posix.join(workFolder, filePath));
+  return patchText.replace(
+    /^(\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: )(.+)$/gm,
+    movePath,
+  );
 }

@@ -34,26 +34,26 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
   const cells = members(text, valueAt(text, list));
   const parsedCells: Cell[] = JSON.parse(text).cells;
   const isInsert = edit_mode === "insert";
-  const number = cell_number ?? cell_idx;
+  const cellNumber = cell_number ?? cell_idx;
   const index =
-    cell_id === undefined ? cellNumbered(number, isInsert) : cellAt(parsedCells, cell_id);
+    cell_id === undefined ? cellNumbered(cellNumber, isInsert) : findCell(parsedCells, cell_id);
   if (!Number.isInteger(index) || index >= cells.length || index < (isInsert ? -1 : 0))
-    return `'${path}' has no cell '${cell_id ?? number ?? ""}'; it has ${cells.length}. Read it again.`;
+    return `'${path}' has no cell '${cell_id ?? cellNumber ?? ""}'; it has ${cells.length}. Read it again.`;
   const indent = /\n([ \t]+)"/.exec(text)?.[1] ?? "";
-  const write = (cell: Cell) =>
+  const writeCell = (cell: Cell) =>
     JSON.stringify(cell, null, indent).replaceAll("\n", `\n${indent.repeat(2)}`);
   const glue = indent ? `,\n${indent.repeat(2)}` : ",";
-  const edited = (from: number, to: number, by: string): AskedCall[] | string => {
-    const old = text.slice(from, to);
+  const edited = (from: number, endOffset: number, newText: string): AskedCall[] | string => {
+    const old = text.slice(from, endOffset);
     return text.indexOf(old) === text.lastIndexOf(old)
-      ? [["edit_file", { path, old_string: old, new_string: by, ...otherArgs }]]
+      ? [["edit_file", { path, old_string: old, new_string: newText, ...otherArgs }]]
       : `'${path}' has several such cells. Use edit_lines.`;
   };
   if (isInsert) {
     return insertCell(
       { text, list, cells, parsedCells, index, glue, source, cell_type },
       edited,
-      write,
+      writeCell,
     );
   }
   const { from, to } = cells[index]!;
@@ -67,14 +67,16 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
     parsedCells[index]!,
     { text, from, to, indent, source, cell_type },
     edited,
-    write,
+    writeCell,
   );
 }
 
 /** Undefined: it is no notebook. */
-function cellListIn(text: string): Part | undefined {
-  if (!Array.isArray(tryTo(() => JSON.parse(text).cells))) return undefined;
-  return tryTo(() => members(text, skipSpace(text, 0)).find(({ key }) => key === "cells"));
+function cellListIn(notebookText: string): Part | undefined {
+  if (!Array.isArray(tryTo(() => JSON.parse(notebookText).cells))) return undefined;
+  return tryTo(() =>
+    members(notebookText, skipSpace(notebookText, 0)).find(({ key }) => key === "cells"),
+  );
 }
 
 interface CellPlace {
@@ -89,16 +91,20 @@ interface CellPlace {
 }
 function insertCell(
   { text, list, cells, parsedCells, index, glue, source, cell_type }: CellPlace,
-  edited: (from: number, to: number, by: string) => AskedCall[] | string,
-  write: (cell: Cell) => string,
+  buildEdit: (startOffset: number, endOffset: number, newText: string) => AskedCall[] | string,
+  writeCell: (cell: Cell) => string,
 ): AskedCall[] | string {
   const cellKind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
   const hasIds = parsedCells.some(({ id }) => id !== undefined);
-  const fresh = write(newCell(cellKind, source, hasIds));
-  if (!cells.length) return edited(list.from, list.to, `"cells": [${fresh}]`);
-  const near = cells[Math.max(0, index)]!;
-  const old = text.slice(near.from, near.to);
-  return edited(near.from, near.to, index < 0 ? fresh + glue + old : old + glue + fresh);
+  const newCellText = writeCell(newCell(cellKind, source, hasIds));
+  if (!cells.length) return buildEdit(list.from, list.to, `"cells": [${newCellText}]`);
+  const nearCell = cells[Math.max(0, index)]!;
+  const oldText = text.slice(nearCell.from, nearCell.to);
+  return buildEdit(
+    nearCell.from,
+    nearCell.to,
+    index < 0 ? newCellText + glue + oldText : oldText + glue + newCellText,
+  );
 }
 
 interface CellEdit {
@@ -111,87 +117,90 @@ interface CellEdit {
 }
 /** Only its source, where that is told from others by its text; else all of it. */
 function replaceCell(
-  cell: Cell,
+  oldCell: Cell,
   { text, from, to, indent, source, cell_type }: CellEdit,
-  edited: (from: number, to: number, by: string) => AskedCall[] | string,
-  write: (cell: Cell) => string,
+  buildEdit: (startOffset: number, endOffset: number, newText: string) => AskedCall[] | string,
+  writeCell: (cell: Cell) => string,
 ): AskedCall[] | string {
-  if (cell_type === undefined || cell_type === cell.cell_type) {
-    const part = members(text, from).find(({ key }) => key === "source");
-    const value = JSON.stringify(linesOf(source), null, indent).replaceAll(
+  if (cell_type === undefined || cell_type === oldCell.cell_type) {
+    const sourcePart = members(text, from).find(({ key }) => key === "source");
+    const sourceJson = JSON.stringify(linesOf(source), null, indent).replaceAll(
       "\n",
       `\n${indent.repeat(3)}`,
     );
-    const old = part && text.slice(part.from, part.to);
-    if (old && text.indexOf(old) === text.lastIndexOf(old))
-      return edited(part.from, part.to, `"source": ${value}`);
+    const oldText = sourcePart && text.slice(sourcePart.from, sourcePart.to);
+    if (oldText && text.indexOf(oldText) === text.lastIndexOf(oldText))
+      return buildEdit(sourcePart.from, sourcePart.to, `"source": ${sourceJson}`);
   }
-  const { outputs: _o, execution_count: _e, ...kept } = cell;
-  const cellKind = String(cell_type ?? cell.cell_type);
-  return edited(
+  const { outputs: _o, execution_count: _e, ...kept } = oldCell;
+  const cellKind = String(cell_type ?? oldCell.cell_type);
+  return buildEdit(
     from,
     to,
-    write({
+    writeCell({
       ...kept,
       cell_type: cellKind,
-      ...(cellKind === "code" && RUN),
+      ...(cellKind === "code" && EMPTY_RUN),
       source: linesOf(source),
     }),
   );
 }
 
-const RUN = { execution_count: null, outputs: [] };
-const linesOf = (source: string): string[] => source.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-const newCell = (cellKind: string, source: string, hasIds: boolean): Cell => ({
+const EMPTY_RUN = { execution_count: null, outputs: [] };
+const linesOf = (cellSource: string): string[] => cellSource.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+const newCell = (cellKind: string, cellSource: string, hasIds: boolean): Cell => ({
   cell_type: cellKind,
   ...(cellKind === "code" && { execution_count: null }),
   ...(hasIds && { id: randomUUID().slice(0, 8) }),
   metadata: {},
   ...(cellKind === "code" && { outputs: [] }),
-  source: linesOf(source),
+  source: linesOf(cellSource),
 });
 
-function cellNumbered(number: unknown, isInsert: boolean): number {
-  if (number === undefined) return isInsert ? -1 : Number.NaN;
-  return Number(number) - (isInsert ? 1 : 0);
+function cellNumbered(cellNumber: unknown, isInsert: boolean): number {
+  if (cellNumber === undefined) return isInsert ? -1 : Number.NaN;
+  return Number(cellNumber) - (isInsert ? 1 : 0);
 }
 
 /** The index of a cell, by its id or by a number such as cell-3. */
-function cellAt(cells: Cell[], wanted: unknown): number {
-  const index = cells.findIndex(({ id }) => id !== undefined && id === wanted);
-  const [, number] = /^cell-(\d+)$/.exec(String(wanted)) ?? [];
-  if (index >= 0) return index;
-  if (number === undefined) return Number.NaN;
-  return Number(number);
+function findCell(parsedCells: Cell[], wantedId: unknown): number {
+  const cellIndex = parsedCells.findIndex(({ id }) => id !== undefined && id === wantedId);
+  const [, cellNumber] = /^cell-(\d+)$/.exec(String(wantedId)) ?? [];
+  if (cellIndex >= 0) return cellIndex;
+  if (cellNumber === undefined) return Number.NaN;
+  return Number(cellNumber);
 }
 
 /**
  * Where each member of an object or list is in valid JSON; a member of an object begins with its
  * key.
  */
-function members(text: string, open: number): Part[] {
-  const parts: Part[] = [];
+function members(notebookText: string, openIndex: number): Part[] {
+  const memberParts: Part[] = [];
   for (
-    let index = skipSpace(text, open + 1);
-    text[index] !== "}" && text[index] !== "]" && index < text.length;
+    let readIndex = skipSpace(notebookText, openIndex + 1);
+    notebookText[readIndex] !== "}" &&
+    notebookText[readIndex] !== "]" &&
+    readIndex < notebookText.length;
   ) {
-    const from = index;
+    const from = readIndex;
     let key: string | undefined;
-    if (text[open] === "{") {
-      const end = endOf(text, index);
-      key = JSON.parse(text.slice(index, end));
-      index = skipSpace(text, skipSpace(text, end) + 1); // past the colon
+    if (notebookText[openIndex] === "{") {
+      const keyEnd = findValueEnd(notebookText, readIndex);
+      key = JSON.parse(notebookText.slice(readIndex, keyEnd));
+      readIndex = skipSpace(notebookText, skipSpace(notebookText, keyEnd) + 1); // past the colon
     }
-    const to = endOf(text, index);
-    parts.push({ from, to, ...(key !== undefined && { key }) });
-    index = skipSpace(text, to);
-    if (text[index] === ",") index = skipSpace(text, index + 1);
+    const to = findValueEnd(notebookText, readIndex);
+    memberParts.push({ from, to, ...(key !== undefined && { key }) });
+    readIndex = skipSpace(notebookText, to);
+    if (notebookText[readIndex] === ",") readIndex = skipSpace(notebookText, readIndex + 1);
   }
-  return parts;
+  return memberParts;
 }
 
-const valueAt = (text: string, { from }: Part): number =>
-  skipSpace(text, skipSpace(text, endOf(text, from)) + 1);
+const valueAt = (notebookText: string, { from }: Part): number =>
+  skipSpace(notebookText, skipSpace(notebookText, findValueEnd(notebookText, from)) + 1);
 
 /** The end of the value that begins here, in valid JSON. */
-const endOf = (text: string, from: number): number => readLiteral(text, from)!.end;
+const findValueEnd = (notebookText: string, valueStart: number): number =>
+  readLiteral(notebookText, valueStart)!.end;

@@ -7,19 +7,21 @@ type Tools = ChatRequest["tools"];
 
 export const isArgs = (value: unknown): value is Args =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-export const bareName = (name: string): string => name.replace(/[-_.]/g, "").toLowerCase();
-export const bareNames = (names: string): string[] => names.split(" ").map(bareName);
+export const bareName = (fullName: string): string => fullName.replace(/[-_.]/g, "").toLowerCase();
+export const bareNames = (spacedNames: string): string[] => spacedNames.split(" ").map(bareName);
 
-function isOf(property: Args | undefined, value: unknown): boolean {
-  const type = Array.isArray(value) ? "array" : typeof value;
+function isOfType(property: Args | undefined, value: unknown): boolean {
+  const valueType = Array.isArray(value) ? "array" : typeof value;
   return (
-    !property?.type || property.type === type || (property.type === "integer" && type === "number")
+    !property?.type ||
+    property.type === valueType ||
+    (property.type === "integer" && valueType === "number")
   );
 }
 
 /** Whether the tool has exactly that parameter: a plugin's tool may have replaced zz's. */
-export const hasOwnName = ({ schema }: Tools[number], name: string): boolean =>
-  Object.hasOwn((schema.properties ?? {}) as object, name);
+export const hasOwnName = ({ schema }: Tools[number], argumentName: string): boolean =>
+  Object.hasOwn((schema.properties ?? {}) as object, argumentName);
 
 /**
  * Renames parameters to zz's names. Unknown ones stay, so that the result says what had no effect.
@@ -32,44 +34,55 @@ export function renameArgs(
   const properties = (tool?.schema.properties ?? {}) as Record<string, Args>;
   const remaining = new Map(
     Object.entries(args).filter(
-      ([key, value]) => key !== "__proto__" && value !== null && value !== undefined,
+      ([argumentName, argumentValue]) =>
+        argumentName !== "__proto__" && argumentValue !== null && argumentValue !== undefined,
     ),
   );
   const ownArgs: Args = {};
-  for (const name of new Set([...Object.keys(params), ...Object.keys(properties)]))
-    for (const alias of [name, ...(Object.hasOwn(params, name) ? params[name]!.split(" ") : [])])
-      for (const [key, value] of remaining) {
+  for (const ownName of new Set([...Object.keys(params), ...Object.keys(properties)]))
+    for (const alias of [
+      ownName,
+      ...(Object.hasOwn(params, ownName) ? params[ownName]!.split(" ") : []),
+    ])
+      for (const [argumentName, argumentValue] of remaining) {
         if (
-          bareName(key) !== bareName(alias) ||
-          (key !== name && Object.hasOwn(properties, key) && isOf(properties[key], value))
+          bareName(argumentName) !== bareName(alias) ||
+          (argumentName !== ownName &&
+            Object.hasOwn(properties, argumentName) &&
+            isOfType(properties[argumentName], argumentValue))
         )
           continue;
-        if (!(name in ownArgs)) ownArgs[name] = value;
+        if (!(ownName in ownArgs)) ownArgs[ownName] = argumentValue;
         // a second value stays, and is reported
-        else if (JSON.stringify(ownArgs[name]) !== JSON.stringify(value)) continue;
-        remaining.delete(key);
+        else if (JSON.stringify(ownArgs[ownName]) !== JSON.stringify(argumentValue)) continue;
+        remaining.delete(argumentName);
       }
-  for (const [key, value] of remaining)
-    if (!isIdle(key, value, `${IDLE} ${idle}`)) ownArgs[key] = value;
+  for (const [argumentName, argumentValue] of remaining)
+    if (!isIdle(argumentName, argumentValue, `${IDLE} ${idle}`))
+      ownArgs[argumentName] = argumentValue;
   return ownArgs;
 }
 
 /** Whether a parameter that zz does not have makes no difference. */
-function isIdle(key: string, value: unknown, idle: string): boolean {
-  if (typeof value === "object" && !Object.keys(value ?? {}).length) return true;
-  const plainValue = Array.isArray(value) && value.length === 1 ? value[0] : value;
-  return idle.split(" ").some((idleWord) => {
-    const [name = "", ...equals] = idleWord.split("=");
+function isIdle(argumentName: string, argumentValue: unknown, idleWords: string): boolean {
+  if (typeof argumentValue === "object" && !Object.keys(argumentValue ?? {}).length) return true;
+  const plainValue =
+    Array.isArray(argumentValue) && argumentValue.length === 1 ? argumentValue[0] : argumentValue;
+  return idleWords.split(" ").some((idleWord) => {
+    const [idleName = "", ...idleValue] = idleWord.split("=");
     return (
-      bareName(name) === bareName(key) &&
-      (!equals.length || equals.join("=") === String(plainValue).toLowerCase())
+      bareName(idleName) === bareName(argumentName) &&
+      (!idleValue.length || idleValue.join("=") === String(plainValue).toLowerCase())
     );
   });
 }
 
 /** A path inside of a folder, relative to that folder; anything else unchanged. */
-export function withoutFolder<T>(value: T, folder: string): T | string {
-  if (typeof value !== "string" || (value !== folder && !value.startsWith(`${folder}/`)))
-    return value;
-  return value.slice(folder.length + 1).replace(/^\/+/, "") || ".";
+export function withoutFolder<T>(pathValue: T, baseFolder: string): T | string {
+  if (
+    typeof pathValue !== "string" ||
+    (pathValue !== baseFolder && !pathValue.startsWith(`${baseFolder}/`))
+  )
+    return pathValue;
+  return pathValue.slice(baseFolder.length + 1).replace(/^\/+/, "") || ".";
 }

@@ -4,7 +4,7 @@ import { tryTo } from "zz/text";
 import { type Args, bareName, hasOwnName } from "./rename-arguments.ts";
 import type { GivenCall } from "./values.ts";
 
-const TYPES: Record<string, string> = {
+const GLOBS_BY_TYPE: Record<string, string> = {
   ts: "{ts,tsx,mts,cts}",
   typescript: "{ts,tsx,mts,cts}",
   js: "{js,jsx,mjs,cjs,vue}",
@@ -51,7 +51,7 @@ const OUTPUTS: Record<string, string> = {
   files_with_matches: "files",
   count_matches: "count",
 };
-const POSIX: Record<string, string> = {
+const POSIX_CLASSES: Record<string, string> = {
   space: "\\s",
   digit: "\\d",
   alpha: "A-Za-z",
@@ -65,46 +65,47 @@ const POSIX: Record<string, string> = {
 };
 
 export function grepCall({ args, original, name, tool }: GivenCall): undefined {
-  const take = (...keys: string[]): unknown => {
-    const key = Object.keys(args).find(
+  const takeArgument = (...wantedKeys: string[]): unknown => {
+    const matchingKey = Object.keys(args).find(
       (candidate) =>
-        keys.some((wanted) => bareName(wanted) === bareName(candidate)) &&
+        wantedKeys.some((wantedKey) => bareName(wantedKey) === bareName(candidate)) &&
         !hasOwnName(tool, candidate),
     );
-    const value = key === undefined ? undefined : args[key];
-    if (key !== undefined) delete args[key];
-    return value;
+    const takenValue = matchingKey === undefined ? undefined : args[matchingKey];
+    if (matchingKey !== undefined) delete args[matchingKey];
+    return takenValue;
   };
   if (args.path === "") delete args.path;
-  const context = take("context", "c", "context_lines");
+  const context = takeArgument("context", "c", "context_lines");
   if (context !== undefined) for (const side of ["before", "after"]) args[side] ??= context;
-  if (typeof args.output === "string") args.output = wordOf(OUTPUTS, args.output) ?? args.output;
+  if (typeof args.output === "string")
+    args.output = lookUpWord(OUTPUTS, args.output) ?? args.output;
   if (
-    isTrue(take("names_only", "files_with_matches", "files_only", "l")) ||
+    isTrue(takeArgument("names_only", "files_with_matches", "files_only", "l")) ||
     original.MatchPerLine === false
   )
     args.output ??= "files";
-  if (original.MatchPerLine === false) take("match_per_line");
-  const isCase = take("case_sensitive", "is_case_sensitive");
-  if (isCase !== undefined) args.ignore_case ??= !isTrue(isCase);
+  if (original.MatchPerLine === false) takeArgument("match_per_line");
+  const isCaseSensitive = takeArgument("case_sensitive", "is_case_sensitive");
+  if (isCaseSensitive !== undefined) args.ignore_case ??= !isTrue(isCaseSensitive);
   else if (/^(searchfilecontent|grepsearch)$/.test(name)) args.ignore_case ??= true;
-  const isLiteral = take("literal", "fixed_strings", "fixed_string", "is_literal");
+  const isLiteral = takeArgument("literal", "fixed_strings", "fixed_string", "is_literal");
   if (isLiteral !== undefined) args.regex ??= !isTrue(isLiteral);
-  globOf(args);
+  mergeGlobs(args);
   if (typeof args.query !== "string") return;
-  const isOwn = name === "grep" && "query" in original;
-  if (typeof args.regex !== "boolean" && typeof args.regex !== "string" && !isOwn)
+  const isOwnCall = name === "grep" && "query" in original;
+  if (typeof args.regex !== "boolean" && typeof args.regex !== "string" && !isOwnCall)
     args.regex = isPattern(args.query);
   if (!args.regex) delete args.regex;
   else
     args.query = args.query.replace(
       /\[:(\w+):\]/g,
-      (matched, set: string) => wordOf(POSIX, set) ?? matched,
+      (matched, className: string) => lookUpWord(POSIX_CLASSES, className) ?? matched,
     );
 }
 
-const wordOf = (words: Record<string, string>, word: string): string | undefined =>
-  Object.hasOwn(words, word) ? words[word] : undefined;
+const lookUpWord = (wordTable: Record<string, string>, word: string): string | undefined =>
+  Object.hasOwn(wordTable, word) ? wordTable[word] : undefined;
 const isTrue = (value: unknown): boolean => value === true || value === "true";
 
 /**
@@ -117,19 +118,19 @@ const isPattern = (query: string): boolean =>
   tryTo(() => new RegExp(query.replace(/^\(\?i\)/, ""))) !== undefined;
 
 /** Makes one glob of a list, names separated by commas, or a file type. */
-function globOf(args: Args): void {
+function mergeGlobs(args: Args): void {
   const { glob, type } = args;
   const isNames = typeof glob === "string" && glob.length < MAX_PATTERN_CHARS && !/[{}]/.test(glob);
-  const names = isNames ? glob.split(/\s*,\s*/) : [];
-  const list = Array.isArray(glob) ? glob : names;
-  if (list.length && list.every((part) => typeof part === "string"))
-    args.glob = list.length === 1 ? list[0] : `{${list.join(",")}}`;
-  const ends =
+  const globNames = isNames ? glob.split(/\s*,\s*/) : [];
+  const globList = Array.isArray(glob) ? glob : globNames;
+  if (globList.length && globList.every((globPart) => typeof globPart === "string"))
+    args.glob = globList.length === 1 ? globList[0] : `{${globList.join(",")}}`;
+  const endingGlob =
     typeof type === "string" &&
     args.glob === undefined &&
-    Object.hasOwn(TYPES, type) &&
-    TYPES[type];
-  if (!ends) return;
-  args.glob = `*.${ends}`;
+    Object.hasOwn(GLOBS_BY_TYPE, type) &&
+    GLOBS_BY_TYPE[type];
+  if (!endingGlob) return;
+  args.glob = `*.${endingGlob}`;
   delete args.type;
 }

@@ -10,9 +10,9 @@ export interface Habit {
   idle?: string; // parameters without effect here, which are dropped: a name, or name=value
 }
 
-const PATH =
+const PATH_NAMES =
   "file_path filename file target_file absolute_path relative_workspace_path relative_path file_name";
-const FOLDER =
+const FOLDER_NAMES =
   "folder directory dir dir_path directory_path target_directory search_path search_directory";
 const CONTENT = "contents file_text file_content text data code_content new_content";
 
@@ -38,7 +38,7 @@ export const HABITS: Habit[] = [
     to: "read_file",
     names: "read read_file view view_file view_image read_text_file get_file get_lines file_read repo_browser.open_file open_file open cat read_file_range",
     params: {
-      path: `${PATH} image_path notebook_path`,
+      path: `${PATH_NAMES} image_path notebook_path`,
       start: "offset start_line line_start from_line from start_line_one_indexed line_offset start_line_number begin_line",
       end: "end_line line_end to_line to end_line_one_indexed_inclusive end_line_number",
       limit: "max_lines line_count num_lines n_lines",
@@ -54,13 +54,13 @@ export const HABITS: Habit[] = [
   {
     to: "write_file",
     names: "write write_file write_to_file write_text_file file_write fs_write",
-    params: { path: PATH, content: CONTENT },
+    params: { path: PATH_NAMES, content: CONTENT },
     idle: "line_count empty_file=false overwrite=true mode=overwrite mode=w mode=rewrite code_markdown_language create_dirs create_directories",
   },
   {
     to: "create_file",
     names: "create create_file new_file file_create create_new_file create_text_file save_file",
-    params: { path: PATH, content: `${CONTENT} code` },
+    params: { path: PATH_NAMES, content: `${CONTENT} code` },
     idle: "line_count overwrite=false",
   },
   {
@@ -69,23 +69,23 @@ export const HABITS: Habit[] = [
       "edit edit_file multi_edit str_replace replace replace_in_file replace_string_in_file multi_replace_string_in_file " +
       "apply_diff search_replace search_and_replace str_replace_file replace_file_content multi_replace_file_content " +
       "insert_edit_into_file edit_existing_file single_find_and_replace file_str_replace",
-    params: { path: PATH, edits: "changes replacements replacement_chunks edit operations", ...EDIT },
+    params: { path: PATH_NAMES, edits: "changes replacements replacement_chunks edit operations", ...EDIT },
     idle: "dry_run=false use_regex=false is_regex=false code_markdown_language target_lint_error_ids expected_replacements=1",
   },
   {
     to: "edit_file",
     names: "notebook_edit edit_notebook edit_notebook_file",
-    params: { path: `notebook_path target_notebook ${PATH}`, old_string: "old_str", new_string: "new_source new_str new_code source" },
+    params: { path: `notebook_path target_notebook ${PATH_NAMES}`, old_string: "old_str", new_string: "new_source new_str new_code source" },
   },
   {
     to: "edit_lines",
     names: "insert_content insert_line insert_lines replace_lines",
-    params: { path: PATH, start: "start_line from", end: "end_line to", content: `${CONTENT} new_string new_str insert_text` },
+    params: { path: PATH_NAMES, start: "start_line from", end: "end_line to", content: `${CONTENT} new_string new_str insert_text` },
   },
   {
     to: "delete_file",
     names: "delete delete_file remove_file file_delete delete_path rm",
-    params: { path: PATH },
+    params: { path: PATH_NAMES },
   },
   {
     to: "move_file",
@@ -104,13 +104,13 @@ export const HABITS: Habit[] = [
   {
     to: "list_dir",
     names: "ls list list_dir print_tree list_directory list_files read_folder view_directory list_directory_contents",
-    params: { path: `${FOLDER} relative_workspace_path ${PATH}` },
+    params: { path: `${FOLDER_NAMES} relative_workspace_path ${PATH_NAMES}` },
     idle: "recursive=false offset=0 offset=1",
   },
   {
     to: "glob",
     names: "glob find find_file file_glob_search file_find_by_name find_files file_search glob_search find_by_name find_path glob_files glob_file_search search_file_names",
-    params: { pattern: "patterns file_mask glob_pattern file_pattern query glob name file_name", path: FOLDER },
+    params: { pattern: "patterns file_mask glob_pattern file_pattern query glob name file_name", path: FOLDER_NAMES },
     idle: "offset=0 include_dirs=false type=file type=any case_sensitive=true",
   },
   {
@@ -120,7 +120,7 @@ export const HABITS: Habit[] = [
       "file_find_in_content search_dir search_file file_content_search search_code search_for_pattern",
     params: {
       query: "pattern regex substring_pattern search_pattern text search search_term search_query",
-      path: `${FOLDER} ${PATH} relative_path`,
+      path: `${FOLDER_NAMES} ${PATH_NAMES} relative_path`,
       glob: "include include_pattern file_pattern includes file_glob filter glob_pattern",
       ignore_case: "case_insensitive i",
       regex: "is_regexp is_regex use_regex",
@@ -147,12 +147,12 @@ export const HABITS: Habit[] = [
   {
     to: "get_structure",
     names: "list_code_definition_names get_symbols_overview view_file_outline outline structure document_symbols",
-    params: { path: `${PATH} ${FOLDER}` },
+    params: { path: `${PATH_NAMES} ${FOLDER_NAMES}` },
   },
   {
     to: "find_references",
     names: "list_code_usages find_referencing_symbols find_usages references get_references usages find_callers",
-    params: { symbol: "symbol_name name name_path", path: `${PATH} file_paths` },
+    params: { symbol: "symbol_name name name_path", path: `${PATH_NAMES} file_paths` },
   },
   {
     to: "repo_map",

@@ -40,7 +40,9 @@ export const VALUES: Record<string, (request: GivenCall) => Converted | Promise<
   run_command: commandCall,
   find_references: ({ args }) => void onlyOne(args, "path"),
   repo_map: ({ args }) =>
-    void (Array.isArray(args.target_directories) && rename(args, "target_directories", "focus")),
+    void (
+      Array.isArray(args.target_directories) && moveArgument(args, "target_directories", "focus")
+    ),
   check_types: ({ args }) =>
     void (typeof args.paths === "string" && Object.assign(args, { paths: [args.paths] })),
   todo: ({ args }) => todoCall(args),
@@ -51,12 +53,12 @@ const MAX_RANGE_CHARS = 100;
 
 async function readCalls({ args, original, name, tools, ctx }: GivenCall): Promise<Converted> {
   if (name.startsWith("readm") || name === "readfiles") return manyReads(args, tools, ctx);
-  const listed = [
+  const listedFiles = [
     original.files,
     original.paths,
     isArgs(original.args) ? original.args.file : undefined,
   ].find(Boolean);
-  if (listed !== undefined && args.path === undefined) return listedReads(listed);
+  if (listedFiles !== undefined && args.path === undefined) return listedReads(listedFiles);
   if (
     typeof args.should_read_entire_file === "boolean" ||
     /^(true|false)$/.test(String(args.should_read_entire_file))
@@ -65,11 +67,11 @@ async function readCalls({ args, original, name, tools, ctx }: GivenCall): Promi
       for (const field of ["start", "end", "limit"]) delete args[field];
     delete args.should_read_entire_file;
   }
-  for (const range of ["view_range", "read_range", "line_range", "lines", "range"]) {
-    if (args[range] === undefined) continue;
-    const [start, end] = rangeOf(args[range]) ?? [];
-    if (start === undefined) return `${range} must be two line numbers, such as [1, 50].`;
-    delete args[range];
+  for (const rangeKey of ["view_range", "read_range", "line_range", "lines", "range"]) {
+    if (args[rangeKey] === undefined) continue;
+    const [start, end] = rangeOf(args[rangeKey]) ?? [];
+    if (start === undefined) return `${rangeKey} must be two line numbers, such as [1, 50].`;
+    delete args[rangeKey];
     Object.assign(args, { start: Math.max(1, start), ...(end !== -1 && { end }) });
   }
   if ("absolute_path" in original && /^\d+$/.test(String(args.start)))
@@ -80,59 +82,64 @@ async function readCalls({ args, original, name, tools, ctx }: GivenCall): Promi
 }
 
 /** Reads a range such as [1, 50], "1-50" or "1:50". */
-function rangeOf(range: unknown): [number, number] | undefined {
-  if (String(range).length > MAX_RANGE_CHARS) return undefined;
-  const listed = Array.isArray(range) ? range : [];
-  const parts =
-    typeof range === "string"
-      ? range.replace(/^\s*\[|\]\s*$/g, "").split(/\s*[-:,]\s*(?=-?\d+\s*$)/)
-      : listed;
-  const [start, end] = parts.map((part) =>
-    typeof part === "number" || /^-?\d+$/.test(String(part).trim()) ? Number(part) : Number.NaN,
+function rangeOf(rangeValue: unknown): [number, number] | undefined {
+  if (String(rangeValue).length > MAX_RANGE_CHARS) return undefined;
+  const listedParts = Array.isArray(rangeValue) ? rangeValue : [];
+  const rangeParts =
+    typeof rangeValue === "string"
+      ? rangeValue.replace(/^\s*\[|\]\s*$/g, "").split(/\s*[-:,]\s*(?=-?\d+\s*$)/)
+      : listedParts;
+  const [startLine, endLine] = rangeParts.map((rangePart) =>
+    typeof rangePart === "number" || /^-?\d+$/.test(String(rangePart).trim())
+      ? Number(rangePart)
+      : Number.NaN,
   );
-  return parts.length === 2 && Number.isInteger(start) && Number.isInteger(end)
-    ? [start!, end!]
+  return rangeParts.length === 2 && Number.isInteger(startLine) && Number.isInteger(endLine)
+    ? [startLine!, endLine!]
     : undefined;
 }
 
-function isFolder(path: unknown, { files }: Ctx): boolean {
-  return typeof path === "string" && tryTo(() => statSync(files.path(path)).isDirectory()) === true;
+function isFolder(filePath: unknown, { files }: Ctx): boolean {
+  return (
+    typeof filePath === "string" &&
+    tryTo(() => statSync(files.path(filePath)).isDirectory()) === true
+  );
 }
 
 /** A list from a single value, a list, or a list as JSON. */
-function listOf(value: unknown): unknown[] {
-  const list =
+function parseList(value: unknown): unknown[] {
+  const parsedList =
     typeof value === "string" && /^\s*\[/.test(value)
       ? (tryTo(() => JSON.parse(value)) ?? value)
       : value;
-  if (Array.isArray(list)) return list;
-  if (list === undefined) return [];
-  return [list];
+  if (Array.isArray(parsedList)) return parsedList;
+  if (parsedList === undefined) return [];
+  return [parsedList];
 }
 
 /** One read for each of [{ path, line_ranges: [[1, 50]] }] or { path }. */
-function listedReads(listed: unknown): Converted {
-  const files = listOf(listed);
-  const reads = files.flatMap((file): AskedCall[] | undefined => {
-    const { path, line_range, line_ranges, lineRanges, ...otherArgs }: Args = isArgs(file)
-      ? file
-      : { path: file };
+function listedReads(listedFiles: unknown): Converted {
+  const fileList = parseList(listedFiles);
+  const fileReads = fileList.flatMap((listedFile): AskedCall[] | undefined => {
+    const { path, line_range, line_ranges, lineRanges, ...otherArgs }: Args = isArgs(listedFile)
+      ? listedFile
+      : { path: listedFile };
     if (typeof path !== "string") return [["read_file", { path, ...otherArgs }]];
     const manyRanges = line_ranges ?? lineRanges;
-    const single = line_range === undefined ? [] : [line_range].flat(0);
-    const ranges = Array.isArray(manyRanges) ? manyRanges : single;
-    if (!ranges.length) return [["read_file", { path, ...otherArgs }]];
-    return ranges.map((range): AskedCall => {
-      const [start, end] = rangeOf(range) ?? [];
+    const singleRange = line_range === undefined ? [] : [line_range].flat(0);
+    const allRanges = Array.isArray(manyRanges) ? manyRanges : singleRange;
+    if (!allRanges.length) return [["read_file", { path, ...otherArgs }]];
+    return allRanges.map((lineRange): AskedCall => {
+      const [start, end] = rangeOf(lineRange) ?? [];
       return [
         "read_file",
         start === undefined
-          ? { path, line_range: range, ...otherArgs }
+          ? { path, line_range: lineRange, ...otherArgs }
           : { path, start, end, ...otherArgs },
       ];
     });
   }) as AskedCall[];
-  return reads.length ? reads : "it names no file. Give a path.";
+  return fileReads.length ? fileReads : "it names no file. Give a path.";
 }
 
 /**
@@ -144,15 +151,15 @@ async function manyReads(
   tools: GivenCall["tools"],
   ctx: Ctx,
 ): Promise<Converted> {
-  const wanted = [paths, include, files].flatMap((source) => listOf(source));
-  if (wanted.some(isArgs)) return listedReads(wanted);
-  if (!wanted.length) return "it names no file. Give paths.";
-  const patternOf = (path: unknown) =>
-    isFolder(path, ctx)
-      ? `${String(path).replace(/\/+$/, "")}/**/*`.replace(/^\.\//, "")
-      : /[*?{[]/.test(String(path)) && String(path);
-  const reads = new Map<string, AskedCall>();
-  for (const path of wanted) {
+  const wantedFiles = [paths, include, files].flatMap((listValue) => parseList(listValue));
+  if (wantedFiles.some(isArgs)) return listedReads(wantedFiles);
+  if (!wantedFiles.length) return "it names no file. Give paths.";
+  const patternOf = (wantedPath: unknown) =>
+    isFolder(wantedPath, ctx)
+      ? `${String(wantedPath).replace(/\/+$/, "")}/**/*`.replace(/^\.\//, "")
+      : /[*?{[]/.test(String(wantedPath)) && String(wantedPath);
+  const callsByName = new Map<string, AskedCall>();
+  for (const path of wantedFiles) {
     const isThere =
       typeof path === "string" &&
       tryTo(() => existsSync(ctx.files.path(path))) &&
@@ -162,18 +169,21 @@ async function manyReads(
       !isThere &&
       tools.some(({ name }) => name === "glob") &&
       patternOf(path);
-    if (!pattern) reads.set(JSON.stringify(path), ["read_file", { path, ...otherArgs }]);
+    if (!pattern) callsByName.set(JSON.stringify(path), ["read_file", { path, ...otherArgs }]);
     else {
       const { data, failed } = await ctx.call("glob", { pattern });
       const fileNames = !failed && Array.isArray(data) ? data : [];
-      if (!fileNames.length || fileNames.length + reads.size > MAX_FILES)
-        reads.set(pattern, ["glob", { pattern, ...otherArgs }]);
+      if (!fileNames.length || fileNames.length + callsByName.size > MAX_FILES)
+        callsByName.set(pattern, ["glob", { pattern, ...otherArgs }]);
       else
-        for (const name of fileNames)
-          reads.set(JSON.stringify(name), ["read_file", { path: name, ...otherArgs }]);
+        for (const fileName of fileNames)
+          callsByName.set(JSON.stringify(fileName), [
+            "read_file",
+            { path: fileName, ...otherArgs },
+          ]);
     }
   }
-  return [...reads.values()];
+  return [...callsByName.values()];
 }
 
 function writeCall(args: Args): Converted {
@@ -187,17 +197,20 @@ async function notebookCall({ args, ctx }: GivenCall): Promise<Converted> {
   return notebookEdit(args, ctx);
 }
 
-const DRY = /^(dryrun|preview|previewonly)$/;
+const DRY_RUN = /^(dryrun|preview|previewonly)$/;
 const PATTERN = /^(useregex|isregex|regex)$/;
 
 async function editCalls({ args, original, name, ctx }: GivenCall): Promise<Converted> {
-  for (const [key, value] of Object.entries(args)) {
-    if (String(value) !== "true" || !(DRY.test(bareName(key)) || PATTERN.test(bareName(key))))
+  for (const [argumentName, value] of Object.entries(args)) {
+    if (
+      String(value) !== "true" ||
+      !(DRY_RUN.test(bareName(argumentName)) || PATTERN.test(bareName(argumentName)))
+    )
       continue;
-    const limitation = DRY.test(bareName(key))
+    const limitation = DRY_RUN.test(bareName(argumentName))
       ? "it always makes the edit"
       : "it takes plain text, no patterns";
-    return `${limitation}, so ${key} cannot be true. Nothing was changed. Send the call without it.`;
+    return `${limitation}, so ${argumentName} cannot be true. Nothing was changed. Send the call without it.`;
   }
   if (args.code_edit !== undefined || args.code !== undefined) return sketchCall(args, ctx);
   if (args.diff !== undefined && args.old_string === undefined) return diffCall(args);
@@ -208,13 +221,13 @@ async function editCalls({ args, original, name, ctx }: GivenCall): Promise<Conv
   }
   if (name.startsWith("strreplace") || original.command === "str_replace")
     if (typeof args.old_string === "string") args.new_string ??= "";
-  const wrong = await unexpectedCount(args, ctx);
-  if (wrong) return wrong;
-  const parsed =
+  const countProblem = await unexpectedCount(args, ctx);
+  if (countProblem) return countProblem;
+  const parsedEdits =
     typeof args.edits === "string" ? tryTo(() => JSON.parse(args.edits as string)) : args.edits;
-  const listed = Array.isArray(parsed) ? parsed : undefined;
-  const edits = isArgs(parsed) ? [parsed] : listed;
-  if (edits) return listedEdits(args, edits);
+  const editList = Array.isArray(parsedEdits) ? parsedEdits : undefined;
+  const allEdits = isArgs(parsedEdits) ? [parsedEdits] : editList;
+  if (allEdits) return listedEdits(args, allEdits);
   return makesNewFile(args)
     ? [["create_file", { path: args.path, content: args.new_string }]]
     : undefined;
@@ -225,16 +238,19 @@ async function editCalls({ args, original, name, ctx }: GivenCall): Promise<Conv
  * are no others.
  */
 async function unexpectedCount(args: Args, { files }: Ctx): Promise<string | undefined> {
-  const { path, old_string: old, expected_replacements } = args;
+  const { path, old_string: oldText, expected_replacements } = args;
   const expected = Number(expected_replacements);
   if (!(expected > 1)) return undefined;
   args.replace_all ??= true;
   // the tool reports why it cannot
-  const file = await files.read(String(path)).catch(() => undefined);
-  const count = file && typeof old === "string" && old ? file.text.split(old).length - 1 : 0;
-  if (!count) return undefined;
-  if (count !== expected)
-    return `old_string stands in ${plural(count, "place")} of '${path}', not in ${expected}. Nothing was changed. Read the file again.`;
+  const targetFile = await files.read(String(path)).catch(() => undefined);
+  const foundCount =
+    targetFile && typeof oldText === "string" && oldText
+      ? targetFile.text.split(oldText).length - 1
+      : 0;
+  if (!foundCount) return undefined;
+  if (foundCount !== expected)
+    return `old_string stands in ${plural(foundCount, "place")} of '${path}', not in ${expected}. Nothing was changed. Read the file again.`;
   delete args.expected_replacements;
   return undefined;
 }
@@ -256,7 +272,7 @@ const makesNewFile = ({
 
 /** A list of edits, each of which may name its own file. */
 function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Converted {
-  const byPath = new Map<unknown, unknown[]>();
+  const editsByPath = new Map<unknown, unknown[]>();
   const unknownFields: Args = {};
   for (const edit of edits) {
     const { path = args.path, ...fields } = isArgs(edit)
@@ -265,36 +281,36 @@ function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Converted {
           idle: "expected_replacements=1",
         })
       : { edit };
-    const plain = "edit" in fields ? fields.edit : { ...fields };
-    if (isArgs(plain))
-      for (const key of Object.keys(plain))
-        if (!Object.hasOwn(EDIT, key)) {
+    const plainEdit = "edit" in fields ? fields.edit : { ...fields };
+    if (isArgs(plainEdit))
+      for (const fieldName of Object.keys(plainEdit))
+        if (!Object.hasOwn(EDIT, fieldName)) {
           // unknown, and reported
-          if (!/^(startline|endline)$/.test(bareName(key)))
-            unknownFields[`edits.${key}`] = plain[key];
-          delete plain[key];
+          if (!/^(startline|endline)$/.test(bareName(fieldName)))
+            unknownFields[`edits.${fieldName}`] = plainEdit[fieldName];
+          delete plainEdit[fieldName];
         }
-    byPath.set(path, [...(byPath.get(path) ?? []), plain]);
+    editsByPath.set(path, [...(editsByPath.get(path) ?? []), plainEdit]);
   }
-  if (byPath.size < 2)
+  if (editsByPath.size < 2)
     return [
       [
         "edit_file",
         {
           ...args,
-          path: [...byPath.keys()][0] ?? args.path,
+          path: [...editsByPath.keys()][0] ?? args.path,
           edits,
           ...unknownFields,
-          ...onlyEdits(byPath),
+          ...onlyEdits(editsByPath),
         },
       ],
     ];
-  return [...byPath].map(
+  return [...editsByPath].map(
     ([path, edits]): AskedCall => ["edit_file", { ...args, path, edits, ...unknownFields }],
   );
 }
-const onlyEdits = (byPath: Map<unknown, unknown[]>): Args =>
-  byPath.size ? { edits: [...byPath.values()][0] } : {};
+const onlyEdits = (editsByPath: Map<unknown, unknown[]>): Args =>
+  editsByPath.size ? { edits: [...editsByPath.values()][0] } : {};
 
 /**
  * A sketch of a file makes a new file. "existing code" for left-out parts would need a model that
@@ -322,39 +338,41 @@ function diffCall({ diff, ...args }: Args): Converted {
     ];
   const edits = editsOfBlocks(diff);
   if (typeof edits === "string") return `${edits} Nothing was changed.`;
-  const [first] = edits;
-  if (edits.length === 1 && !first!.old_string)
+  const [firstEdit] = edits;
+  if (edits.length === 1 && !firstEdit!.old_string)
     return [
-      ["write_file", { path: args.path, content: first!.new_string, ...argsWithoutPath(args) }],
+      ["write_file", { path: args.path, content: firstEdit!.new_string, ...argsWithoutPath(args) }],
     ];
   return [["edit_file", { ...args, edits }]];
 }
 const argsWithoutPath = ({ path: _, ...otherArgs }: Args): Args => otherArgs;
 
 async function insertCall({ args, original, name, ctx }: GivenCall): Promise<Converted> {
-  const line = ["insert_line", "line", "line_number"]
+  const namedLine = ["insert_line", "line", "line_number"]
     .map((field) => args[field])
-    .find((number) => number !== undefined);
+    .find((candidate) => candidate !== undefined);
   for (const field of ["insert_line", "line", "line_number"])
     if (name !== "replacelines") delete args[field];
-  if (line === undefined) return undefined;
-  const lineNumber = typeof line === "string" && /^\d+$/.test(line) ? Number(line) : line;
+  if (namedLine === undefined) return undefined;
+  const lineNumber =
+    typeof namedLine === "string" && /^\d+$/.test(namedLine) ? Number(namedLine) : namedLine;
   if (!Number.isInteger(lineNumber)) return "start must be the number of a line.";
   const isAfter = original.command === "insert"; // whether `at` is the line before it
-  const last = Number(lineNumber) === 0 && !isAfter ? await lineCount(args.path, ctx) : undefined;
+  const lastLine =
+    Number(lineNumber) === 0 && !isAfter ? await lineCount(args.path, ctx) : undefined;
   const namedStart = isAfter ? Number(lineNumber) + 1 : Number(lineNumber);
-  const start = last === undefined ? namedStart : last + 1;
+  const start = lastLine === undefined ? namedStart : lastLine + 1;
   Object.assign(args, { start, end: start - 1 });
 }
 
 /** The number of lines of a file, for appending. */
-async function lineCount(path: unknown, { files }: Ctx): Promise<number | undefined> {
-  if (typeof path !== "string") return undefined;
-  const text = await files.read(path).then(
+async function lineCount(filePath: unknown, { files }: Ctx): Promise<number | undefined> {
+  if (typeof filePath !== "string") return undefined;
+  const fileText = await files.read(filePath).then(
     (file) => file.text,
     () => undefined,
   );
-  return text === undefined ? undefined : text.replace(/\n$/, "").split("\n").length;
+  return fileText === undefined ? undefined : fileText.replace(/\n$/, "").split("\n").length;
 }
 
 function listCall({ args, tools }: GivenCall): Converted {
@@ -366,8 +384,8 @@ function listCall({ args, tools }: GivenCall): Converted {
 
 function globCall({ args, name }: GivenCall): Converted {
   if (args.path === "") delete args.path;
-  const patterns = listOf(args.pattern);
-  if (patterns.length && patterns.every((part) => typeof part === "string"))
+  const patterns = parseList(args.pattern);
+  if (patterns.length && patterns.every((patternPart) => typeof patternPart === "string"))
     args.pattern = patterns.length === 1 ? patterns[0] : `{${patterns.join(",")}}`;
   const { pattern } = args;
   if (typeof pattern !== "string") return undefined;
@@ -377,33 +395,36 @@ function globCall({ args, name }: GivenCall): Converted {
   else if (isAnywhere) args.pattern = `**/${pattern}`;
 }
 
-function onlyOne(args: Args, name: string): void {
-  const { [name]: value } = args;
-  if (Array.isArray(value) && value.length === 1) args[name] = value[0];
+function onlyOne(args: Args, fieldName: string): void {
+  const { [fieldName]: fieldValue } = args;
+  if (Array.isArray(fieldValue) && fieldValue.length === 1) args[fieldName] = fieldValue[0];
 }
 
-function rename(args: Args, from: string, to: string): void {
-  args[to] ??= args[from];
-  delete args[from];
+function moveArgument(args: Args, oldName: string, newName: string): void {
+  args[newName] ??= args[oldName];
+  delete args[oldName];
 }
 
 /** A list of steps in any form, as zz's steps and the numbers of those that are done. */
 function todoCall(args: Args): Converted {
   const { set } = args;
-  const rows = typeof set === "string" ? set.split("\n").filter((row) => row.trim()) : set;
-  if (!Array.isArray(rows)) return undefined;
-  const steps = rows.map((row) => {
-    if (typeof row !== "string") {
-      const { content, step, title, text, description, task, status, done, completed } = isArgs(row)
-        ? row
+  const stepRows =
+    typeof set === "string" ? set.split("\n").filter((stepRow) => stepRow.trim()) : set;
+  if (!Array.isArray(stepRows)) return undefined;
+  const parsedSteps = stepRows.map((stepRow) => {
+    if (typeof stepRow !== "string") {
+      const { content, step, title, text, description, task, status, done, completed } = isArgs(
+        stepRow,
+      )
+        ? stepRow
         : {};
       const isDone =
         /^(completed|done|complete)$/i.test(String(status)) || done === true || completed === true;
       return { text: content ?? step ?? title ?? text ?? description ?? task, isDone };
     }
-    const [, mark, text] = /^(?:[-*]|\d+\.)?\s*\[(.)\]\s*(.*)$/.exec(row.trim()) ?? [];
-    return { text: text ?? row, isDone: /x/i.test(mark ?? "") };
+    const [, doneMark, stepText] = /^(?:[-*]|\d+\.)?\s*\[(.)\]\s*(.*)$/.exec(stepRow.trim()) ?? [];
+    return { text: stepText ?? stepRow, isDone: /x/i.test(doneMark ?? "") };
   });
-  const done = steps.flatMap(({ isDone }, i) => (isDone ? i + 1 : []));
-  Object.assign(args, { set: steps.map(({ text }) => text), ...(done.length && { done }) });
+  const done = parsedSteps.flatMap(({ isDone }, i) => (isDone ? i + 1 : []));
+  Object.assign(args, { set: parsedSteps.map(({ text }) => text), ...(done.length && { done }) });
 }

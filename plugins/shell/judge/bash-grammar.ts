@@ -5,17 +5,19 @@ import v8 from "node:v8";
 import type { Parser } from "web-tree-sitter";
 
 /** Next to the bundle when zz is built, in node_modules when it runs from source. */
-function readWasm(name: string): Uint8Array {
-  const built = ["./", "../"].map((up) => new URL(`${up}${name}.wasm`, import.meta.url));
-  const builtFile = built.find((file) => fs.existsSync(file));
+function readWasm(moduleName: string): Uint8Array {
+  const builtFiles = ["./", "../"].map(
+    (parentPath) => new URL(`${parentPath}${moduleName}.wasm`, import.meta.url),
+  );
+  const builtFile = builtFiles.find((candidate) => fs.existsSync(candidate));
   return fs.readFileSync(
-    builtFile ?? module.createRequire(import.meta.url).resolve(`${name}/${name}.wasm`),
+    builtFile ?? module.createRequire(import.meta.url).resolve(`${moduleName}/${moduleName}.wasm`),
   );
 }
 
-function loadOnce<T>(make: () => Promise<T>): () => Promise<T> {
+function loadOnce<T>(loadValue: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;
-  return () => (loaded ??= make());
+  return () => (loaded ??= loadValue());
 }
 
 /**

@@ -32,8 +32,8 @@ interface Scanned {
 }
 
 const MAX_FILES = 500; // files for a glob, or words from braces
-const [ONE, MANY] = ["any one", "any number"]; // in a pattern; everything else is single characters
-const META = /[\s|&;<>()]/;
+const [ANY_ONE, ANY_NUMBER] = ["any one", "any number"]; // in a pattern; everything else is single characters
+const META_CHARACTER = /[\s|&;<>()]/;
 export const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
 const LETTERS: Record<string, string> = {
   n: "\n",
@@ -51,15 +51,15 @@ const LETTERS: Record<string, string> = {
   "?": "?",
 };
 
-export const quote = (text: string): string =>
-  /^(?:(?!~)[\w@%+=:,./^~-]+|[[\]!]|\{\})$/.test(text)
-    ? text
-    : `'${text.replaceAll("'", `'\\''`)}'`;
+export const quote = (wordText: string): string =>
+  /^(?:(?!~)[\w@%+=:,./^~-]+|[[\]!]|\{\})$/.test(wordText)
+    ? wordText
+    : `'${wordText.replaceAll("'", `'\\''`)}'`;
 
 /** The word that starts at `start`; undefined if tokens alone cannot tell its end. */
 export function scanWord(source: string, start: number, shell: KnownShell): Scanned | undefined {
   const scan: Scan = { source, shell, offset: start, cells: [], named: false };
-  while (scan.offset < source.length && !META.test(source[scan.offset]!))
+  while (scan.offset < source.length && !META_CHARACTER.test(source[scan.offset]!))
     if (!readPiece(scan)) return undefined;
   if (scan.offset === start) return undefined;
   const { offset: end, cells, named, why, doubt } = scan;
@@ -78,8 +78,8 @@ interface Scan {
   doubt?: string;
 }
 
-function put({ cells }: Scan, text: string, quoted: boolean): void {
-  for (const char of text) cells.push({ char, quoted });
+function putText({ cells }: Scan, pieceText: string, quoted: boolean): void {
+  for (const char of pieceText) cells.push({ char, quoted });
 }
 
 /** Empty quotes count too: `""` is a word, and `""~` contains no tilde. */
@@ -102,7 +102,7 @@ function readPiece(scan: Scan): boolean {
   if (source.startsWith("$'", offset)) return readAnsiQuoted(scan);
   if (char === "$") return readVariable(scan, false);
   if (char === "`") return false;
-  put(scan, char, false);
+  putText(scan, char, false);
   scan.offset += char.length;
   return true;
 }
@@ -110,19 +110,19 @@ function readPiece(scan: Scan): boolean {
 function readEscape(scan: Scan): boolean {
   const { source, offset } = scan;
   if (offset + 1 >= source.length) return false;
-  const next = charAt(source, offset + 1);
-  if (next !== "\n") put(scan, next, true);
-  scan.offset += 1 + next.length;
+  const nextChar = charAt(source, offset + 1);
+  if (nextChar !== "\n") putText(scan, nextChar, true);
+  scan.offset += 1 + nextChar.length;
   return true;
 }
 
 function readSingleQuoted(scan: Scan): boolean {
   const { source, offset } = scan;
-  const end = source.indexOf("'", offset + 1);
-  if (end < 0) return false;
+  const endOffset = source.indexOf("'", offset + 1);
+  if (endOffset < 0) return false;
   putQuote(scan);
-  put(scan, source.slice(offset + 1, end), true);
-  scan.offset = end + 1;
+  putText(scan, source.slice(offset + 1, endOffset), true);
+  scan.offset = endOffset + 1;
   return true;
 }
 
@@ -132,7 +132,7 @@ function readDoubleQuoted(scan: Scan): boolean {
   putQuote(scan);
   while (scan.offset < source.length) {
     const char = charAt(source, scan.offset);
-    const next = source[scan.offset + 1];
+    const nextChar = source[scan.offset + 1];
     if (char === "`") return false;
     if (char === '"') {
       scan.offset++;
@@ -140,12 +140,12 @@ function readDoubleQuoted(scan: Scan): boolean {
     }
     if (char === "$") {
       if (!readVariable(scan, true)) return false;
-    } else if (char === "\\" && next === "\n") scan.offset += 2;
-    else if (char === "\\" && /[$`"\\]/.test(next ?? "")) {
-      put(scan, next!, true);
+    } else if (char === "\\" && nextChar === "\n") scan.offset += 2;
+    else if (char === "\\" && /[$`"\\]/.test(nextChar ?? "")) {
+      putText(scan, nextChar!, true);
       scan.offset += 2;
     } else {
-      put(scan, char, true);
+      putText(scan, char, true);
       scan.offset += char.length;
     }
   }
@@ -153,13 +153,13 @@ function readDoubleQuoted(scan: Scan): boolean {
 }
 
 function readAnsiQuoted(scan: Scan): boolean {
-  const [end, text] = decodeAnsi(scan.source, scan.offset + 2);
-  if (end === undefined) return false;
-  if (text === undefined) scan.why ??= "it holds an escape that zz does not read";
-  else put(scan, text, true);
+  const [endOffset, decodedText] = decodeAnsi(scan.source, scan.offset + 2);
+  if (endOffset === undefined) return false;
+  if (decodedText === undefined) scan.why ??= "it holds an escape that zz does not read";
+  else putText(scan, decodedText, true);
   putQuote(scan);
   scan.doubt = "$'…' means something else to other shells";
-  scan.offset = end;
+  scan.offset = endOffset;
   return true;
 }
 
@@ -169,56 +169,59 @@ function readAnsiQuoted(scan: Scan): boolean {
  */
 function readVariable(scan: Scan, inQuotes: boolean): boolean {
   const { source, offset, shell } = scan;
-  const [variable, braced, plain, special] =
+  const [variable, bracedName, plainName, special] =
     /^\$(?:\{(\w+)\}|([A-Za-z_]\w*)|([0-9?#$!@*_-]))/.exec(source.slice(offset, offset + 200)) ??
     [];
-  const next = source[offset + 1];
+  const nextChar = source[offset + 1];
   if (variable === undefined) {
-    if (next !== undefined && !(inQuotes ? /["|)/.,\s]/ : /\s/).test(next)) return false;
-    put(scan, "$", true);
+    if (nextChar !== undefined && !(inQuotes ? /["|)/.,\s]/ : /\s/).test(nextChar)) return false;
+    putText(scan, "$", true);
     scan.offset++;
     return true;
   }
   // `$HOME\` at the end of a line continues on the next line.
-  if (plain && source.startsWith("\\\n", offset + variable.length)) return false;
-  const value = special ? undefined : valueIn((braced ?? plain)!, shell);
-  if (value === undefined || (!inQuotes && /[\s*?[\]\\{}~]/.test(value)) || !value)
+  if (plainName && source.startsWith("\\\n", offset + variable.length)) return false;
+  const knownValue = special ? undefined : valueIn((bracedName ?? plainName)!, shell);
+  if (knownValue === undefined || (!inQuotes && /[\s*?[\]\\{}~]/.test(knownValue)) || !knownValue)
     scan.why ??= `it depends on ${variable}, which is not known before it runs`;
-  else put(scan, value, true);
+  else putText(scan, knownValue, true);
   scan.named = true;
   scan.offset += variable.length;
   return true;
 }
 
-const charAt = (text: string, offset: number): string =>
-  String.fromCodePoint(text.codePointAt(offset)!);
+const charAt = (sourceText: string, offset: number): string =>
+  String.fromCodePoint(sourceText.codePointAt(offset)!);
 
-const valueIn = (name: string, { home, dirs }: KnownShell): string | undefined => {
-  if (name === "HOME") return home;
-  if (name === "PWD" && dirs.length === 1) return dirs[0];
+const valueIn = (variable: string, { home, dirs }: KnownShell): string | undefined => {
+  if (variable === "HOME") return home;
+  if (variable === "PWD" && dirs.length === 1) return dirs[0];
   return undefined;
 };
 
 /** `$'…'` after its quote: where it ends, and its text if every escape is plain ASCII. */
 function decodeAnsi(source: string, start: number): [end?: number, text?: string] {
-  let [text, plain] = ["", true];
+  let [decodedText, isPlain] = ["", true];
   for (let i = start; i < source.length; ) {
-    const ahead = source.slice(i, i + 12);
-    if (ahead[0] === "'") return [i + 1, ...(plain ? [text] : [])] as [number, string?];
-    const [sequence, letter, octal, hex] =
+    const nextChars = source.slice(i, i + 12);
+    if (nextChars[0] === "'")
+      return [i + 1, ...(isPlain ? [decodedText] : [])] as [number, string?];
+    const [sequence, letter, octalCode, hexCode] =
       /^\\(?:([ntrabeEfv\\'"?])|([0-7]{1,3})|(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})))/.exec(
-        ahead,
+        nextChars,
       ) ?? [];
     if (sequence === undefined) {
-      if (ahead[0] === "\\") plain = false;
-      text += ahead[0];
-      i += ahead[0] === "\\" ? 2 : 1;
+      if (nextChars[0] === "\\") isPlain = false;
+      decodedText += nextChars[0];
+      i += nextChars[0] === "\\" ? 2 : 1;
       continue;
     }
-    const code = octal ? Number.parseInt(octal, 8) : Number.parseInt(hex ?? sequence.slice(2), 16);
-    if (letter) text += LETTERS[letter];
-    else if (code > 0 && code < 128) text += String.fromCharCode(code);
-    else plain = false;
+    const charCode = octalCode
+      ? Number.parseInt(octalCode, 8)
+      : Number.parseInt(hexCode ?? sequence.slice(2), 16);
+    if (letter) decodedText += LETTERS[letter];
+    else if (charCode > 0 && charCode < 128) decodedText += String.fromCharCode(charCode);
+    else isPlain = false;
     i += sequence.length;
   }
   return [];
@@ -231,30 +234,38 @@ function decodeAnsi(source: string, start: number): [end?: number, text?: string
 export function argsOf(source: string, start: number, end: number, shell: KnownShell): Arg[] {
   const shown = source.slice(start, end);
   const unknown = (reason: string): Arg[] => [{ text: undefined, shown, why: reason }];
-  const word = scanWord(source, start, shell);
-  if (!word || word.end !== end) return unknown("zz cannot read one of its words");
-  if (!word.cells) return unknown(word.why!);
-  const doubt = word.doubt === undefined ? {} : { doubt: word.doubt };
-  const result: Arg[] = [];
-  const braced = expandBraces(word.cells);
+  const scannedWord = scanWord(source, start, shell);
+  if (!scannedWord || scannedWord.end !== end) return unknown("zz cannot read one of its words");
+  if (!scannedWord.cells) return unknown(scannedWord.why!);
+  const doubtIfAny = scannedWord.doubt === undefined ? {} : { doubt: scannedWord.doubt };
+  const wordArgs: Arg[] = [];
+  const bracedWords = expandBraces(scannedWord.cells);
   // Braces come before variables: `$HOME{a,b}` is $HOMEa and $HOMEb.
-  if (braced?.length !== 1 && word.named) return unknown("it holds braces that zz does not follow");
-  for (const cells of braced ?? [undefined]) {
-    const untilded = cells && expandTilde(cells, shell);
+  if (bracedWords?.length !== 1 && scannedWord.named)
+    return unknown("it holds braces that zz does not follow");
+  for (const wordCells of bracedWords ?? [undefined]) {
+    const untilded = wordCells && expandTilde(wordCells, shell);
     if (!untilded)
       return unknown(
-        cells ? "it holds a ~ that zz does not follow" : "it holds braces that zz does not follow",
+        wordCells
+          ? "it holds a ~ that zz does not follow"
+          : "it holds braces that zz does not follow",
       );
     if (!isGlob(untilded))
-      result.push({ text: textOf(untilded), shown: quote(textOf(untilded)), ...doubt });
+      wordArgs.push({ text: textOf(untilded), shown: quote(textOf(untilded)), ...doubtIfAny });
     else {
-      const names = expandGlob(untilded, shell);
-      if (typeof names === "string") return unknown(names);
-      for (const text of names)
-        result.push({ text, shown: text === names[0] ? shown : "", globbed: true, ...doubt });
+      const matchedNames = expandGlob(untilded, shell);
+      if (typeof matchedNames === "string") return unknown(matchedNames);
+      for (const text of matchedNames)
+        wordArgs.push({
+          text,
+          shown: text === matchedNames[0] ? shown : "",
+          globbed: true,
+          ...doubtIfAny,
+        });
     }
   }
-  return result;
+  return wordArgs;
 }
 
 const textOf = (cells: Cell[]): string => cells.map(({ char }) => char).join("");
@@ -264,39 +275,39 @@ const maskOf = (cells: Cell[]): string =>
 
 /** Adjacent `{a,b}` are expanded; nested ones and `{1..9}` are not. */
 function expandBraces(cells: Cell[]): Cell[][] | undefined {
-  const mask = maskOf(cells);
-  if (!/\{.*(,|\.\.)/s.test(mask)) return [cells];
-  if (!/^[^{}]*(\{[^{}]*\}[^{}]*)*$/.test(mask)) return undefined;
-  const group = /\{[^{}]*(,|\.\.)[^{}]*\}/.exec(mask);
-  if (!group) return [cells];
-  if (!group[0].includes(",")) return undefined;
-  const [from, to] = [group.index, group.index + group[0].length];
-  const result: Cell[][] = [];
-  for (let i = from + 1; i < to; ) {
-    const comma = mask.slice(0, to - 1).indexOf(",", i);
-    const end = comma < 0 ? to - 1 : comma;
+  const cellMask = maskOf(cells);
+  if (!/\{.*(,|\.\.)/s.test(cellMask)) return [cells];
+  if (!/^[^{}]*(\{[^{}]*\}[^{}]*)*$/.test(cellMask)) return undefined;
+  const braceGroup = /\{[^{}]*(,|\.\.)[^{}]*\}/.exec(cellMask);
+  if (!braceGroup) return [cells];
+  if (!braceGroup[0].includes(",")) return undefined;
+  const [groupStart, groupEnd] = [braceGroup.index, braceGroup.index + braceGroup[0].length];
+  const expansions: Cell[][] = [];
+  for (let i = groupStart + 1; i < groupEnd; ) {
+    const commaIndex = cellMask.slice(0, groupEnd - 1).indexOf(",", i);
+    const choiceEnd = commaIndex < 0 ? groupEnd - 1 : commaIndex;
     const expanded = expandBraces([
-      ...cells.slice(0, from),
-      ...cells.slice(i, end),
-      ...cells.slice(to),
+      ...cells.slice(0, groupStart),
+      ...cells.slice(i, choiceEnd),
+      ...cells.slice(groupEnd),
     ]);
     if (
       !expanded ||
       expanded.some((cellsOfWord) => !cellsOfWord.length) ||
-      result.length > MAX_FILES
+      expansions.length > MAX_FILES
     )
       return undefined;
-    result.push(...expanded);
-    i = end + 1;
+    expansions.push(...expanded);
+    i = choiceEnd + 1;
   }
-  return result;
+  return expansions;
 }
 
 function expandTilde(cells: Cell[], { home }: KnownShell): Cell[] | undefined {
-  const mask = maskOf(cells);
-  if (/[=:]~/.test(mask)) return undefined;
-  if (mask[0] !== "~") return cells;
-  if (!/^~(\/|$)/.test(mask) || !home) return undefined;
+  const cellMask = maskOf(cells);
+  if (/[=:]~/.test(cellMask)) return undefined;
+  if (cellMask[0] !== "~") return cells;
+  if (!/^~(\/|$)/.test(cellMask) || !home) return undefined;
   return [...[...home].map((char) => ({ char, quoted: true })), ...cells.slice(1)];
 }
 
@@ -309,19 +320,19 @@ const isGlob = (cells: Cell[]): boolean => /[*?]|\[.*\]/s.test(maskOf(cells));
 function expandGlob(cells: Cell[], shell: KnownShell): string[] | string {
   if (shell.dirs.length !== 1)
     return "it holds a glob after a cd that may or may not have happened";
-  const parts = splitAtSlashes(cells);
-  const absolute = parts.length > 1 && !parts[0]!.length;
-  if (parts.slice(1, -1).some((part) => !part.length))
+  const pathParts = splitAtSlashes(cells);
+  const absolute = pathParts.length > 1 && !pathParts[0]!.length;
+  if (pathParts.slice(1, -1).some((pathPart) => !pathPart.length))
     return "it holds a glob that zz does not follow";
   let prefixes = [absolute ? "/" : ""];
-  for (const [i, part] of parts.entries()) {
+  for (const [i, pathPart] of pathParts.entries()) {
     if (!i && absolute) continue;
-    const last = i === parts.length - 1;
-    const longer = matchPart(part, prefixes, shell, last);
-    if (typeof longer === "string") return longer;
-    if (longer.length > MAX_FILES)
+    const isLast = i === pathParts.length - 1;
+    const nextPrefixes = matchPart(pathPart, prefixes, shell, isLast);
+    if (typeof nextPrefixes === "string") return nextPrefixes;
+    if (nextPrefixes.length > MAX_FILES)
       return `it holds a glob that matches more than ${MAX_FILES} files`;
-    prefixes = longer;
+    prefixes = nextPrefixes;
   }
   if (!prefixes.length) return [textOf(cells)];
   // A character class counts as any character: correct if nothing matches, and unknown if something
@@ -331,68 +342,72 @@ function expandGlob(cells: Cell[], shell: KnownShell): string[] | string {
 }
 
 function matchPart(
-  part: Cell[],
+  pathPart: Cell[],
   prefixes: string[],
-  { dirs: [dir = "/"], budget }: KnownShell,
-  last: boolean,
+  { dirs: [folder = "/"], budget }: KnownShell,
+  isLast: boolean,
 ): string[] | string {
-  const end = last ? "" : "/";
-  if (!isGlob(part)) {
-    const result = prefixes.map((before) => before + textOf(part) + end);
-    return result.filter((name) => !last || exists(inFolder(dir, name), name.endsWith("/")));
+  const suffix = isLast ? "" : "/";
+  if (!isGlob(pathPart)) {
+    const joinedPaths = prefixes.map((prefix) => prefix + textOf(pathPart) + suffix);
+    return joinedPaths.filter(
+      (pathName) => !isLast || exists(inFolder(folder, pathName), pathName.endsWith("/")),
+    );
   }
-  if (textOf(part).startsWith(".")) return "it holds a glob that may match hidden files";
-  const pattern = patternOf(part);
-  const result: string[] = [];
-  for (const before of prefixes)
-    for (const fileName of entriesOf(inFolder(dir, before))) {
+  if (textOf(pathPart).startsWith(".")) return "it holds a glob that may match hidden files";
+  const pattern = patternOf(pathPart);
+  const matchedPaths: string[] = [];
+  for (const prefix of prefixes)
+    for (const fileName of entriesOf(inFolder(folder, prefix))) {
       if (budget.left-- < 0) return "it holds globs that take too long to look up";
       if (fileName.startsWith(".") || !matchesPattern([...fileName], pattern)) continue;
-      const name = before + fileName + end;
-      if (last || exists(inFolder(dir, name), true)) result.push(name);
-      if (result.length > MAX_FILES) return result;
+      const pathName = prefix + fileName + suffix;
+      if (isLast || exists(inFolder(folder, pathName), true)) matchedPaths.push(pathName);
+      if (matchedPaths.length > MAX_FILES) return matchedPaths;
     }
-  return result.sort();
+  return matchedPaths.sort();
 }
 
 /** A plain character class counts as any one character, other classes as any number. */
-function patternOf(part: Cell[]): string[] {
-  const pieces = [...maskOf(part).matchAll(/\[[\w.-]+\]|\[.*\]|[\s\S]/gs)];
-  return pieces.flatMap(({ 0: piece, index }) => {
-    if (piece === "?" || /^\[[\w.-]+\]$/.test(piece)) return ONE;
-    return piece === "*" || piece.length > 1 ? MANY : part[index]!.char || [];
+function patternOf(pathPart: Cell[]): string[] {
+  const maskPieces = [...maskOf(pathPart).matchAll(/\[[\w.-]+\]|\[.*\]|[\s\S]/gs)];
+  return maskPieces.flatMap(({ 0: maskPiece, index }) => {
+    if (maskPiece === "?" || /^\[[\w.-]+\]$/.test(maskPiece)) return ANY_ONE;
+    return maskPiece === "*" || maskPiece.length > 1 ? ANY_NUMBER : pathPart[index]!.char || [];
   });
 }
 
 /** Not a RegExp: one with many stars may never end. */
-function matchesPattern(name: string[], pattern: string[]): boolean {
+function matchesPattern(nameChars: string[], pattern: string[]): boolean {
   let [n, p, star, from] = [0, 0, -1, 0];
-  while (n < name.length)
-    if (p < pattern.length && (pattern[p] === ONE || pattern[p] === name[n]))
+  while (n < nameChars.length)
+    if (p < pattern.length && (pattern[p] === ANY_ONE || pattern[p] === nameChars[n]))
       [n, p] = [n + 1, p + 1];
-    else if (pattern[p] === MANY) [star, from, p] = [p, n, p + 1];
+    else if (pattern[p] === ANY_NUMBER) [star, from, p] = [p, n, p + 1];
     else if (star >= 0) [from, n, p] = [from + 1, from + 1, star + 1];
     else return false;
-  return pattern.slice(p).every((piece) => piece === MANY);
+  return pattern.slice(p).every((piece) => piece === ANY_NUMBER);
 }
 
 /** Whether a word matches a pattern in which `*` is any number of characters. */
 export const matchesStars = (word: string, pattern: string): boolean =>
   matchesPattern(
     [...word],
-    [...pattern].map((char) => (char === "*" ? MANY : char)),
+    [...pattern].map((char) => (char === "*" ? ANY_NUMBER : char)),
   );
 
 function splitAtSlashes(cells: Cell[]): Cell[][] {
-  const parts: Cell[][] = [[]];
+  const pathParts: Cell[][] = [[]];
   for (const cell of cells)
-    if (cell.char === "/") parts.push([]);
-    else parts.at(-1)!.push(cell);
-  return parts;
+    if (cell.char === "/") pathParts.push([]);
+    else pathParts.at(-1)!.push(cell);
+  return pathParts;
 }
 
-function exists(file: string, asFolder: boolean): boolean {
+function exists(filePath: string, asFolder: boolean): boolean {
   return (
-    tryTo(() => (asFolder ? fs.statSync(file).isDirectory() : Boolean(fs.lstatSync(file)))) ?? false
+    tryTo(() =>
+      asFolder ? fs.statSync(filePath).isDirectory() : Boolean(fs.lstatSync(filePath)),
+    ) ?? false
   );
 }

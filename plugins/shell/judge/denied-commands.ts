@@ -2,25 +2,31 @@
 import { gitParts } from "./git-commands.ts";
 import { hasOption, split, type Words } from "./parse-options.ts";
 
-const isRm = ([name, ...args]: Words, forced: boolean): boolean =>
-  name === "rm" && hasOption(args, "-r -R --recursive") && hasOption(args, "-f --force") === forced;
+const isRm = ([programName, ...args]: Words, forced: boolean): boolean =>
+  programName === "rm" &&
+  hasOption(args, "-r -R --recursive") &&
+  hasOption(args, "-f --force") === forced;
 
-function isGit([name, ...args]: Words, command: string, test: (words: Words) => boolean): boolean {
-  if (name !== "git") return false;
-  const [, subcommand, words] = gitParts(args, (word) => word);
-  return subcommand === command && test(words);
+function isGitCommand(
+  [programName, ...args]: Words,
+  command: string,
+  testWords: (words: Words) => boolean,
+): boolean {
+  if (programName !== "git") return false;
+  const [, subcommand, commandWords] = gitParts(args, (word) => word);
+  return subcommand === command && testWords(commandWords);
 }
 
 /** The words of a command without the values of an option with that letter. */
 function withoutValues(words: Words, letter: string): Words {
-  const takes = new RegExp(`^(-[^-${letter}]*${letter})(.*)`, "s");
-  const kept: Words = [];
+  const takesValue = new RegExp(`^(-[^-${letter}]*${letter})(.*)`, "s");
+  const keptWords: Words = [];
   for (let i = 0; i < words.length; i++) {
-    const [, option, value] = takes.exec(words[i] ?? "") ?? [];
-    kept.push(option ?? words[i]);
-    if (value === "") i++;
+    const [, optionWord, attachedValue] = takesValue.exec(words[i] ?? "") ?? [];
+    keptWords.push(optionWord ?? words[i]);
+    if (attachedValue === "") i++;
   }
-  return kept;
+  return keptWords;
 }
 
 const isForced = (words: Words): boolean =>
@@ -31,10 +37,10 @@ const isForced = (words: Words): boolean =>
 const isClean = (words: Words): boolean => !hasOption(withoutValues(words, "e"), "-n --dry-run");
 
 /** npm accepts any prefix of a command. */
-const PUBLISH = ["publish", "publis", "publi", "publ", "pub"].flatMap((name) =>
+const PUBLISH = ["publish", "publis", "publi", "publ", "pub"].flatMap((verbName) =>
   ["npm", "pnpm", "yarn", "bun", "yarn npm", "pnpm recursive"].map((manager) => [
     ...split(manager),
-    name,
+    verbName,
   ]),
 );
 const isPublish = (words: Words): boolean =>
@@ -43,7 +49,11 @@ const isPublish = (words: Words): boolean =>
     words[1] === "workspace" &&
     startsWith(words.slice(2), [words[2] ?? "", "publish"]));
 
-const named = (name: string): DeniedCommand => [name, "elsewhere", ([first]) => first === name];
+const deniedByName = (programName: string): DeniedCommand => [
+  programName,
+  "elsewhere",
+  ([firstWord]) => firstWord === programName,
+];
 
 /**
  * "files": it harms only files of the project, so it may run on a copy of the project; "elsewhere":
@@ -58,15 +68,15 @@ export const DENIED: DeniedCommand[] = [
   ["rm -rf", "files", (words) => isRm(words, true)],
   ["rm -r", "files", (words) => isRm(words, false)],
   ["chmod", "files", ([first]) => first === "chmod"],
-  ["git clean -fd", "files", (words) => isGit(words, "clean", isClean)],
+  ["git clean -fd", "files", (words) => isGitCommand(words, "clean", isClean)],
   [
     "git reset --hard",
     "elsewhere",
-    (words) => isGit(words, "reset", (args) => hasOption(args, "--hard")),
+    (words) => isGitCommand(words, "reset", (args) => hasOption(args, "--hard")),
   ],
-  ["git push --force", "elsewhere", (words) => isGit(words, "push", isForced)],
+  ["git push --force", "elsewhere", (words) => isGitCommand(words, "push", isForced)],
   ["npm publish", "elsewhere", isPublish],
-  ...split("chown sudo sudoedit doas su runuser run0 gosu su-exec pkexec").map(named),
+  ...split("chown sudo sudoedit doas su runuser run0 gosu su-exec pkexec").map(deniedByName),
 ];
 export const ONLY_FILES: readonly string[] = DENIED.flatMap(([name, harm]) =>
   harm === "files" ? [name] : [],
@@ -79,18 +89,18 @@ export const ONLY_FILES: readonly string[] = DENIED.flatMap(([name, harm]) =>
 export function startsWith(
   words: Words,
   listedWords: string[],
-  isSameWord = (word: string | undefined, part: string): boolean => word === part,
+  isSameWord = (word: string | undefined, listedWord: string): boolean => word === listedWord,
 ): boolean {
   let nextIndexes = new Set([0]);
-  for (const [i, part] of listedWords.entries()) {
+  for (const [i, listedWord] of listedWords.entries()) {
     // The set grows during the loop: after an option may come its value, and then another option.
     if (i)
-      for (const index of nextIndexes)
-        if (words[index]?.startsWith("-")) nextIndexes.add(index + 1).add(index + 2);
+      for (const wordIndex of nextIndexes)
+        if (words[wordIndex]?.startsWith("-")) nextIndexes.add(wordIndex + 1).add(wordIndex + 2);
     nextIndexes = new Set(
       [...nextIndexes]
-        .filter((index) => index < words.length && isSameWord(words[index], part))
-        .map((index) => index + 1),
+        .filter((wordIndex) => wordIndex < words.length && isSameWord(words[wordIndex], listedWord))
+        .map((wordIndex) => wordIndex + 1),
     );
   }
   return nextIndexes.size > 0;

@@ -133,13 +133,14 @@ const OBEYED_BY: [keys: RegExp, commands: RegExp][] = [
   ],
   [/^blame\./, /^blame$/],
 ];
-export const isObeyed = (key: string, command: string): boolean =>
-  OBEYED_BY.find(([keys]) => keys.test(key))?.[1].test(command) ?? true;
+export const isObeyed = (settingKey: string, command: string): boolean =>
+  OBEYED_BY.find(([keys]) => keys.test(settingKey))?.[1].test(command) ?? true;
 /**
  * Whether it is known what a setting makes git do: a copy holds that, with no network, and .git to
  * read alone.
  */
-export const isHeld = (key: string): boolean => OBEYED_BY.some(([keys]) => keys.test(key));
+export const isHeld = (settingKey: string): boolean =>
+  OBEYED_BY.some(([keys]) => keys.test(settingKey));
 /** Options before the command that take a value. */
 const GIT_TAKES =
   /^(-C|-c|--git-dir|--work-tree|--namespace|--super-prefix|--config-env|--attr-source)$/;
@@ -148,11 +149,11 @@ export const GIT_PLAIN = /^(--no-pager|-P|--no-optional-locks|--literal-pathspec
 
 /** Splits the words into the options before git's command, the command, and the rest. */
 export function gitParts<T>(
-  words: readonly T[],
+  gitWords: readonly T[],
   textOf: (word: T) => string | undefined,
 ): [T[], T | undefined, T[]] {
   let i = 0;
-  while (i < words.length && textOf(words[i]!)?.startsWith("-"))
-    i += GIT_TAKES.test(textOf(words[i]!)!) ? 2 : 1;
-  return [words.slice(0, i), words[i], words.slice(i + 1)];
+  while (i < gitWords.length && textOf(gitWords[i]!)?.startsWith("-"))
+    i += GIT_TAKES.test(textOf(gitWords[i]!)!) ? 2 : 1;
+  return [gitWords.slice(0, i), gitWords[i], gitWords.slice(i + 1)];
 }

@@ -35,7 +35,7 @@ const ALL_REFS = [
   "BISECT_HEAD",
   "AUTO_MERGE",
 ];
-const NAMES = [
+const NAME_OPTIONS = [
   "-z",
   "-c",
   "--root",
@@ -57,9 +57,9 @@ export async function secretsInGit({
   signal,
   io,
 }: Ctx): Promise<GitSecrets> {
-  const ask: AskGit = (args, take) =>
+  const askGit: AskGit = (gitArguments, take) =>
     collect(
-      programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], {
+      programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...gitArguments], {
         cwd: root,
         env: git.env(),
       }),
@@ -68,25 +68,25 @@ export async function secretsInGit({
   const nothing = { index: false, history: false, knows: () => true };
   const unknown = { index: true, history: true, knows: () => false };
   if (!programs.find("git")) return nothing;
-  const folder = repositoryAt(fs.realpathSync(root));
-  if (folder === undefined) return nothing;
-  if (isEmpty(folder)) return { ...nothing, knows: () => false };
+  const topFolder = repositoryAt(fs.realpathSync(root));
+  if (topFolder === undefined) return nothing;
+  if (isEmpty(topFolder)) return { ...nothing, knows: () => false };
 
-  const [{ tracked, holdsSecret, linked }, tips] = await Promise.all([
-    readIndex(ask, folder, permissions),
-    ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]),
+  const [{ tracked, holdsSecret, linked }, refTips] = await Promise.all([
+    readIndex(askGit, topFolder, permissions),
+    askGit(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]),
   ]);
   if (tracked.code) {
     if (/not a git repository/.test(tracked.stderr)) return nothing;
-    if ((await ask(["rev-parse", "--git-dir"])).code) return unknown;
+    if ((await askGit(["rev-parse", "--git-dir"])).code) return unknown;
   }
-  const key = `${root}\0${tips.stdout}`;
-  if (!histories.has(key)) {
+  const historyKey = `${root}\0${refTips.stdout}`;
+  if (!histories.has(historyKey)) {
     histories.clear(); // older states are not needed any more
-    histories.set(key, await readHistory(ask, permissions, !tips.stdout.trim()));
+    histories.set(historyKey, await readHistory(askGit, permissions, !refTips.stdout.trim()));
   }
-  const { history, hashes } = histories.get(key)!;
-  const gitFolder = tryTo(() => fs.realpathSync(path.join(folder, ".git")));
+  const { history, hashes } = histories.get(historyKey)!;
+  const gitFolder = tryTo(() => fs.realpathSync(path.join(topFolder, ".git")));
   return {
     index: holdsSecret || tracked.code !== 0,
     history,
@@ -96,62 +96,68 @@ export async function secretsInGit({
   };
 }
 
-type AskGit = (args: string[], take?: (piece: string) => boolean) => ReturnType<typeof collect>;
+type AskGit = (
+  gitArguments: string[],
+  takePiece?: (outputPiece: string) => boolean,
+) => ReturnType<typeof collect>;
 
 /** Up to the first file with secrets. */
-async function readIndex(ask: AskGit, folder: string, permissions: Ctx["permissions"]) {
+async function readIndex(askGit: AskGit, topFolder: string, permissions: Ctx["permissions"]) {
   let [holdsSecret, linked] = [false, false];
   const folders = new Set<string>();
-  const isLinked = (name: string): boolean => {
-    const dir = path.dirname(name);
-    if (dir === "." || folders.has(dir)) return false;
-    folders.add(dir);
-    const stat = fs.lstatSync(path.join(folder, dir), { throwIfNoEntry: false });
-    return stat?.isSymbolicLink() || isLinked(dir);
+  const isLinked = (fileName: string): boolean => {
+    const parentFolder = path.dirname(fileName);
+    if (parentFolder === "." || folders.has(parentFolder)) return false;
+    folders.add(parentFolder);
+    const folderStats = fs.lstatSync(path.join(topFolder, parentFolder), { throwIfNoEntry: false });
+    return folderStats?.isSymbolicLink() || isLinked(parentFolder);
   };
-  const takeName = (name: string) => {
-    linked ||= isLinked(name);
-    return !(holdsSecret = permissions.secret(name));
+  const takeName = (fileName: string) => {
+    linked ||= isLinked(fileName);
+    return !(holdsSecret = permissions.secret(fileName));
   };
-  const tracked = await ask(["ls-files", "-z", "--full-name", ":/"], takeName);
+  const tracked = await askGit(["ls-files", "-z", "--full-name", ":/"], takeName);
   return { tracked, holdsSecret, linked };
 }
 
 async function readHistory(
-  ask: AskGit,
+  askGit: AskGit,
   permissions: Ctx["permissions"],
   hasNoTips: boolean,
 ): Promise<History> {
   const hashes = new Set<string>();
   let history = false;
-  const take = (piece: string) => {
-    const hash = /^\n?commit:([0-9a-f]+)\n?$/.exec(piece)?.[1];
-    if (hash) hashes.add(hash);
-    else history ||= permissions.secret(piece.replace(/^\n/, ""));
+  const takePiece = (outputPiece: string) => {
+    const commitHash = /^\n?commit:([0-9a-f]+)\n?$/.exec(outputPiece)?.[1];
+    if (commitHash) hashes.add(commitHash);
+    else history ||= permissions.secret(outputPiece.replace(/^\n/, ""));
     return !history;
   };
-  const { code } = await ask(["log", "--format=commit:%H", ...NAMES, ...ALL_REFS], take);
-  const empty = code === 128 && hasNoTips; // no commit yet
-  return { history: history || (code !== 0 && !empty), hashes };
+  const { code } = await askGit(
+    ["log", "--format=commit:%H", ...NAME_OPTIONS, ...ALL_REFS],
+    takePiece,
+  );
+  const hasNoCommit = code === 128 && hasNoTips; // no commit yet
+  return { history: history || (code !== 0 && !hasNoCommit), hashes };
 }
 
-const isThere = (folder: string, name: string) =>
-  fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false }) !== undefined;
+const isThere = (folder: string, entryName: string) =>
+  fs.lstatSync(path.join(folder, entryName), { throwIfNoEntry: false }) !== undefined;
 const isRepository = (folder: string) =>
-  ["HEAD", "objects", "refs"].every((name) => isThere(folder, name));
+  ["HEAD", "objects", "refs"].every((entryName) => isThere(folder, entryName));
 
 /**
  * Whether a path leads to what a repository keeps of its files, which may be a secret that is gone
  * from the files.
  */
 export function keepsSecrets(absolutePath: string, { git, needsGit }: FileFacts): boolean {
-  const real = tryTo(() => fs.realpathSync(absolutePath)) ?? absolutePath;
-  for (const { index } of real.matchAll(/\/objects(?=\/|$)/g)) {
-    const parent = real.slice(0, index);
-    const store = [parent, path.dirname(parent)].find(isRepository); // of git-lfs: .git/lfs/objects
-    if (store === undefined) continue;
+  const realPath = tryTo(() => fs.realpathSync(absolutePath)) ?? absolutePath;
+  for (const { index } of realPath.matchAll(/\/objects(?=\/|$)/g)) {
+    const parentFolder = realPath.slice(0, index);
+    const gitFolder = [parentFolder, path.dirname(parentFolder)].find(isRepository); // of git-lfs: .git/lfs/objects
+    if (gitFolder === undefined) continue;
     if (!git) needsGit?.();
-    if (!git || git.folder !== store || git.index || git.history) return true;
+    if (!git || git.folder !== gitFolder || git.index || git.history) return true;
   }
   return false;
 }
@@ -171,8 +177,8 @@ export function repositoryAt(folder: string): string | undefined {
  * says, git can show nothing.
  */
 function isEmpty(folder: string): boolean {
-  const namesIn = (...names: string[]) =>
-    tryTo(() => fs.readdirSync(path.join(folder, ".git", ...names)));
+  const namesIn = (...pathParts: string[]) =>
+    tryTo(() => fs.readdirSync(path.join(folder, ".git", ...pathParts)));
   const [inGitFolder, objects] = [namesIn(), namesIn("objects")];
   if (
     !inGitFolder ||
@@ -182,12 +188,12 @@ function isEmpty(folder: string): boolean {
   )
     return false;
   return objects.every(
-    (name) => /^(info|pack)$/.test(name) && namesIn("objects", name)?.length === 0,
+    (entryName) => /^(info|pack)$/.test(entryName) && namesIn("objects", entryName)?.length === 0,
   );
 }
 
-function startsAnyHash(hashes: Set<string>, hash: string): boolean {
-  if (hashes.has(hash)) return true;
-  for (const otherHash of hashes) if (otherHash.startsWith(hash)) return true;
+function startsAnyHash(commitHashes: Set<string>, hashStart: string): boolean {
+  if (commitHashes.has(hashStart)) return true;
+  for (const otherHash of commitHashes) if (otherHash.startsWith(hashStart)) return true;
   return false;
 }

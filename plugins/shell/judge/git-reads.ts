@@ -24,41 +24,53 @@ export function readsOfGit(
   repository?: GitDoubt,
 ): ReadRuling {
   const [options, command, commandArgs] = gitParts(args, ({ text }) => text);
-  const before =
-    isHere(options[1]?.text, dirs) && options[0]?.text === "-C" ? options.slice(2) : options;
-  const name = command?.text;
-  if (before.length === 1 && before[0]!.text === "--version" && !command) return { reads: [] };
-  const global = before.find(({ text }) => !GIT_PLAIN.test(text!));
-  if (global)
-    return doubted(ask(`git ${global.text!.split("=")[0]} may run or read something else`));
-  if (!name) return doubted(open("git alone"));
-  const words = commandArgs.map(({ text }) => text);
-  const pair = Object.hasOwn(GIT_READERS, `${name} ${words[0]}`);
-  const key = pair ? `${name} ${words[0]}` : name;
-  const reader = Object.hasOwn(GIT_READERS, key) ? GIT_READERS[key] : undefined;
-  if (!reader && !GIT_OWN.has(name))
-    return doubted(ask(`git ${name} may be an alias, which runs anything`));
-  const runs = GIT_RUNS.test(name) || (name === "rebase" && hasOption(words, "-x"));
-  if (runs || hasOption(words, GIT_ASKS) || words.some((word) => word?.startsWith("ext::")))
-    return doubted(ask(`git ${name} can run other commands or write files this way`));
-  if (!reader) return doubted(open(`git ${name} may change something`));
-  const parsed = parseOptions(pair ? commandArgs.slice(1) : commandArgs, reader.options);
-  if (parsed.unknownOption) return doubted(open(`'${parsed.unknownOption}' may do more than read`));
-  const showsUnnamed = showsContent(name, parsed);
-  const ownDoubt = checkGit(name, reader, parsed, dirs);
+  const globalOptions =
+    isSameFolder(options[1]?.text, dirs) && options[0]?.text === "-C" ? options.slice(2) : options;
+  const commandName = command?.text;
+  if (globalOptions.length === 1 && globalOptions[0]!.text === "--version" && !command)
+    return { reads: [] };
+  const doubtfulOption = globalOptions.find(({ text }) => !GIT_PLAIN.test(text!));
+  if (doubtfulOption)
+    return doubted(ask(`git ${doubtfulOption.text!.split("=")[0]} may run or read something else`));
+  if (!commandName) return doubted(open("git alone"));
+  const wordTexts = commandArgs.map(({ text }) => text);
+  const isPair = Object.hasOwn(GIT_READERS, `${commandName} ${wordTexts[0]}`);
+  const readerKey = isPair ? `${commandName} ${wordTexts[0]}` : commandName;
+  const gitReader = Object.hasOwn(GIT_READERS, readerKey) ? GIT_READERS[readerKey] : undefined;
+  if (!gitReader && !GIT_OWN.has(commandName))
+    return doubted(ask(`git ${commandName} may be an alias, which runs anything`));
+  const runsOthers =
+    GIT_RUNS.test(commandName) || (commandName === "rebase" && hasOption(wordTexts, "-x"));
+  if (
+    runsOthers ||
+    hasOption(wordTexts, GIT_ASKS) ||
+    wordTexts.some((wordText) => wordText?.startsWith("ext::"))
+  )
+    return doubted(ask(`git ${commandName} can run other commands or write files this way`));
+  if (!gitReader) return doubted(open(`git ${commandName} may change something`));
+  const parsedOptions = parseOptions(
+    isPair ? commandArgs.slice(1) : commandArgs,
+    gitReader.options,
+  );
+  if (parsedOptions.unknownOption)
+    return doubted(open(`'${parsedOptions.unknownOption}' may do more than read`));
+  const showsUnnamed = showsContent(commandName, parsedOptions);
+  const ownDoubt = checkGit(commandName, gitReader, parsedOptions, dirs);
   if (ownDoubt) return doubted(ownDoubt);
-  const doubt = checkRepository(repository) ?? checkShown(name, parsed, showsUnnamed, fileFacts);
+  const doubt =
+    checkRepository(repository) ?? checkShown(commandName, parsedOptions, showsUnnamed, fileFacts);
   if (doubt) return doubted({ ...doubt, git: true });
-  const obeyed = repository?.settings?.filter((key) => isObeyed(key, name)) ?? [];
-  const beyond = obeyed.find((key) => !isHeld(key));
-  const setting = beyond ?? obeyed[0];
+  const obeyedKeys =
+    repository?.settings?.filter((settingKey) => isObeyed(settingKey, commandName)) ?? [];
+  const unheldKey = obeyedKeys.find((settingKey) => !isHeld(settingKey));
+  const setting = unheldKey ?? obeyedKeys[0];
   if (setting) {
     const reason = `git would run or read what the repository's own setting '${setting}' names`;
-    return doubted({ ...ask(reason), ...(beyond && { git: true }) });
+    return doubted({ ...ask(reason), ...(unheldKey && { git: true }) });
   }
   return {
     reads: [
-      ...parsed.operands.flatMap(({ text }) => gitPaths(text!)),
+      ...parsedOptions.operands.flatMap(({ text }) => gitPaths(text!)),
       ...(repository?.reads ?? []),
     ],
     showsUnnamed,
@@ -66,26 +78,36 @@ export function readsOfGit(
 }
 
 /** `git -C .`, by whatever name. */
-const isHere = (name: string | undefined, [dir, ...others]: readonly string[]): boolean =>
-  !!name && dir !== undefined && !others.length && realOf(inFolder(dir, name)) === realOf(dir);
+const isSameFolder = (
+  folderName: string | undefined,
+  [folder, ...otherFolders]: readonly string[],
+): boolean =>
+  !!folderName &&
+  folder !== undefined &&
+  !otherFolders.length &&
+  realOf(inFolder(folder, folderName)) === realOf(folder);
 
 function checkGit(
-  name: string,
+  commandName: string,
   { lists, maxOperands }: GitReader,
-  parsed: ParsedOptions,
+  parsedOptions: ParsedOptions,
   dirs: readonly string[],
 ): Ruling | undefined {
-  const { operands, values } = parsed;
-  const listed = lists === undefined || split(lists).some((option) => values.has(option));
-  if (operands.length > (listed ? (maxOperands ?? operands.length) : 0))
-    return open(`git ${name} with a name may change something`);
+  const { operands, values } = parsedOptions;
+  const isListing = lists === undefined || split(lists).some((option) => values.has(option));
+  if (operands.length > (isListing ? (maxOperands ?? operands.length) : 0))
+    return open(`git ${commandName} with a name may change something`);
   if (operands.some(({ text }) => /^:[(/!^]|[*?[\\]/.test(text!)))
     return ask("git itself looks for the files that this names");
   const formats = ["--format", "--pretty", "--sort"].flatMap((option) => values.get(option) ?? []);
   if (formats.some((format) => /%G|signature/.test(format)))
     return ask("git checks signatures with another program");
   // Two paths outside of a repository: git then compares their contents.
-  if (name === "diff" && operands.length === 2 && !(parsed.split && repositoryTop(dirs[0] ?? "/")))
+  if (
+    commandName === "diff" &&
+    operands.length === 2 &&
+    !(parsedOptions.split && repositoryTop(dirs[0] ?? "/"))
+  )
     if (operands.some(({ text }) => isFolderIn(text, dirs)))
       return ask("git diff may read every file of a folder");
   return undefined;
@@ -97,18 +119,18 @@ const doubted = (doubt: Ruling): ReadRuling => ({ doubt, reads: [] });
 const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
   --word-diff-regex --color-words --function-context --check`;
 /** With one of these and none of PATCHES, a diff only names files and counts lines. */
-const COUNTS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only
+const COUNT_OPTIONS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only
   --name-status --quiet`;
 
 /** Whether it shows the contents of files that the command does not name. */
-function showsContent(name: string, { operands, values }: ParsedOptions): boolean {
-  const has = (names: string) => split(names).some((option) => values.has(option));
-  if (name === "diff") return has(PATCHES) || !has(COUNTS);
-  if (/^(show|stash|grep)$/.test(name)) return true;
-  if (name === "status") return has("-v --verbose");
-  if (name === "cat-file")
-    return !has("-t -s -e") && operands.some(({ text }) => !text?.includes(":"));
-  return /^(log|reflog|rev-list|shortlog)$/.test(name) && has(PATCHES);
+function showsContent(commandName: string, { operands, values }: ParsedOptions): boolean {
+  const hasAnyOf = (optionNames: string) => split(optionNames).some((option) => values.has(option));
+  if (commandName === "diff") return hasAnyOf(PATCHES) || !hasAnyOf(COUNT_OPTIONS);
+  if (/^(show|stash|grep)$/.test(commandName)) return true;
+  if (commandName === "status") return hasAnyOf("-v --verbose");
+  if (commandName === "cat-file")
+    return !hasAnyOf("-t -s -e") && operands.some(({ text }) => !text?.includes(":"));
+  return /^(log|reflog|rev-list|shortlog)$/.test(commandName) && hasAnyOf(PATCHES);
 }
 
 function checkRepository(repository: GitDoubt | undefined): Ruling | undefined {
@@ -121,29 +143,35 @@ function checkRepository(repository: GitDoubt | undefined): Ruling | undefined {
  * ever committed.
  */
 function checkShown(
-  name: string,
+  commandName: string,
   { operands, values }: ParsedOptions,
   showsUnnamed: boolean,
   { git, needsGit }: FileFacts,
 ): Ruling | undefined {
   if (!showsUnnamed) return undefined;
-  const past =
-    operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
+  const showsPast =
+    operands.length > 0 ||
+    commandName !== "diff" ||
+    values.has("--cached") ||
+    values.has("--staged");
   if (!git) needsGit?.();
   if (!git || git.index) return ask("the repository has files that may hold secrets");
-  if (name === "grep" && !values.has("--cached") && git.linked)
+  if (commandName === "grep" && !values.has("--cached") && git.linked)
     return ask("a folder of the repository's files is a link, which git grep follows");
-  if (past && git.history) return ask("the repository's history holds files that may hold secrets");
-  const names = operands.flatMap(({ text = "" }) =>
+  if (showsPast && git.history)
+    return ask("the repository's history holds files that may hold secrets");
+  const revisionNames = operands.flatMap(({ text = "" }) =>
     text.split(/\.{2,3}/).map((revision) => revision.replace(/^\^|[~^@:].*$/gs, "")),
   );
-  const hashes = names.flatMap(
+  const namedHashes = revisionNames.flatMap(
     (revision) => /^(?:.*-g)?([0-9a-f]{4,64})$/i.exec(revision)?.[1] ?? [],
   );
-  const unseen = hashes.find((hash) => !git.knows(hash));
-  return unseen === undefined ? undefined : ask(`'${unseen}' may be what was never committed`);
+  const unknownHash = namedHashes.find((hash) => !git.knows(hash));
+  return unknownHash === undefined
+    ? undefined
+    : ask(`'${unknownHash}' may be what was never committed`);
 }
 
 /** `HEAD:src/a.ts` names src/a.ts, and so does `HEAD@{12:00}:src/a.ts`. */
-const gitPaths = (text: string): string[] =>
-  text.split(":").flatMap((_, i, parts) => parts.slice(i).join(":") || []);
+const gitPaths = (operandText: string): string[] =>
+  operandText.split(":").flatMap((_, i, textParts) => textParts.slice(i).join(":") || []);

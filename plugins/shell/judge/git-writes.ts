@@ -10,7 +10,7 @@ const CHANGES = new Set(
     update-index update-ref worktree write-tree`),
 );
 /** Commands that only read if one of these words follows. */
-const LOOKS: Record<string, RegExp> = {
+const READING_VERBS: Record<string, RegExp> = {
   stash: /^(list|show)$/,
   worktree: /^list$/,
   submodule: /^(status|summary)$/,
@@ -22,7 +22,7 @@ const LOOKS: Record<string, RegExp> = {
   "sparse-checkout": /^list$/,
 };
 /** Commands that list, but create or change something if they are given a name. */
-const LISTS: Record<string, string> = {
+const LISTING_OPTIONS: Record<string, string> = {
   branch:
     "-l -a -r -v -vv --list --all --remotes --contains --no-contains --merged --no-merged --points-at --show-current",
   tag: "-l -n --list --contains --no-contains --merged --no-merged --points-at",
@@ -36,22 +36,31 @@ const REMOVES =
  * False for an alias or an unknown command: it is tried on the copy, and asked about if it fails
  * there.
  */
-export function changesRepository(words: Words): boolean {
-  const [, name, args] = gitParts(words, (word) => word);
-  if (name === undefined) return false;
-  const operands = args.filter((word) => word === undefined || !word.startsWith("-"));
-  const [first = ""] = operands;
-  if (Object.hasOwn(LOOKS, name)) return isChange(name, first);
-  if (Object.hasOwn(LISTS, name)) {
+export function changesRepository(gitWords: Words): boolean {
+  const [, commandName, args] = gitParts(gitWords, (word) => word);
+  if (commandName === undefined) return false;
+  const operands = args.filter((argument) => argument === undefined || !argument.startsWith("-"));
+  const [firstOperand = ""] = operands;
+  if (Object.hasOwn(READING_VERBS, commandName)) return isChange(commandName, firstOperand);
+  if (Object.hasOwn(LISTING_OPTIONS, commandName)) {
     if (hasOption(args, REMOVES)) return true;
-    if (name === "config" && /^(get|list)$/.test(first)) return false;
-    const listed = args.some((word) => split(LISTS[name]!).includes(word?.split("=")[0] ?? ""));
-    return !listed && operands.length > (name === "config" || name === "symbolic-ref" ? 1 : 0);
+    if (commandName === "config" && /^(get|list)$/.test(firstOperand)) return false;
+    const isListing = args.some((argument) =>
+      split(LISTING_OPTIONS[commandName]!).includes(argument?.split("=")[0] ?? ""),
+    );
+    return (
+      !isListing &&
+      operands.length > (commandName === "config" || commandName === "symbolic-ref" ? 1 : 0)
+    );
   }
-  return CHANGES.has(name);
+  return CHANGES.has(commandName);
 
-  function isChange(name: string, first: string): boolean {
-    if (LOOKS[name]!.test(first)) return false;
-    return CHANGES.has(name) || first !== "" || (name === "remote" && args.includes("update"));
+  function isChange(commandName: string, firstOperand: string): boolean {
+    if (READING_VERBS[commandName]!.test(firstOperand)) return false;
+    return (
+      CHANGES.has(commandName) ||
+      firstOperand !== "" ||
+      (commandName === "remote" && args.includes("update"))
+    );
   }
 }

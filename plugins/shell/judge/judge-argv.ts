@@ -30,53 +30,57 @@ import { isKnown } from "./reading-commands.ts";
  */
 export function judgeArgs(run: Run, args: Arg[], outerScope: Scope): Dirs {
   if (outerScope.depth > MAX_DEPTH) throw new Error("it is nested too deeply");
-  const [first, ...otherArgs] = args;
-  if (!first) return stayIn(outerScope);
+  const [firstArgument, ...otherArgs] = args;
+  if (!firstArgument) return stayIn(outerScope);
   const doubt = args.find((arg) => arg.doubt !== undefined)?.doubt;
-  const denied = deniedBy(run, args);
-  const globbed = first.globbed && unknown("a glob says what runs");
+  const denialRuling = deniedBy(run, args);
+  const globbed = firstArgument.globbed && unknown("a glob says what runs");
   let scope = withFloor(
     outerScope,
-    denied,
+    denialRuling,
     globbed,
     doubt !== undefined && ask(doubt),
     mayHideDenied(run, args),
   );
-  if (first.text === undefined) {
-    addCommand(run, args, scope, unknown(first.why ?? "what it runs is not known"));
+  if (firstArgument.text === undefined) {
+    addCommand(run, args, scope, unknown(firstArgument.why ?? "what it runs is not known"));
     return stayIn(scope);
   }
-  const name = programOf(first.text);
+  const programName = programOf(firstArgument.text);
   const isFromProject =
-    isKnown(name) && isProgramOfProject(first.text, run.cwd, run.env.PATH, run.lists.find);
+    isKnown(programName) &&
+    isProgramOfProject(firstArgument.text, run.cwd, run.env.PATH, run.lists.find);
   if (isFromProject)
-    scope = withFloor(scope, ask(`'${name}' is a program that the project brings`));
-  const inner = { ...scope, depth: scope.depth + 1 };
-  if (name === "command" && /^-[pvV]*[vV]/.test(otherArgs[0]?.text ?? ""))
-    return judgeProgram(run, args, scope, name);
-  if (name === "find") return judgeFind(run, args, inner);
-  if (name === "eval") return judgeEval(run, args, inner);
-  if (name === "trap") return judgeTrap(run, args, inner);
-  if (name === "cd") return judgeCd(run, args, scope);
-  if (SHELLS.has(name)) return judgeShell(run, name, args, inner);
-  if (Object.hasOwn(WRAPPERS, name)) return judgeWrapped(run, name, WRAPPERS[name]!, args, inner);
-  return judgeProgram(run, args, scope, name);
+    scope = withFloor(scope, ask(`'${programName}' is a program that the project brings`));
+  const innerScope = { ...scope, depth: scope.depth + 1 };
+  if (programName === "command" && /^-[pvV]*[vV]/.test(otherArgs[0]?.text ?? ""))
+    return judgeProgram(run, args, scope, programName);
+  if (programName === "find") return judgeFind(run, args, innerScope);
+  if (programName === "eval") return judgeEval(run, args, innerScope);
+  if (programName === "trap") return judgeTrap(run, args, innerScope);
+  if (programName === "cd") return judgeCd(run, args, scope);
+  if (SHELLS.has(programName)) return judgeShell(run, programName, args, innerScope);
+  if (Object.hasOwn(WRAPPERS, programName))
+    return judgeWrapped(run, programName, WRAPPERS[programName]!, args, innerScope);
+  return judgeProgram(run, args, scope, programName);
 }
 
 function deniedBy({ lists }: Run, args: Arg[]): Ruling | undefined {
-  const name = denialOf(textsOf(args), lists);
-  return name === undefined
+  const denialName = denialOf(textsOf(args), lists);
+  return denialName === undefined
     ? undefined
-    : { verdict: "deny", why: `${name} is on the deny list`, text: shownOf(args) };
+    : { verdict: "deny", why: `${denialName} is on the deny list`, text: shownOf(args) };
 }
 
 /** Whether an unknown word could make it a denied command. */
 function mayHideDenied({ lists }: Run, args: Arg[]): Ruling | undefined {
-  const safe = ({ shown, filledBy }: Arg) =>
+  const isSafe = ({ shown, filledBy }: Arg) =>
     filledBy === "paths" || /^"[^$`"\\-][^"]*"$|^"\$\{?\w+\}?\/[^"]*"$/.test(shown);
-  const words = args.map((arg) => (arg.text === undefined && safe(arg) ? "./…" : arg.text));
-  const unknownIndex = words.indexOf(undefined, 1);
-  if (unknownIndex < 0 || !mayBeDenied(words, lists)) return undefined;
+  const guessedWords = args.map((arg) =>
+    arg.text === undefined && isSafe(arg) ? "./…" : arg.text,
+  );
+  const unknownIndex = guessedWords.indexOf(undefined, 1);
+  if (unknownIndex < 0 || !mayBeDenied(guessedWords, lists)) return undefined;
   return unknown(
     `${args[unknownIndex]!.why ?? "one of its words is not known"}, so this may be a command that is denied`,
   );
@@ -84,21 +88,23 @@ function mayHideDenied({ lists }: Run, args: Arg[]): Ruling | undefined {
 
 /** Whether bash would run a program of the project: npx and npm put node_modules/.bin into PATH. */
 function isProgramOfProject(
-  name: string,
+  programName: string,
   cwd: string,
   folders = "",
-  find?: Programs["find"],
+  findProgram?: Programs["find"],
 ): boolean {
-  if (name.includes("/") || !find) return false;
-  const first = folders.split(path.delimiter).map((folder) => path.resolve(cwd, folder, name));
-  const chosen = first.find(isProgram);
-  return chosen !== undefined && chosen !== find(name, folders);
+  if (programName.includes("/") || !findProgram) return false;
+  const candidates = folders
+    .split(path.delimiter)
+    .map((folder) => path.resolve(cwd, folder, programName));
+  const chosenProgram = candidates.find(isProgram);
+  return chosenProgram !== undefined && chosenProgram !== findProgram(programName, folders);
 }
 
-function isProgram(file: string): boolean {
+function isProgram(filePath: string): boolean {
   try {
-    fs.accessSync(file, fs.constants.X_OK);
-    return fs.statSync(file).isFile();
+    fs.accessSync(filePath, fs.constants.X_OK);
+    return fs.statSync(filePath).isFile();
   } catch {
     return false;
   }

@@ -40,8 +40,8 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): JudgedCo
   ];
   const settings = node.namedChildren.filter(({ type }) => type === "variable_assignment");
   const subshell = node.namedChildren.find(({ type }) => type === "subshell");
-  const string = node.namedChildren.find(({ type }) => type === "herestring_redirect");
-  const words = [
+  const hereString = node.namedChildren.find(({ type }) => type === "herestring_redirect");
+  const wordNodes = [
     ...node.children.filter(
       ({ type }) =>
         !/^(variable_assignment|file_redirect|herestring_redirect|comment|subshell)$/.test(type),
@@ -49,32 +49,33 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): JudgedCo
     ...redirects.flatMap((redirect) => redirect.words),
   ]
     .filter(({ startIndex, endIndex }) => startIndex < endIndex)
-    .sort((a, b) => a.startIndex - b.startIndex);
-  let inner: SourceScope = alone;
+    .sort((first, second) => first.startIndex - second.startIndex);
+  let innerScope: SourceScope = alone;
   for (const setting of settings) {
     const { name, value, doubt } = readAssignment(setting, scope);
-    inner = withFloor(inner, ruleOnSetting(name, value, run.lists, doubt));
+    innerScope = withFloor(innerScope, ruleOnSetting(name, value, run.lists, doubt));
   }
-  if (string) inner = withFloor(inner, ask("it holds a here-string"));
-  if (subshell) inner = withFloor(inner, ask("it holds something that zz does not follow"));
-  const start = run.simple.length;
-  const args = words.slice(0, MAX_WORDS).flatMap((word) => argsAt(word, scope));
-  if (words.length > MAX_WORDS || args.length > MAX_ARGS)
+  if (hereString) innerScope = withFloor(innerScope, ask("it holds a here-string"));
+  if (subshell)
+    innerScope = withFloor(innerScope, ask("it holds something that zz does not follow"));
+  const firstIndex = run.simple.length;
+  const args = wordNodes.slice(0, MAX_WORDS).flatMap((wordNode) => argsAt(wordNode, scope));
+  if (wordNodes.length > MAX_WORDS || args.length > MAX_ARGS)
     args.splice(MAX_ARGS, args.length, {
       text: undefined,
       shown: "…",
       why: "it has too many words",
     });
-  const dirs = run.judgeArgs(run, args, inner);
-  if (run.simple.length === start) addBareRedirect(run, node, redirects, inner);
-  else addRedirects(run, run.simple.slice(start), redirects, scope);
+  const dirs = run.judgeArgs(run, args, innerScope);
+  if (run.simple.length === firstIndex) addBareRedirect(run, node, redirects, innerScope);
+  else addRedirects(run, run.simple.slice(firstIndex), redirects, scope);
   const inside = [
     ...settings,
-    ...words,
+    ...wordNodes,
     ...redirects.map((redirect) => redirect.node),
-    ...(string ? [string] : []),
+    ...(hereString ? [hereString] : []),
   ];
-  return { dirs, inside, subshell, scope: inner };
+  return { dirs, inside, subshell, scope: innerScope };
 }
 
 /**
@@ -83,21 +84,21 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): JudgedCo
  */
 export function judgeBracket(run: Run, node: Node, scope: SourceScope): Dirs | undefined {
   const args: Arg[] = [];
-  const shell = shellIn(scope);
-  for (let start = node.startIndex; start < node.endIndex; start++) {
-    if (/[ \t]/.test(scope.source[start]!)) continue;
-    const word = scanWord(scope.source, start, shell);
-    if (!word || word.end > node.endIndex) return undefined;
-    args.push(...argsOf(scope.source, start, word.end, shell));
-    start = word.end - 1;
+  const knownShell = shellIn(scope);
+  for (let wordStart = node.startIndex; wordStart < node.endIndex; wordStart++) {
+    if (/[ \t]/.test(scope.source[wordStart]!)) continue;
+    const scannedWord = scanWord(scope.source, wordStart, knownShell);
+    if (!scannedWord || scannedWord.end > node.endIndex) return undefined;
+    args.push(...argsOf(scope.source, wordStart, scannedWord.end, knownShell));
+    wordStart = scannedWord.end - 1;
   }
   return run.judgeArgs(run, args, scope);
 }
 
 /** export, declare and the like may run commands in an array index. */
 export function judgeDeclaration(run: Run, node: Node, scope: SourceScope): void {
-  const words = node.children.filter(({ type }) => type !== "comment");
-  const args = words.flatMap((word) => argsAt(word, scope));
+  const wordNodes = node.children.filter(({ type }) => type !== "comment");
+  const args = wordNodes.flatMap((wordNode) => argsAt(wordNode, scope));
   run.judgeArgs(run, args, scope);
 }
 
@@ -106,8 +107,8 @@ export function judgeAssignment(run: Run, node: Node, scope: SourceScope): void 
   const { name, value, doubt } = readAssignment(node, scope);
   const reason = doubt ?? (isPlainName(name, run.env) ? undefined : `it sets ${name}`);
   const denial = denialInAssignment(name, value, run.lists);
-  const ruling = reason === undefined ? SETS_OWN : ask(reason);
-  addIdle(run, node.text, scope, denial ? unknown(denial) : ruling);
+  const ownRuling = reason === undefined ? SETS_OWN : ask(reason);
+  addIdle(run, node.text, scope, denial ? unknown(denial) : ownRuling);
 }
 const SETS_OWN: Ruling = { verdict: "allow", why: "it sets a variable of its own" };
 
@@ -115,14 +116,14 @@ function readAssignment(
   node: Node,
   scope: SourceScope,
 ): { name: string; value?: string; doubt?: string } {
-  const [, name, value] = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(node.text) ?? [];
+  const [, name, valueText] = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(node.text) ?? [];
   if (name === undefined) return { name: node.text, doubt: "it sets part of a variable" };
   const valueStart = node.startIndex + name.length + 1;
-  if (!value) return { name, value: "" };
-  const word = scanWord(scope.source, valueStart, shellIn(scope));
-  if (!word?.cells || word.end !== node.endIndex)
+  if (!valueText) return { name, value: "" };
+  const scannedWord = scanWord(scope.source, valueStart, shellIn(scope));
+  if (!scannedWord?.cells || scannedWord.end !== node.endIndex)
     return { name, doubt: reasonFromGrammar(node) ?? `it sets ${name} to what is not known` };
-  return { name, value: word.cells.map(({ char }) => char).join("") };
+  return { name, value: scannedWord.cells.map(({ char }) => char).join("") };
 }
 
 // ── Redirections, and words as bash would read them ──────────────────────────────────────────────
@@ -131,13 +132,13 @@ export function redirectOf(node: Node): Redirect {
   const words = node.namedChildren.filter(
     ({ type }) => type !== "file_descriptor" && type !== "comment",
   );
-  const target = CLOSES.test(operatorOf(node)) ? undefined : words.shift();
+  const target = CLOSING_SIGN.test(operatorOf(node)) ? undefined : words.shift();
   return { node, target, words };
 }
 const operatorOf = (node: Node): string =>
   node.children.find(({ isNamed }) => !isNamed)?.type ?? "";
 /** `>&-` ends with its dash: in `cat 2>&-a`, `a` is a word of its own. */
-const CLOSES = /^[<>]&-$/;
+const CLOSING_SIGN = /^[<>]&-$/;
 
 /** Adds the targets of redirections to commands. */
 export function addRedirects(
@@ -155,17 +156,17 @@ export function addRedirects(
       )
     )
       raise(commands, ask("zz cannot read a redirection of it"));
-    if (CLOSES.test(operator)) continue;
+    if (CLOSING_SIGN.test(operator)) continue;
     const args = target ? argsAt(target, scope) : [];
-    const name = args.length === 1 ? args[0]!.text : undefined;
-    if (name === undefined || /^\/dev\/(tcp|udp)\//.test(name))
+    const targetName = args.length === 1 ? args[0]!.text : undefined;
+    if (targetName === undefined || /^\/dev\/(tcp|udp)\//.test(targetName))
       raise(commands, ask(`'${node.text}' cannot be judged`));
-    else if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(name)) continue;
+    else if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(targetName)) continue;
     else if (operator === "<")
-      for (const command of commands) addReads(run, command, [name], scope);
+      for (const command of commands) addReads(run, command, [targetName], scope);
     else if (operator === "<&") raise(commands, ask(`'${node.text}' cannot be judged`));
-    else if (name !== "/dev/null")
-      for (const simpleCommand of commands) addWrites(run, simpleCommand, [name], scope);
+    else if (targetName !== "/dev/null")
+      for (const simpleCommand of commands) addWrites(run, simpleCommand, [targetName], scope);
   }
 }
 
@@ -194,7 +195,7 @@ function argsAt(node: Node, scope: SourceScope): Arg[] {
 
 /** Why a node's value is not known, if the grammar shows it. */
 const reasonFromGrammar = (node: Node): string | undefined =>
-  REASONS.find(([type]) => type.test(node.toString()))?.[1];
+  REASONS.find(([nodePattern]) => nodePattern.test(node.toString()))?.[1];
 
 const REASONS: [RegExp, string][] = [
   [/command_substitution/, "it holds a command substitution"],

@@ -30,7 +30,7 @@ export interface Judged {
 const MAX_GLOB_ENTRIES = 100_000;
 
 /** Never throws: what cannot be judged is asked about. */
-export async function judgeLine(line: string, cwd: string, lists: Lists): Promise<Judged> {
+export async function judgeLine(commandLine: string, cwd: string, lists: Lists): Promise<Judged> {
   const { env = process.env } = lists;
   const commands = {
     simple: [] as SimpleCommand[],
@@ -42,30 +42,40 @@ export async function judgeLine(line: string, cwd: string, lists: Lists): Promis
     const run: Run = { cwd, env, lists, parser, ...commands, judgeScript, judgeArgs };
     const home = env.HOME ?? os.homedir();
     try {
-      judgeScript(run, line, { dirs: [cwd], home, depth: 0, budget: { left: MAX_GLOB_ENTRIES } });
+      judgeScript(run, commandLine, {
+        dirs: [cwd],
+        home,
+        depth: 0,
+        budget: { left: MAX_GLOB_ENTRIES },
+      });
     } finally {
       parser.delete();
     }
   } catch (error) {
     const reason = `zz cannot judge it: ${error instanceof Error ? error.message : error}`;
     raise(commands.simple, ask(reason));
-    if (!commands.simple.length) addIdle(commands, line.trim(), {}, ask(reason));
+    if (!commands.simple.length) addIdle(commands, commandLine.trim(), {}, ask(reason));
   }
   return summarize(commands.simple, commands.runs);
 }
 
-function summarize(simple: SimpleCommand[], runs: string[]): Judged {
+function summarize(simple: SimpleCommand[], programNames: string[]): Judged {
   const reads = unique(simple.flatMap((command) => command.reads));
   const writes = unique(simple.flatMap((command) => command.writes));
-  const worst = simple.reduce<Ruling>((worstSoFar, command) => worse(worstSoFar, command), {
+  const worstRuling = simple.reduce<Ruling>((worstSoFar, command) => worse(worstSoFar, command), {
     verdict: "allow",
     why: "",
   });
-  const summary = { simple, runs: unique(runs), reads, writes };
-  if (worst.verdict === "allow" && writes.length)
+  const summary = { simple, runs: unique(programNames), reads, writes };
+  if (worstRuling.verdict === "allow" && writes.length)
     return { ...summary, verdict: "ask", why: `it writes '${writes[0]}'` };
   const reason =
-    worst.verdict === "allow" ? unique(simple.map((command) => command.why)).join("; ") : worst.why;
-  const verdict = worst.verdict === "open" || worst.verdict === "unknown" ? "ask" : worst.verdict;
+    worstRuling.verdict === "allow"
+      ? unique(simple.map((command) => command.why)).join("; ")
+      : worstRuling.why;
+  const verdict =
+    worstRuling.verdict === "open" || worstRuling.verdict === "unknown"
+      ? "ask"
+      : worstRuling.verdict;
   return { ...summary, verdict, why: reason };
 }

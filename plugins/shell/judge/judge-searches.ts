@@ -15,23 +15,25 @@ interface Search {
 }
 
 export const isRecursive = ({ values }: ParsedOptions): boolean =>
-  ["-r", "--recursive"].some((name) => values.has(name));
-const valuesOf = ({ values }: ParsedOptions, names: string[]): string[] =>
-  names.flatMap((name) => values.get(name) ?? []);
+  ["-r", "--recursive"].some((optionName) => values.has(optionName));
+const valuesOf = ({ values }: ParsedOptions, optionNames: string[]): string[] =>
+  optionNames.flatMap((optionName) => values.get(optionName) ?? []);
 
 export function checkGrep(
-  parsed: ParsedOptions,
+  parsedOptions: ParsedOptions,
   dirs: readonly string[],
-  facts: FileFacts,
+  fileFacts: FileFacts,
 ): Ruling | undefined {
-  if (!isRecursive(parsed)) return undefined;
+  if (!isRecursive(parsedOptions)) return undefined;
   // Where something is left out first, what matches nothing is searched, too.
-  const globs = parsed.values.has("--exclude") ? [] : valuesOf(parsed, ["--include"]);
-  const ends = globs.map((glob) => /^\*(\.\w+)$/.exec(glob)?.[1] ?? "");
+  const includeGlobs = parsedOptions.values.has("--exclude")
+    ? []
+    : valuesOf(parsedOptions, ["--include"]);
+  const ends = includeGlobs.map((glob) => /^\*(\.\w+)$/.exec(glob)?.[1] ?? "");
   const skipped = new Set(
-    valuesOf(parsed, ["--exclude-dir"]).filter((name) => /^[\w.-]+$/.test(name)),
+    valuesOf(parsedOptions, ["--exclude-dir"]).filter((folderName) => /^[\w.-]+$/.test(folderName)),
   );
-  return checkFolders(parsed, dirs, facts, { ends, skipped });
+  return checkFolders(parsedOptions, dirs, fileFacts, { ends, skipped });
 }
 
 /** Globs and types override what keeps rg from hidden files, so only plain ones run unasked. */
@@ -42,37 +44,46 @@ const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
 const TYPE_ENDS = [".ts", ".js", ".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".py"];
 
 export function checkRg(
-  parsed: ParsedOptions,
+  parsedOptions: ParsedOptions,
   dirs: readonly string[],
-  facts: FileFacts,
+  fileFacts: FileFacts,
 ): Ruling | undefined {
-  const { secret = () => true } = facts;
-  const [globs, types] = [valuesOf(parsed, ["-g", "--glob"]), valuesOf(parsed, ["-t", "--type"])];
+  const { secret = () => true } = fileFacts;
+  const [globs, fileTypes] = [
+    valuesOf(parsedOptions, ["-g", "--glob"]),
+    valuesOf(parsedOptions, ["-t", "--type"]),
+  ];
   const includesHidden = (glob: string) => {
-    const [plain, , , end] = RG_GLOB.exec(glob) ?? [];
-    return plain === undefined || (end !== undefined && (secret(end) || secret(`x${end}`)));
+    const [plainGlob, , , nameEnd] = RG_GLOB.exec(glob) ?? [];
+    return (
+      plainGlob === undefined ||
+      (nameEnd !== undefined && (secret(nameEnd) || secret(`x${nameEnd}`)))
+    );
   };
   if (globs.some(includesHidden)) return ask("this glob may bring in hidden files");
-  if (types.some((type) => !RG_TYPE.test(type))) return ask("this type may bring in hidden files");
-  if (parsed.values.has("--files")) return undefined;
+  if (fileTypes.some((fileType) => !RG_TYPE.test(fileType)))
+    return ask("this type may bring in hidden files");
+  if (parsedOptions.values.has("--files")) return undefined;
   const ends = globs.flatMap((glob) =>
     glob.startsWith("!") ? [] : glob.slice(glob.lastIndexOf(".")),
   );
-  if (types.length) ends.push(...TYPE_ENDS);
-  return checkFolders(parsed, dirs, facts, { ends, skipsHidden: true });
+  if (fileTypes.length) ends.push(...TYPE_ENDS);
+  return checkFolders(parsedOptions, dirs, fileFacts, { ends, skipsHidden: true });
 }
 
 function checkFolders(
   { operands, values }: ParsedOptions,
   dirs: readonly string[],
-  facts: FileFacts,
-  search: Search,
+  fileFacts: FileFacts,
+  searchRules: Search,
 ): Ruling | undefined {
   const isNamed = values.has("-e") || values.has("--regexp");
-  const names = (isNamed ? operands : operands.slice(1)).map(({ text }) => text ?? ".");
-  for (const dir of dirs)
-    for (const name of names.length ? names : ["."]) {
-      const problem = isFolderIn(name, [dir]) && findSecret(inFolder(dir, name), search, facts);
+  const searchedPaths = (isNamed ? operands : operands.slice(1)).map(({ text }) => text ?? ".");
+  for (const folder of dirs)
+    for (const searchedPath of searchedPaths.length ? searchedPaths : ["."]) {
+      const problem =
+        isFolderIn(searchedPath, [folder]) &&
+        findSecret(inFolder(folder, searchedPath), searchRules, fileFacts);
       if (problem) return ask(problem);
     }
   return undefined;
@@ -82,33 +93,39 @@ const MAX_ENTRIES = 20_000;
 
 /** Looks into all folders that the search would look into; neither program follows links. */
 function findSecret(
-  top: string,
+  topFolder: string,
   { ends, skipped, skipsHidden }: Search,
-  facts: FileFacts,
+  fileFacts: FileFacts,
 ): string | undefined {
-  const { secret = () => true } = facts;
-  if (keepsSecrets(top, facts)) return KEEPS;
-  const hasEnd = (name: string) => ends.some((end) => name.endsWith(end));
+  const { secret = () => true } = fileFacts;
+  if (keepsSecrets(topFolder, fileFacts)) return KEEPS;
+  const hasWantedEnd = (fileName: string) => ends.some((wantedEnd) => fileName.endsWith(wantedEnd));
   // the others have no ending
-  const mayBeObjects = skipsHidden || !ends.length || ends.some((end) => !end || end === ".pack");
-  const skipsModules = skipsHidden && ignoresModules(top);
-  const isPassed = (name: string) =>
+  const mayBeObjects =
+    skipsHidden || !ends.length || ends.some((wantedEnd) => !wantedEnd || wantedEnd === ".pack");
+  const skipsModules = skipsHidden && ignoresModules(topFolder);
+  const isPassed = (entryName: string) =>
     skipsHidden
-      ? (name === "node_modules" && skipsModules) || (name.startsWith(".") && !hasEnd(name))
-      : ends.length > 0 && !hasEnd(name);
-  const folders = [top];
-  for (let count = 0; folders.length; ) {
+      ? (entryName === "node_modules" && skipsModules) ||
+        (entryName.startsWith(".") && !hasWantedEnd(entryName))
+      : ends.length > 0 && !hasWantedEnd(entryName);
+  const folders = [topFolder];
+  for (let entryCount = 0; folders.length; ) {
     const folder = folders.pop()!;
     for (const dirent of direntsOf(folder)) {
-      const [name, absolutePath] = [dirent.name, `${folder}/${dirent.name}`];
-      if (++count > MAX_ENTRIES) return "there are too many files to tell what it would read";
-      if (skipsHidden && /^\.(rg)?ignore$/.test(name)) return `${name} may bring in hidden files`;
-      if (name === "objects" && mayBeObjects && keepsSecrets(absolutePath, facts)) return KEEPS;
+      const [entryName, absolutePath] = [dirent.name, `${folder}/${dirent.name}`];
+      if (++entryCount > MAX_ENTRIES) return "there are too many files to tell what it would read";
+      if (skipsHidden && /^\.(rg)?ignore$/.test(entryName))
+        return `${entryName} may bring in hidden files`;
+      if (entryName === "objects" && mayBeObjects && keepsSecrets(absolutePath, fileFacts))
+        return KEEPS;
       if (dirent.isDirectory()) {
-        const isSkipped = skipsHidden ? name.startsWith(".") || isPassed(name) : skipped?.has(name);
+        const isSkipped = skipsHidden
+          ? entryName.startsWith(".") || isPassed(entryName)
+          : skipped?.has(entryName);
         if (!isSkipped && !/\/\.git\/objects$/.test(absolutePath)) folders.push(absolutePath);
-      } else if (dirent.isFile() && !isPassed(name) && secret(absolutePath))
-        return `it would read '${name}', which may hold a secret`;
+      } else if (dirent.isFile() && !isPassed(entryName) && secret(absolutePath))
+        return `it would read '${entryName}', which may hold a secret`;
     }
   }
   return undefined;

@@ -26,68 +26,72 @@ import { INTERPRETER_SAFE } from "./program-table.ts";
 const BASHISM = /[{}]|\$['"]|&>|\|&|[<>]\(|<<</;
 
 export function judgeEval(run: Run, args: Arg[], scope: Scope): Dirs {
-  const words = textsOf(args.slice(args[1]?.text === "--" ? 2 : 1));
-  if (!words.includes(undefined))
-    return run.judgeScript(run, words.join(" "), withNamesOf(scope, args));
+  const evalWords = textsOf(args.slice(args[1]?.text === "--" ? 2 : 1));
+  if (!evalWords.includes(undefined))
+    return run.judgeScript(run, evalWords.join(" "), withNamesOf(scope, args));
   addCommand(run, args, scope, unknown("what it runs is not known"));
   return NOWHERE;
 }
 
 /** trap 'line' EXIT runs its line later. */
 export function judgeTrap(run: Run, args: Arg[], scope: Scope): Dirs {
-  const [line, ...signals] = args.slice(args[1]?.text === "--" ? 2 : 1);
-  const added = addCommand(run, args, scope, ask("it changes the shell itself"));
-  if (line && line.text === undefined) raise([added], unknown("what it runs is not known"));
-  else if (line?.text && signals.length && line.text !== "-")
-    run.judgeScript(run, line.text, withFloor(scope, ask("a trap runs it")));
+  const [trapLine, ...signals] = args.slice(args[1]?.text === "--" ? 2 : 1);
+  const addedCommand = addCommand(run, args, scope, ask("it changes the shell itself"));
+  if (trapLine && trapLine.text === undefined)
+    raise([addedCommand], unknown("what it runs is not known"));
+  else if (trapLine?.text && signals.length && trapLine.text !== "-")
+    run.judgeScript(run, trapLine.text, withFloor(scope, ask("a trap runs it")));
   return stayIn(scope);
 }
 
 /** bash -c 'line', or a script's file, or stdin. */
-export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): Dirs {
-  const words = textsOf(args);
+export function judgeShell(run: Run, shellName: string, args: Arg[], scope: Scope): Dirs {
+  const shellWords = textsOf(args);
   let [i, letters, isFamiliar] = [1, "", true];
-  for (; i < words.length && /^[-+]./.test(words[i] ?? ""); i++) {
-    const word = words[i]!;
-    if (word === "--") {
+  for (; i < shellWords.length && /^[-+]./.test(shellWords[i] ?? ""); i++) {
+    const shellWord = shellWords[i]!;
+    if (shellWord === "--") {
       i++;
       break;
     }
-    if (word.startsWith("--")) isFamiliar &&= /^--(norc|noprofile|posix|login)$/.test(word);
+    if (shellWord.startsWith("--"))
+      isFamiliar &&= /^--(norc|noprofile|posix|login)$/.test(shellWord);
     else {
-      isFamiliar &&= /^-[celuxo]+$/.test(word);
-      letters += word.slice(1);
-      if (word.includes("o")) isFamiliar &&= /^(pipefail|errexit|nounset)$/.test(words[++i] ?? "");
+      isFamiliar &&= /^-[celuxo]+$/.test(shellWord);
+      letters += shellWord.slice(1);
+      if (shellWord.includes("o"))
+        isFamiliar &&= /^(pipefail|errexit|nounset)$/.test(shellWords[++i] ?? "");
     }
   }
   if (!letters.includes("c")) {
-    const file = args[i];
-    const onlyTells = words.length === 2 && INTERPRETER_SAFE.test(words[1] ?? "");
-    const isUnknown = file
-      ? file.text === undefined || letters.includes("s") || IS_INPUT.test(file.text)
+    const scriptFile = args[i];
+    const onlyTells = shellWords.length === 2 && INTERPRETER_SAFE.test(shellWords[1] ?? "");
+    const isUnknown = scriptFile
+      ? scriptFile.text === undefined || letters.includes("s") || IS_INPUT.test(scriptFile.text)
       : !onlyTells;
     judgeProgram(
       run,
       args,
       withFloor(scope, isUnknown && unknown("it runs what comes in, which is not known")),
-      name,
+      shellName,
     );
     return stayIn(scope);
   }
   const template = args[i]?.template;
-  const line = words[i] ?? template;
-  if (line === undefined) {
+  const scriptLine = shellWords[i] ?? template;
+  if (scriptLine === undefined) {
     addCommand(run, args, scope, unknown(args[i]?.why ?? "what it runs is not known"));
     return stayIn(scope);
   }
-  const readsAsBash = name === "bash" || (/^(sh|dash|ash)$/.test(name) && !BASHISM.test(line));
-  const inner = withFloor(
+  const readsAsBash =
+    shellName === "bash" || (/^(sh|dash|ash)$/.test(shellName) && !BASHISM.test(scriptLine));
+  const innerScope = withFloor(
     scope,
     template !== undefined && unknown("what is put into it is not known"),
-    !isFamiliar && ask(`zz does not know how ${name} is told to run it`),
-    !readsAsBash && ask(`${name} may read it otherwise`),
+    !isFamiliar && ask(`zz does not know how ${shellName} is told to run it`),
+    !readsAsBash && ask(`${shellName} may read it otherwise`),
   );
-  run.judgeScript(run, line, inner);
+  run.judgeScript(run, scriptLine, innerScope);
   return stayIn(scope);
 }
 
@@ -96,25 +100,26 @@ export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): D
  * after it.
  */
 export function judgeCd(run: Run, args: Arg[], scope: Scope): Dirs {
-  const [, to, ...extraArgs] = args;
+  const [, destination, ...extraArgs] = args;
   const unfollowed = (reason: string): Dirs => {
     addCommand(run, args, scope, ask(reason));
     return NOWHERE;
   };
-  if (!to || extraArgs.length || !to.text || to.text.startsWith("-"))
+  if (!destination || extraArgs.length || !destination.text || destination.text.startsWith("-"))
     return unfollowed("zz does not follow this cd");
   if (run.env.CDPATH) return unfollowed("CDPATH may lead cd elsewhere");
   if (scope.looped) return unfollowed("a cd in a loop leads further each time");
   if (!scope.dirs.length) return unfollowed("a cd from a folder that cannot be known");
   const targets: string[] = [];
-  const root = realOf(run.cwd) ?? run.cwd;
-  for (const dir of scope.dirs) {
-    const target = path.resolve(dir, to.text);
-    const real = realOf(target);
-    if (!real) return unfollowed(`there is no folder '${to.text}' yet`);
-    if (real !== path.resolve(realOf(dir) ?? dir, to.text)) return unfollowed("it follows a link");
-    if (!isInside(root, real)) return unfollowed("it leaves the folder");
-    targets.push(target);
+  const startFolder = realOf(run.cwd) ?? run.cwd;
+  for (const fromFolder of scope.dirs) {
+    const targetFolder = path.resolve(fromFolder, destination.text);
+    const realTarget = realOf(targetFolder);
+    if (!realTarget) return unfollowed(`there is no folder '${destination.text}' yet`);
+    if (realTarget !== path.resolve(realOf(fromFolder) ?? fromFolder, destination.text))
+      return unfollowed("it follows a link");
+    if (!isInside(startFolder, realTarget)) return unfollowed("it leaves the folder");
+    targets.push(targetFolder);
   }
   addCommand(run, args, scope, ONLY_READS);
   return { any: joinDirs(scope.dirs, targets), ok: targets };

@@ -53,7 +53,7 @@ export interface ReadRuling {
 }
 /** What is known about files. Anything missing counts as the strictest answer. */
 export interface FileFacts {
-  secret?: ((path: string) => boolean) | undefined; // whether a file may contain secrets
+  secret?: ((filePath: string) => boolean) | undefined; // whether a file may contain secrets
   git?: GitSecrets | undefined;
   needsGit?(): void; // called if a command shows what git keeps, and `git` is missing
 }
@@ -97,8 +97,12 @@ export interface Scope {
  * their globs match.
  */
 export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
-  const names = args.flatMap(({ globbed, text }) => (globbed && text !== undefined ? [text] : []));
-  return names.length ? { ...scope, names: [...(scope.names ?? []), ...names] } : scope;
+  const globbedNames = args.flatMap(({ globbed, text }) =>
+    globbed && text !== undefined ? [text] : [],
+  );
+  return globbedNames.length
+    ? { ...scope, names: [...(scope.names ?? []), ...globbedNames] }
+    : scope;
 }
 
 /** A scope within one source. */
@@ -150,7 +154,7 @@ export function withFloor<S extends Pick<Scope, "floor">>(
   ...floors: (Ruling | false | undefined)[]
 ): S {
   const floor = floors.reduce<Ruling | undefined>(
-    (strictest, floor) => (floor ? worse(strictest, floor) : strictest),
+    (strictest, nextFloor) => (nextFloor ? worse(strictest, nextFloor) : strictest),
     scope.floor,
   );
   return floor ? { ...scope, floor } : scope;
@@ -168,7 +172,7 @@ export function addCommand(
 ): SimpleCommand {
   const { floor, ends, dirs } = scope;
   const { verdict, why, text = shownOf(args) } = floor ? worse(ruling, floor) : ruling;
-  const added: SimpleCommand = {
+  const addedCommand: SimpleCommand = {
     text,
     words: textsOf(args),
     verdict,
@@ -179,34 +183,43 @@ export function addCommand(
     ...(dirs && { dirs }),
     ...(ruling.git && { git: true }),
   };
-  run.simple.push(added);
-  const [first] = args;
-  if (first) run.runs.push(first.text === undefined ? first.shown : programOf(first.text));
-  return added;
+  run.simple.push(addedCommand);
+  const [programArgument] = args;
+  if (programArgument)
+    run.runs.push(
+      programArgument.text === undefined ? programArgument.shown : programOf(programArgument.text),
+    );
+  return addedCommand;
 }
 
 /** Adds something that runs no program, so that it can still be asked for or denied. */
 export function addIdle(
   run: FoundCommands,
-  text: string,
+  shownText: string,
   scope: Pick<Scope, "floor">,
   ruling: Ruling,
 ): SimpleCommand {
-  const added = addCommand(run, [], scope, ruling);
-  added.text ||= text || ":";
-  return added;
+  const addedCommand = addCommand(run, [], scope, ruling);
+  addedCommand.text ||= shownText || ":";
+  return addedCommand;
 }
 
 export function addReads(
   run: Run,
   command: SimpleCommand,
-  names: string[],
+  fileNames: string[],
   scope: Pick<Scope, "dirs">,
 ): void {
-  const files = unique(names).filter((name) => name !== "-" && name !== "/dev/null");
-  const paths = files.map((name) => pathsOf(run, name, scope));
-  if (paths.includes(undefined)) raise([command], ask("it reads in a folder that cannot be known"));
-  command.reads = unique([...command.reads, ...paths.flatMap((paths) => paths ?? [])]);
+  const readNames = unique(fileNames).filter(
+    (fileName) => fileName !== "-" && fileName !== "/dev/null",
+  );
+  const pathsByFile = readNames.map((fileName) => pathsOf(run, fileName, scope));
+  if (pathsByFile.includes(undefined))
+    raise([command], ask("it reads in a folder that cannot be known"));
+  command.reads = unique([
+    ...command.reads,
+    ...pathsByFile.flatMap((filePaths) => filePaths ?? []),
+  ]);
   if (
     command.reads.some((absolutePath) =>
       keepsSecrets(path.resolve(run.cwd, absolutePath), run.lists.fileFacts ?? {}),
@@ -218,33 +231,33 @@ export function addReads(
 export function addWrites(
   run: Run,
   command: SimpleCommand,
-  names: string[],
+  fileNames: string[],
   scope: Pick<Scope, "dirs">,
 ): void {
-  const paths = names.map((name) => pathsOf(run, name, scope));
-  if (paths.includes(undefined))
+  const pathsByFile = fileNames.map((fileName) => pathsOf(run, fileName, scope));
+  if (pathsByFile.includes(undefined))
     raise([command], ask("it writes in a folder that cannot be known"));
   command.writes = unique([
     ...command.writes,
-    ...paths.flatMap((filePaths, i) => filePaths ?? [names[i]!]),
+    ...pathsByFile.flatMap((filePaths, i) => filePaths ?? [fileNames[i]!]),
   ]);
   if (command.verdict === "allow")
-    raise([command], { verdict: "open", why: `it writes '${names[0]}'` });
+    raise([command], { verdict: "open", why: `it writes '${fileNames[0]}'` });
 }
 
 /** A path in a command, as the gate needs it: relative to where the line starts. */
 function pathsOf(
   { cwd }: { cwd: string },
-  name: string,
+  fileName: string,
   { dirs }: { dirs: readonly string[] },
 ): string[] | undefined {
-  if (path.isAbsolute(name)) return [followParents("/", name)];
+  if (path.isAbsolute(fileName)) return [followParents("/", fileName)];
   if (!dirs.length) return undefined;
-  return dirs.map((dir) => {
-    const real = followParents(dir, name);
-    return dir === cwd || path.isAbsolute(real)
-      ? real
-      : path.join(path.relative(cwd, dir), name) || ".";
+  return dirs.map((folder) => {
+    const followedPath = followParents(folder, fileName);
+    return folder === cwd || path.isAbsolute(followedPath)
+      ? followedPath
+      : path.join(path.relative(cwd, folder), fileName) || ".";
   });
 }
 
@@ -252,14 +265,17 @@ function pathsOf(
  * `link/..` is not where it started: a path with `..` after a link is followed here, any other
  * stays as written.
  */
-function followParents(dir: string, name: string): string {
-  let real = path.isAbsolute(name) ? "/" : (realOf(dir) ?? dir);
-  let written = real;
-  for (const part of name.split("/")) {
-    real = part === ".." ? path.dirname(realOf(real) ?? real) : path.join(real, part);
-    written = path.join(written, part);
+function followParents(folder: string, fileName: string): string {
+  let realPath = path.isAbsolute(fileName) ? "/" : (realOf(folder) ?? folder);
+  let written = realPath;
+  for (const pathPart of fileName.split("/")) {
+    realPath =
+      pathPart === ".."
+        ? path.dirname(realOf(realPath) ?? realPath)
+        : path.join(realPath, pathPart);
+    written = path.join(written, pathPart);
   }
-  return real === written ? name : real;
+  return realPath === written ? fileName : realPath;
 }
 
 export const textsOf = (args: readonly Arg[]): (string | undefined)[] =>
@@ -278,8 +294,10 @@ export const NOWHERE: Dirs = { any: [], ok: [] };
 export const stayIn = ({ dirs }: Pick<Scope, "dirs">): Dirs => ({ any: dirs, ok: dirs });
 
 export function joinDirs(...folderLists: (readonly string[])[]): readonly string[] {
-  const dirs = unique(folderLists.flat());
-  return dirs.length > MAX_DIRS || folderLists.some((list) => !list.length) ? [] : dirs;
+  const joinedDirs = unique(folderLists.flat());
+  return joinedDirs.length > MAX_DIRS || folderLists.some((folderList) => !folderList.length)
+    ? []
+    : joinedDirs;
 }
 
 export const shellIn = ({ dirs, home, budget }: Scope): KnownShell => ({ home, dirs, budget });

@@ -21,32 +21,34 @@ import type { Wrapper } from "./program-table.ts";
 /** A command that runs another one: the other one is judged in its place. */
 export function judgeWrapped(
   run: Run,
-  name: string,
+  programName: string,
   wrapper: Wrapper,
   args: Arg[],
   scope: Scope,
 ): Dirs {
   let inner = withFloor(scope, wrapper.askReason !== undefined && ask(wrapper.askReason));
-  if (name === "timeout") inner = { ...inner, ends: "timeout" };
+  if (programName === "timeout") inner = { ...inner, ends: "timeout" };
   const parsed = parseOptions(args.slice(1), wrapper.options, !wrapper.scriptAfterOperands);
   if (parsed.unknownOption) {
-    const words = textsOf(args).slice(1);
+    const wordTexts = textsOf(args).slice(1);
     const reason =
-      denialInWords(words, run.lists) ??
-      (words.includes(undefined) ? "what it runs is not known" : undefined);
+      denialInWords(wordTexts, run.lists) ??
+      (wordTexts.includes(undefined) ? "what it runs is not known" : undefined);
     addCommand(
       run,
       args,
       inner,
-      reason ? unknown(reason) : ask(`zz does not know '${parsed.unknownOption}' of ${name}`),
+      reason
+        ? unknown(reason)
+        : ask(`zz does not know '${parsed.unknownOption}' of ${programName}`),
     );
     return stayIn(scope);
   }
-  if (wrapper.changesLookup?.split(" ").some((option) => parsed.values.has(option)))
-    inner = withFloor(inner, ask(`${name} changes where programs are looked for`));
-  const line = scriptOf(wrapper, parsed.operands, parsed.values);
-  if (line !== undefined) {
-    run.judgeScript(run, line, withFloor(inner, ask(`${name} hands it to a shell`)));
+  if (wrapper.changesLookup?.split(" ").some((lookupOption) => parsed.values.has(lookupOption)))
+    inner = withFloor(inner, ask(`${programName} changes where programs are looked for`));
+  const scriptLine = scriptOf(wrapper, parsed.operands, parsed.values);
+  if (scriptLine !== undefined) {
+    run.judgeScript(run, scriptLine, withFloor(inner, ask(`${programName} hands it to a shell`)));
     return stayIn(scope);
   }
   let innerArgs = parsed.operands.slice(wrapper.skipOperands ?? 0);
@@ -55,52 +57,56 @@ export function judgeWrapped(
     inner = withFloor(inner, ruleOnSetting(variable!, value, run.lists));
     innerArgs = innerArgs.slice(1);
   }
-  if (name === "parallel" && (!innerArgs.length || innerArgs[0]!.text?.startsWith(":::"))) {
+  if (programName === "parallel" && (!innerArgs.length || innerArgs[0]!.text?.startsWith(":::"))) {
     addCommand(run, args, inner, unknown("it runs what comes in"));
     return stayIn(scope);
   }
   if (wrapper.addsArgs) innerArgs = withUnknownArgs(innerArgs, parsed.values);
   if (wrapper.joinsOperands && innerArgs.length) {
-    const texts = textsOf(innerArgs);
-    if (!texts.includes(undefined))
-      run.judgeScript(run, texts.join(" "), withNamesOf(inner, innerArgs));
+    const innerTexts = textsOf(innerArgs);
+    if (!innerTexts.includes(undefined))
+      run.judgeScript(run, innerTexts.join(" "), withNamesOf(inner, innerArgs));
     else addCommand(run, args, inner, unknown("what it runs is not known"));
     return stayIn(scope);
   }
   if (!innerArgs.length || wrapper.scriptAfterOperands) {
-    addCommand(run, args, inner, { verdict: "open", why: `${name} alone` });
+    addCommand(run, args, inner, { verdict: "open", why: `${programName} alone` });
     return stayIn(scope);
   }
-  const start = run.simple.length;
-  const dirs = run.judgeArgs(run, innerArgs, inner);
-  for (const command of run.simple.slice(start)) addReads(run, command, parsed.files, scope);
-  return wrapper.inThisShell ? dirs : stayIn(scope);
+  const firstIndex = run.simple.length;
+  const dirsAfter = run.judgeArgs(run, innerArgs, inner);
+  for (const command of run.simple.slice(firstIndex)) addReads(run, command, parsed.files, scope);
+  return wrapper.inThisShell ? dirsAfter : stayIn(scope);
 }
 
 /** The line for a shell that an option gives. */
 export function scriptOf(
   { script: names = "", scriptAfterOperands }: Wrapper,
   operands: Arg[],
-  values: Map<string, string[]>,
+  optionValues: Map<string, string[]>,
 ): string | undefined {
   const options = names.split(" ").filter(Boolean);
-  const lines = options.flatMap((option) => values.get(option) ?? []);
-  if (lines.length)
-    return [lines.at(-1), ...(scriptAfterOperands ? [] : operands.map(({ shown }) => shown))].join(
-      " ",
-    );
+  const scriptLines = options.flatMap((scriptOption) => optionValues.get(scriptOption) ?? []);
+  if (scriptLines.length)
+    return [
+      scriptLines.at(-1),
+      ...(scriptAfterOperands ? [] : operands.map(({ shown }) => shown)),
+    ].join(" ");
   // flock FILE -c 'line'
   return options.includes(operands[1]?.text ?? "") ? operands[2]?.text : undefined;
 }
 
 /** xargs adds words at the end, or in place of {} or the given placeholder. */
-function withUnknownArgs(args: Arg[], values: Map<string, string[]>): Arg[] {
-  const marks = ["{}", ...["-I", "-i", "--replace"].flatMap((option) => values.get(option) ?? [])];
+function withUnknownArgs(args: Arg[], optionValues: Map<string, string[]>): Arg[] {
+  const marks = [
+    "{}",
+    ...["-I", "-i", "--replace"].flatMap((option) => optionValues.get(option) ?? []),
+  ];
   const program: Arg[] = args.length ? args : [{ text: "echo", shown: "echo" }];
-  return [...program.map((arg) => fillIfMarked(arg, marks)), { ...GIVEN, shown: "…" }];
+  return [...program.map((arg) => fillIfMarked(arg, marks)), { ...UNKNOWN_WORD, shown: "…" }];
 }
 
-const GIVEN = {
+const UNKNOWN_WORD = {
   text: undefined,
   why: "it gets words that are not known",
   filledBy: "words",
@@ -112,5 +118,5 @@ export const fillIfMarked = (
   filledBy: "words" | "paths" = "words",
 ): Arg =>
   marks.some((mark) => arg.text?.includes(mark))
-    ? { ...GIVEN, filledBy, shown: arg.shown, template: arg.text! }
+    ? { ...UNKNOWN_WORD, filledBy, shown: arg.shown, template: arg.text! }
     : arg;

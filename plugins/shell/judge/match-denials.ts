@@ -11,94 +11,103 @@ interface Denials {
   deny: string[];
   except: string[];
 }
-const NONE: Denials = { deny: [], except: [] };
+const NO_DENIALS: Denials = { deny: [], except: [] };
 
 /**
  * The words with the program's plain name first: `/BIN/RM` is rm, at least on a Mac's disk;
  * `git-reset` is git.
  */
-function plainWords([first, ...args]: Words): Words {
-  const name = first && path.posix.basename(first).toLowerCase();
-  return name?.startsWith("git-") ? ["git", name.slice(4), ...args] : [name, ...args];
+function plainWords([programWord, ...args]: Words): Words {
+  const programName = programWord && path.posix.basename(programWord).toLowerCase();
+  return programName?.startsWith("git-")
+    ? ["git", programName.slice(4), ...args]
+    : [programName, ...args];
 }
 
 /**
  * The words of a list entry; ` *` at its end has no effect, since every entry allows further words.
  */
-const listedWords = (text: string): string[] => {
-  const words = text.trim().split(/\s+/).filter(Boolean);
-  return words.length > 1 && words.at(-1) === "*" ? words.slice(0, -1) : words;
+const listedWords = (entryText: string): string[] => {
+  const entryWords = entryText.trim().split(/\s+/).filter(Boolean);
+  return entryWords.length > 1 && entryWords.at(-1) === "*" ? entryWords.slice(0, -1) : entryWords;
 };
-const isSameWord = (word: string | undefined, part: string): boolean =>
-  word === part || (word !== undefined && part.includes("*") && matchesStars(word, part));
+const isSameWord = (word: string | undefined, listedWord: string): boolean =>
+  word === listedWord ||
+  (word !== undefined && listedWord.includes("*") && matchesStars(word, listedWord));
 
 /** The name under which a command is denied. */
-export function denialOf(words: Words, { deny, except }: Denials = NONE): string | undefined {
+export function denialOf(words: Words, { deny, except }: Denials = NO_DENIALS): string | undefined {
   const normalized = plainWords(words);
-  const exempt = new Set(except.map((text) => text.trim().split(/\s+/).join(" ")));
-  const builtIn = DENIED.find(([name, , test]) => !exempt.has(name) && test(normalized))?.[0];
+  const exemptNames = new Set(
+    except.map((exceptedText) => exceptedText.trim().split(/\s+/).join(" ")),
+  );
+  const builtIn = DENIED.find(
+    ([denialName, , isDenied]) => !exemptNames.has(denialName) && isDenied(normalized),
+  )?.[0];
   return (
     builtIn ??
-    deny.find((text) => {
-      const listed = listedWords(text);
+    deny.find((entryText) => {
+      const entryWords = listedWords(entryText);
       return (
-        listed.length > 0 &&
-        (startsWith(normalized, listed, isSameWord) || startsWith(words, listed, isSameWord))
+        entryWords.length > 0 &&
+        (startsWith(normalized, entryWords, isSameWord) ||
+          startsWith(words, entryWords, isSameWord))
       );
     })
   );
 }
 
 /** A denied command among the words of an unknown command. */
-export function denialInWords(words: Words, denials: Denials = NONE): string | undefined {
-  const index = words.findIndex((_, i) => denialOf(words.slice(i), denials) !== undefined);
-  return index < 0 ? undefined : `it may run '${words[index]}'`;
+export function denialInWords(words: Words, denials: Denials = NO_DENIALS): string | undefined {
+  const denialIndex = words.findIndex((_, i) => denialOf(words.slice(i), denials) !== undefined);
+  return denialIndex < 0 ? undefined : `it may run '${words[denialIndex]}'`;
 }
 
 /** A denied command in a text that a program may read as a command line. */
-export function denialInText(text: string, denials: Denials = NONE): string | undefined {
-  const findIn = (piece: string) =>
-    denialInWords(piece.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
-  return findIn(text) ?? (/^-\w/.test(text) ? findIn(text.slice(2)) : undefined); // -x'rm -rf d'
+export function denialInText(text: string, denials: Denials = NO_DENIALS): string | undefined {
+  const findDenial = (textPiece: string) =>
+    denialInWords(textPiece.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
+  return findDenial(text) ?? (/^-\w/.test(text) ? findDenial(text.slice(2)) : undefined); // -x'rm -rf d'
 }
 
 /** A denied command in the value of a variable, which bash or another program may run later. */
 export function denialInAssignment(
-  name: string,
+  variable: string,
   value: string | undefined,
   denials: Denials,
 ): string | undefined {
-  const runs = isCommandName(name);
-  if (value === undefined) return runs ? `it sets ${name} to what is not known` : undefined;
-  return runs || holdsCommand(value) ? denialInText(value, denials) : undefined;
+  const namesCommand = isCommandName(variable);
+  if (value === undefined)
+    return namesCommand ? `it sets ${variable} to what is not known` : undefined;
+  return namesCommand || holdsCommand(value) ? denialInText(value, denials) : undefined;
 }
 
 /** How an assignment before a command affects its verdict; undefined if not at all. */
 export function ruleOnSetting(
-  name: string,
+  variable: string,
   value = "",
-  denials: Denials = NONE,
+  denials: Denials = NO_DENIALS,
   doubt?: string,
 ): Ruling | undefined {
-  const denial = denialInAssignment(name, doubt === undefined ? value : undefined, denials);
+  const denial = denialInAssignment(variable, doubt === undefined ? value : undefined, denials);
   if (denial) return unknown(denial);
   if (doubt) return ask(doubt);
-  return isHarmless(name, value) ? undefined : ask(`it sets ${name}`);
+  return isHarmless(variable, value) ? undefined : ask(`it sets ${variable}`);
 }
 
 /**
  * A denied command in a word that is itself a command line, as some programs take it; texts for
  * people are skipped.
  */
-export function denialInLines(words: Words, denials: Denials = NONE): string | undefined {
+export function denialInLines(words: Words, denials: Denials = NO_DENIALS): string | undefined {
   for (const [i, word = ""] of words.entries()) {
     if (TEXT_OPTION.test(words[i - 1] ?? "") || TEXT_OPTION.test(word.split("=")[0]!)) continue;
     const denial = holdsCommand(word) ? denialInText(word, denials) : undefined;
     if (denial) return denial;
     if (!/\s/.test(word)) continue;
-    for (const text of [word, word.replace(/^(-\w|-*[\w-]+=)/, "")])
-      for (const line of text.split(/[;&|\n]+/)) {
-        const lineWords = line.trim().split(/\s+/);
+    for (const lineText of [word, word.replace(/^(-\w|-*[\w-]+=)/, "")])
+      for (const commandLine of lineText.split(/[;&|\n]+/)) {
+        const lineWords = commandLine.trim().split(/\s+/);
         if (denialOf(lineWords, denials) !== undefined) return `it may run '${lineWords[0]}'`;
       }
   }
@@ -121,33 +130,33 @@ const POSSIBLE_WORDS = [
   "-d",
 ]
   .concat(["publish", "npm publish", "+x", "recursive publish"])
-  .map((text) => text.split(" "));
+  .map((wordsText) => wordsText.split(" "));
 
 /** Whether a command is denied for some values of its unknown words. */
 export function mayBeDenied(words: Words, denials: Denials): boolean {
   const unknown = words.flatMap((word, i) => (i && word === undefined ? [i] : []));
-  const filled = unknown.flatMap((index) =>
+  const candidates = unknown.flatMap((unknownIndex) =>
     POSSIBLE_WORDS.map((possibleWords) => [
-      ...words.slice(0, index),
+      ...words.slice(0, unknownIndex),
       ...possibleWords,
-      ...words.slice(index + 1),
+      ...words.slice(unknownIndex + 1),
     ]),
   );
   if (
-    filled.some(
+    candidates.some(
       (candidate) => denialOf(candidate, { deny: [], except: denials.except }) !== undefined,
     )
   )
     return true;
-  const anything = (word: string | undefined, part: string) =>
-    word === undefined || isSameWord(word, part);
+  const anything = (word: string | undefined, listedWord: string) =>
+    word === undefined || isSameWord(word, listedWord);
   return (
     unknown.length > 0 &&
-    denials.deny.some((text) => {
-      const listed = listedWords(text);
+    denials.deny.some((entryText) => {
+      const entryWords = listedWords(entryText);
       // An unknown word may be several words, so those before it decide.
-      const knownPart = listed.slice(0, Math.max(1, unknown[0]!));
-      return listed.length > 0 && startsWith(plainWords(words), knownPart, anything);
+      const knownPart = entryWords.slice(0, Math.max(1, unknown[0]!));
+      return entryWords.length > 0 && startsWith(plainWords(words), knownPart, anything);
     })
   );
 }
@@ -156,18 +165,22 @@ export function mayBeDenied(words: Words, denials: Denials): boolean {
  * The index where `npm --silent exec` ends: its words, with options and their possible values in
  * between.
  */
-export function runnerEnd(texts: Words, words: string[], name: string): number | undefined {
-  if (words[0] !== name) return undefined;
-  let index = 0;
-  for (const word of words.slice(1)) {
-    const from = index + 1;
-    index = texts.indexOf(word, from);
-    const between = texts.slice(from, index);
+export function runnerEnd(
+  argumentTexts: Words,
+  runnerWords: string[],
+  runnerName: string,
+): number | undefined {
+  if (runnerWords[0] !== runnerName) return undefined;
+  let endIndex = 0;
+  for (const runnerWord of runnerWords.slice(1)) {
+    const startIndex = endIndex + 1;
+    endIndex = argumentTexts.indexOf(runnerWord, startIndex);
+    const between = argumentTexts.slice(startIndex, endIndex);
     if (
-      index < 0 ||
+      endIndex < 0 ||
       between.some((word, i) => !/^-/.test(word ?? "") && !/^-/.test(between[i - 1] ?? ""))
     )
       return undefined;
   }
-  return index;
+  return endIndex;
 }

@@ -13,36 +13,44 @@ export interface ParsedOptions {
 export const split = (text: string): string[] => text.split(/\s+/).filter(Boolean);
 
 /** `early`: the first operand ends the options, as in commands that run others. */
-export function parseOptions(args: readonly Arg[], spec: string, early = false): ParsedOptions {
-  const options = optionsOf(spec);
-  const parsed: ParsedOptions = { operands: [], values: new Map(), files: [] };
-  const unknownOption = (option: string): ParsedOptions => ({ ...parsed, unknownOption: option });
+export function parseOptions(
+  args: readonly Arg[],
+  tableText: string,
+  early = false,
+): ParsedOptions {
+  const options = optionsOf(tableText);
+  const parsedOptions: ParsedOptions = { operands: [], values: new Map(), files: [] };
+  const unknownOption = (optionName: string): ParsedOptions => ({
+    ...parsedOptions,
+    unknownOption: optionName,
+  });
   for (let i = 0; i < args.length; i++) {
     const { text, shown } = args[i]!;
-    if (text === undefined && early && !parsed.operands.length) return unknownOption(shown);
+    if (text === undefined && early && !parsedOptions.operands.length) return unknownOption(shown);
     if (text === undefined || !/^-./s.test(text)) {
-      if (early) return { ...parsed, operands: args.slice(i) };
-      parsed.operands.push(args[i]!);
+      if (early) return { ...parsedOptions, operands: args.slice(i) };
+      parsedOptions.operands.push(args[i]!);
       continue;
     }
     if (text === "--") {
-      if (parsed.operands.length) parsed.split = true;
-      return { ...parsed, operands: [...parsed.operands, ...args.slice(i + 1)] };
+      if (parsedOptions.operands.length) parsedOptions.split = true;
+      return { ...parsedOptions, operands: [...parsedOptions.operands, ...args.slice(i + 1)] };
     }
     if (/^-\d+$/.test(text) && options.has("-#")) continue;
-    for (const [name, attached] of namesOf(text, options)) {
-      const takes = options.get(name);
-      if (!takes || (takes === "nothing" && attached !== undefined)) return unknownOption(name);
-      const valuesOfOption = parsed.values.get(name) ?? [];
-      parsed.values.set(name, valuesOfOption);
-      const needs = takes === "value" || takes === "file";
-      const value = needs ? (attached ?? args[++i]?.text) : attached;
-      if (value === undefined && needs) return unknownOption(name);
+    for (const [optionName, attached] of namesOf(text, options)) {
+      const optionValue = options.get(optionName);
+      if (!optionValue || (optionValue === "nothing" && attached !== undefined))
+        return unknownOption(optionName);
+      const valuesOfOption = parsedOptions.values.get(optionName) ?? [];
+      parsedOptions.values.set(optionName, valuesOfOption);
+      const needsValue = optionValue === "value" || optionValue === "file";
+      const value = needsValue ? (attached ?? args[++i]?.text) : attached;
+      if (value === undefined && needsValue) return unknownOption(optionName);
       if (value !== undefined) valuesOfOption.push(value);
-      if (value !== undefined && takes === "file") parsed.files.push(value);
+      if (value !== undefined && optionValue === "file") parsedOptions.files.push(value);
     }
   }
-  return parsed;
+  return parsedOptions;
 }
 
 /**
@@ -57,48 +65,55 @@ const VALUE_SIGNS: Record<string, OptionValue> = {
   "@": "file",
 };
 
-function optionsOf(spec: string): Map<string, OptionValue> {
+function optionsOf(tableText: string): Map<string, OptionValue> {
   const optionTable = new Map<string, OptionValue>();
-  for (const option of split(spec)) {
-    const takes = VALUE_SIGNS[option.at(-1)!];
-    const name = takes ? option.slice(0, -1) : option;
-    if (takes || name.startsWith("--")) optionTable.set(name, takes ?? "nothing");
-    else for (const letter of name.slice(1)) optionTable.set(`-${letter}`, "nothing");
+  for (const tableWord of split(tableText)) {
+    const optionValue = VALUE_SIGNS[tableWord.at(-1)!];
+    const optionName = optionValue ? tableWord.slice(0, -1) : tableWord;
+    if (optionValue || optionName.startsWith("--"))
+      optionTable.set(optionName, optionValue ?? "nothing");
+    else for (const letter of optionName.slice(1)) optionTable.set(`-${letter}`, "nothing");
   }
   return optionTable;
 }
 
 /** `-abn5` is a, b, and n with 5. */
 function namesOf(
-  text: string,
+  optionWord: string,
   options: Map<string, OptionValue>,
 ): [name: string, attached: string | undefined][] {
-  if (text.startsWith("--")) {
-    const equalsSign = text.indexOf("=");
+  if (optionWord.startsWith("--")) {
+    const equalsSign = optionWord.indexOf("=");
     return [
-      equalsSign < 0 ? [text, undefined] : [text.slice(0, equalsSign), text.slice(equalsSign + 1)],
+      equalsSign < 0
+        ? [optionWord, undefined]
+        : [optionWord.slice(0, equalsSign), optionWord.slice(equalsSign + 1)],
     ];
   }
-  const names: [string, string | undefined][] = [];
-  for (let i = 1; i < text.length; i++) {
-    const takes = options.get(`-${text[i]}`);
-    const glued = text.slice(i + 1);
-    if (takes && takes !== "nothing") return [...names, [`-${text[i]}`, glued || undefined]];
-    names.push([`-${text[i]}`, undefined]);
+  const optionNames: [string, string | undefined][] = [];
+  for (let i = 1; i < optionWord.length; i++) {
+    const optionValue = options.get(`-${optionWord[i]}`);
+    const gluedValue = optionWord.slice(i + 1);
+    if (optionValue && optionValue !== "nothing")
+      return [...optionNames, [`-${optionWord[i]}`, gluedValue || undefined]];
+    optionNames.push([`-${optionWord[i]}`, undefined]);
   }
-  return names;
+  return optionNames;
 }
 
 /**
  * Whether one of these options is given, abbreviated or combined; false positives are acceptable.
  */
-export function hasOption(words: Words, names: string): boolean {
-  const wantedOptions = split(names);
-  const end = words.indexOf("--");
-  return (end < 0 ? words : words.slice(0, end)).some((word) => {
-    const name = word?.split("=")[0];
-    if (!name || !/^-./.test(name)) return false;
-    if (name.startsWith("--")) return wantedOptions.some((wanted) => wanted.startsWith(name));
-    return wantedOptions.some((wanted) => wanted.length === 2 && name.includes(wanted[1]!, 1));
+export function hasOption(words: Words, optionList: string): boolean {
+  const wantedOptions = split(optionList);
+  const endIndex = words.indexOf("--");
+  return (endIndex < 0 ? words : words.slice(0, endIndex)).some((argument) => {
+    const optionName = argument?.split("=")[0];
+    if (!optionName || !/^-./.test(optionName)) return false;
+    if (optionName.startsWith("--"))
+      return wantedOptions.some((wantedOption) => wantedOption.startsWith(optionName));
+    return wantedOptions.some(
+      (wantedOption) => wantedOption.length === 2 && optionName.includes(wantedOption[1]!, 1),
+    );
   });
 }

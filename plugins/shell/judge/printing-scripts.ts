@@ -27,15 +27,15 @@ const bracket = (end: string): string =>
 const pattern = (end: string): string => String.raw`(?:[^\\\n[${end}]|\\[^\nc]|${bracket(end)})*`;
 const replacement = (end: string): string => String.raw`(?:[^\\\n${end}]|\\[^\n])*`;
 const ADDRESS = String.raw`(?:\d+(?:~\d+)?|\$|/${pattern("/")}/I?)`;
-const RANGE = String.raw`(?:${ADDRESS}(?:,[ ]*(?:${ADDRESS}|[+~]\d+))?[ ]*(?:![ ]*)?)?`;
+const LINE_RANGE = String.raw`(?:${ADDRESS}(?:,[ ]*(?:${ADDRESS}|[+~]\d+))?[ ]*(?:![ ]*)?)?`;
 const SUBSTITUTION = ["/", "|", "#", ",", ":", "@"]
   .map(
     (end) =>
       `s${`\\${end}`}${pattern(`\\${end}`)}\\${end}${replacement(`\\${end}`)}\\${end}[gpIi\\d]*`,
   )
   .join("|");
-const COMMAND = `[ ]*${RANGE}(?:[pd=]|[qQ]\\d*|${SUBSTITUTION})[ ]*`;
-const SCRIPT = new RegExp(`^${COMMAND}(?:[;\\n]${COMMAND})*(?:[;\\n]\\s*)?$`);
+const COMMAND = `[ ]*${LINE_RANGE}(?:[pd=]|[qQ]\\d*|${SUBSTITUTION})[ ]*`;
+const SED_SCRIPT = new RegExp(`^${COMMAND}(?:[;\\n]${COMMAND})*(?:[;\\n]\\s*)?$`);
 
 /** Scripts that print, delete or replace lines of what is read. */
-export const isPrintingSed = (script: string): boolean => SCRIPT.test(script);
+export const isPrintingSed = (sedScript: string): boolean => SED_SCRIPT.test(sedScript);

@@ -37,45 +37,46 @@ import {
 import { readsOf } from "./reading-commands.ts";
 
 /** Judges a command that needs no unwrapping. */
-export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {
-  const { ruling: ownRuling, read } = ruleOn(run, args, scope, name);
-  const ruling = [
-    ruleOnTexts(run, args, name, ownRuling),
+export function judgeProgram(run: Run, args: Arg[], scope: Scope, programName: string): Dirs {
+  const { ruling: ownRuling, read } = ruleOnArgs(run, args, scope, programName);
+  const finalRuling = [
+    ruleOnTexts(run, args, programName, ownRuling),
     ruleOnPackageRunner(run, args, scope),
   ].reduce<Ruling>(
-    (worstSoFar, ruling) => (ruling ? worse(worstSoFar, ruling) : worstSoFar),
+    (worstSoFar, candidate) => (candidate ? worse(worstSoFar, candidate) : worstSoFar),
     ownRuling,
   );
-  const added = addCommand(run, args, scope, ruling);
+  const addedCommand = addCommand(run, args, scope, finalRuling);
   const globbed = args.flatMap(({ globbed, text }) => (globbed ? [text!] : []));
-  if (read) addReads(run, added, [...read.reads, ...globbed, ...(scope.names ?? [])], scope);
-  if (read?.doubt?.writes) addWrites(run, added, read.doubt.writes, scope);
+  if (read) addReads(run, addedCommand, [...read.reads, ...globbed, ...(scope.names ?? [])], scope);
+  if (read?.doubt?.writes) addWrites(run, addedCommand, read.doubt.writes, scope);
   return stayIn(scope);
 }
 
-function ruleOn(
+function ruleOnArgs(
   run: Run,
   args: Arg[],
   { dirs }: Scope,
-  name: string,
+  programName: string,
 ): { ruling: Ruling; read?: ReadRuling } {
   const words = textsOf(args);
   const unknownArg = args.find(({ text }) => text === undefined);
-  if (unknownArg && !(unknownArg.filledBy && ANY_ARGS.has(name)))
+  if (unknownArg && !(unknownArg.filledBy && ANY_ARGS.has(programName)))
     return {
       ruling: {
-        verdict: SOURCE.test(name) || evaluates(name, args) ? "unknown" : "ask",
+        verdict:
+          SOURCE_COMMAND.test(programName) || evaluates(programName, args) ? "unknown" : "ask",
         why: unknownArg.why ?? "one of its words is not known",
       },
     };
   if (run.functions.has(words[0]!)) return { ruling: ask("a function of this line") };
-  const read = readsOf(name, args.slice(1), dirs, run.lists.fileFacts, run.lists.repository);
+  const read = readsOf(programName, args.slice(1), dirs, run.lists.fileFacts, run.lists.repository);
   if (read?.showsUnnamed && run.lists.hidden?.length)
     return { ruling: ask("it may show what may not be read") };
-  if (read && name === "git" && !read.doubt && !isInRepositoryOf(run.cwd, dirs))
+  if (read && programName === "git" && !read.doubt && !isInRepositoryOf(run.cwd, dirs))
     return { ruling: ask("after a cd, git may meet another repository") };
   if (read) return { ruling: read.doubt ?? ONLY_READS, read };
-  return { ruling: ruleOnUnknown(name, words.slice(1), run.lists) };
+  return { ruling: ruleOnUnknown(programName, words.slice(1), run.lists) };
 }
 
 /** Whether git finds the same repository from all of these folders. */
@@ -84,9 +85,9 @@ function isInRepositoryOf(cwd: string, dirs: readonly string[]): boolean {
   return (
     dirs.length > 0 &&
     dirs.every(
-      (dir) =>
-        dir === cwd ||
-        (ownRepository !== undefined && repositoryAt(realOf(dir) ?? dir) === ownRepository),
+      (folder) =>
+        folder === cwd ||
+        (ownRepository !== undefined && repositoryAt(realOf(folder) ?? folder) === ownRepository),
     )
   );
 }
@@ -98,13 +99,13 @@ const NAMES_OTHERS: [name: string, test: RegExp][] = [
   ["hash", /^-\w*p/],
   ["shopt", /^(expand_aliases|extdebug)$/],
 ];
-const SOURCE = /^(\.|source)$/;
+const SOURCE_COMMAND = /^(\.|source)$/;
 /** Operands that mean stdin rather than a file. */
 export const IS_INPUT = /^-$|^\/dev\/(stdin|fd\b)|^\/proc\/[^/]+\/fd\b/;
 
 /** Whether an interpreter is given an unknown text to run. */
-const evaluates = (name: string, args: Arg[]): boolean =>
-  INTERPRETERS.has(name) &&
+const evaluates = (programName: string, args: Arg[]): boolean =>
+  INTERPRETERS.has(programName) &&
   args.some(
     ({ text, shown }, i) =>
       text === undefined &&
@@ -113,40 +114,50 @@ const evaluates = (name: string, args: Arg[]): boolean =>
 const EVALUATES = /^(-[ce]["'$`]|--(eval|print)=)/;
 
 /** Whether it reads command lines, or a file that holds some, from stdin. */
-const runsInput = (name: string, words: Words): boolean => {
-  if (name === "make" || name === "gmake")
+const runsInput = (programName: string, words: Words): boolean => {
+  if (programName === "make" || programName === "gmake")
     return words.some(
-      (word, i) =>
-        IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"),
+      (argument, i) =>
+        IS_INPUT.test((argument ?? "").replace(/^(-f|--(make)?file=)/, "")) &&
+        (i || argument !== "-"),
     );
-  if (name === "crontab") return !words.length || words.some((word) => IS_INPUT.test(word ?? ""));
-  return /^(at|batch)$/.test(name) && !words.some((word) => /^-[flqrcdV]/.test(word ?? ""));
+  if (programName === "crontab")
+    return !words.length || words.some((argument) => IS_INPUT.test(argument ?? ""));
+  return (
+    /^(at|batch)$/.test(programName) &&
+    !words.some((argument) => /^-[flqrcdV]/.test(argument ?? ""))
+  );
 };
 
 /** Judges commands that are neither denied nor known to only read. */
-function ruleOnUnknown(name: string, words: Words, lists: Lists): Ruling {
-  const reason = ASK_REASONS.get(name);
+function ruleOnUnknown(programName: string, words: Words, lists: Lists): Ruling {
+  const askReason = ASK_REASONS.get(programName);
   if (
-    reason &&
+    askReason &&
     NAMES_OTHERS.some(
-      ([otherName, test]) => otherName === name && words.some((word) => test.test(word ?? "")),
+      ([otherName, wordTest]) =>
+        otherName === programName && words.some((argument) => wordTest.test(argument ?? "")),
     )
   )
     return unknown("it may give a harmless name to what never runs");
-  if (SOURCE.test(name) && words.some((word) => IS_INPUT.test(word ?? "")))
+  if (SOURCE_COMMAND.test(programName) && words.some((argument) => IS_INPUT.test(argument ?? "")))
     return unknown("it runs what comes in");
-  if (runsInput(name, words)) return unknown("it runs what comes in");
-  if (reason) return ask(reason);
-  if (Object.hasOwn(RUNNING_OPTIONS, name) && hasOption(words, RUNNING_OPTIONS[name]!))
-    return ask(`${name} can run other commands this way`);
-  if (INTERPRETERS.has(name) && runsText(words)) return ask("an interpreter runs what it is given");
-  const denial = denialInWords(words, lists) ?? denialInLines([name, ...words], lists);
+  if (runsInput(programName, words)) return unknown("it runs what comes in");
+  if (askReason) return ask(askReason);
+  if (
+    Object.hasOwn(RUNNING_OPTIONS, programName) &&
+    hasOption(words, RUNNING_OPTIONS[programName]!)
+  )
+    return ask(`${programName} can run other commands this way`);
+  if (INTERPRETERS.has(programName) && runsText(words))
+    return ask("an interpreter runs what it is given");
+  const denial = denialInWords(words, lists) ?? denialInLines([programName, ...words], lists);
   if (denial) return unknown(denial);
   return {
     verdict: "open",
-    why: INTERPRETERS.has(name)
+    why: INTERPRETERS.has(programName)
       ? "an interpreter runs what it is given"
-      : `'${name}' may change something`,
+      : `'${programName}' may change something`,
   };
 }
 
@@ -154,30 +165,35 @@ function ruleOnUnknown(name: string, words: Words, lists: Lists): Ruling {
 function ruleOnTexts(
   { lists }: Run,
   args: Arg[],
-  name: string,
+  programName: string,
   { verdict }: Ruling,
 ): Ruling | undefined {
   if (verdict !== "ask") return undefined;
-  const texts = args.slice(1).flatMap(({ text }) => text ?? []);
-  const changesShell = CHANGES_SHELL.test(name);
-  const runs =
+  const wordTexts = args.slice(1).flatMap(({ text }) => text ?? []);
+  const changesShell = CHANGES_SHELL.test(programName);
+  const mayRunText =
     changesShell ||
-    /^(git|test|\[|printf)$/.test(name) ||
-    ASK_REASONS.has(name) ||
-    INTERPRETERS.has(name) ||
-    Object.hasOwn(RUNNING_OPTIONS, name);
-  const read = runs
-    ? texts.filter(
-        (text) => !changesShell || holdsCommand(text) || isCommandName(text.split("=")[0]!),
+    /^(git|test|\[|printf)$/.test(programName) ||
+    ASK_REASONS.has(programName) ||
+    INTERPRETERS.has(programName) ||
+    Object.hasOwn(RUNNING_OPTIONS, programName);
+  const readTexts = mayRunText
+    ? wordTexts.filter(
+        (wordText) =>
+          !changesShell || holdsCommand(wordText) || isCommandName(wordText.split("=")[0]!),
       )
     : [];
-  if (name === "sed")
-    read.push(...texts.filter((text) => /(^|[\d$;{}/!\s])e\s|s(.).*\2.*\2\w*e/s.test(text)));
+  if (programName === "sed")
+    readTexts.push(
+      ...wordTexts.filter((wordText) => /(^|[\d$;{}/!\s])e\s|s(.).*\2.*\2\w*e/s.test(wordText)),
+    );
   const denialInArgs =
-    runs && !changesShell ? denialInWords(textsOf(args.slice(1)), lists) : undefined;
+    mayRunText && !changesShell ? denialInWords(textsOf(args.slice(1)), lists) : undefined;
   const denial =
     denialInArgs ??
-    read.map((text) => denialInText(text, lists)).find((denied) => denied !== undefined);
+    readTexts
+      .map((wordText) => denialInText(wordText, lists))
+      .find((denied) => denied !== undefined);
   return denial ? unknown(denial) : undefined;
 }
 const CHANGES_SHELL =
@@ -185,46 +201,55 @@ const CHANGES_SHELL =
 
 /** Judges what npx and the like would run, since denials apply to that as well. */
 function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
-  const texts = textsOf(args);
-  const name = programOf(texts[0]!);
-  for (const { words, options, script: names = "" } of PACKAGE_RUNNERS) {
-    const runnerIndex = runnerEnd(texts, words, name);
+  const wordTexts = textsOf(args);
+  const programName = programOf(wordTexts[0]!);
+  for (const { words, options, script: scriptOptions = "" } of PACKAGE_RUNNERS) {
+    const runnerIndex = runnerEnd(wordTexts, words, programName);
     if (runnerIndex === undefined) continue;
-    const parsed = parseOptions(args.slice(runnerIndex + 1), options, true);
-    if (parsed.unknownOption) {
-      const denial = denialInWords(texts.slice(runnerIndex + 1), run.lists);
-      return denial || texts.includes(undefined)
+    const parsedOptions = parseOptions(args.slice(runnerIndex + 1), options, true);
+    if (parsedOptions.unknownOption) {
+      const denial = denialInWords(wordTexts.slice(runnerIndex + 1), run.lists);
+      return denial || wordTexts.includes(undefined)
         ? unknown(denial ?? "what it runs is not known")
         : undefined;
     }
     const isolated: Run = { ...run, simple: [], runs: [] };
-    const inner: Scope = { ...scope, depth: scope.depth + 1 };
-    delete inner.floor;
-    const line = scriptOf({ options, script: names }, parsed.operands, parsed.values);
-    const [first, ...otherOperands] = parsed.operands;
-    if (line !== undefined) run.judgeScript(isolated, line, inner);
-    else if (first)
+    const innerScope: Scope = { ...scope, depth: scope.depth + 1 };
+    delete innerScope.floor;
+    const scriptLine = scriptOf(
+      { options, script: scriptOptions },
+      parsedOptions.operands,
+      parsedOptions.values,
+    );
+    const [packageOperand, ...otherOperands] = parsedOptions.operands;
+    if (scriptLine !== undefined) run.judgeScript(isolated, scriptLine, innerScope);
+    else if (packageOperand)
       run.judgeArgs(
         isolated,
         [
-          { ...first, ...(first.text && { text: first.text.replace(/(?<=.)@.*/s, "") }) },
+          {
+            ...packageOperand,
+            ...(packageOperand.text && { text: packageOperand.text.replace(/(?<=.)@.*/s, "") }),
+          },
           ...otherOperands,
         ],
-        inner,
+        innerScope,
       );
-    const worst = isolated.simple.reduce<Ruling>(
+    const worstRuling = isolated.simple.reduce<Ruling>(
       (worstSoFar, command) => worse(worstSoFar, command),
       RUNS_NOTHING,
     );
-    if (worst.verdict === "deny" || worst.verdict === "unknown") return worst;
+    if (worstRuling.verdict === "deny" || worstRuling.verdict === "unknown") return worstRuling;
   }
   return undefined;
 }
 
 /** Whether an interpreter gets its program from anything but the file that is named first. */
 function runsText(words: Words): boolean {
-  const first = words.findIndex((word) => !word?.startsWith("-") || word === "-");
-  const options = first < 0 ? words : words.slice(0, first);
-  if (options.some((word) => !INTERPRETER_SAFE.test(word ?? ""))) return true;
-  return first < 0 ? !options.length : words[first] === "-";
+  const operandIndex = words.findIndex(
+    (argument) => !argument?.startsWith("-") || argument === "-",
+  );
+  const options = operandIndex < 0 ? words : words.slice(0, operandIndex);
+  if (options.some((argument) => !INTERPRETER_SAFE.test(argument ?? ""))) return true;
+  return operandIndex < 0 ? !options.length : words[operandIndex] === "-";
 }

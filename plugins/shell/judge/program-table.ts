@@ -110,7 +110,11 @@ export const PACKAGE_RUNNERS: { words: string[]; options: string; script?: strin
     "yarn dlx",
     "yarn exec",
     "bun x",
-  ].map((words) => ({ words: split(words), options: RUNNER_OPTIONS, script: "-c --call" })),
+  ].map((runnerWords) => ({
+    words: split(runnerWords),
+    options: RUNNER_OPTIONS,
+    script: "-c --call",
+  })),
   ...[
     "uvx",
     "pipx run",
@@ -156,7 +160,9 @@ const ASK_TABLE: [names: string, why: string][] = [
   ],
 ];
 export const ASK_REASONS = new Map(
-  ASK_TABLE.flatMap(([names, reason]) => split(names).map((name) => [name, reason] as const)),
+  ASK_TABLE.flatMap(([names, reason]) =>
+    split(names).map((programName) => [programName, reason] as const),
+  ),
 );
 /** Options with which a program runs what it is given. */
 export const RUNNING_OPTIONS: Record<string, string> = {
@@ -165,11 +171,11 @@ export const RUNNING_OPTIONS: Record<string, string> = {
   curl: "-K --config",
 };
 
-const BIN = /^\/((usr\/(local\/)?)?s?bin|opt\/homebrew\/bin)\//;
+const SYSTEM_BIN = /^\/((usr\/(local\/)?)?s?bin|opt\/homebrew\/bin)\//;
 
 /** `/bin/rm` is rm; a program anywhere else keeps its path. */
-export function programOf(text: string): string {
-  if (!text.startsWith("/")) return text;
-  const name = path.posix.normalize(text).replace(BIN, "");
-  return name && !name.includes("/") ? name : text;
+export function programOf(programText: string): string {
+  if (!programText.startsWith("/")) return programText;
+  const shortName = path.posix.normalize(programText).replace(SYSTEM_BIN, "");
+  return shortName && !shortName.includes("/") ? shortName : programText;
 }

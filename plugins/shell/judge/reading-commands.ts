@@ -19,15 +19,19 @@ interface ReaderRules {
   operands?: "text"; // its operands are texts, not files
   early?: true; // nothing after its first operand is an option
   pattern?: true; // the first operand is a pattern or a program, unless an option gave it
-  check?(parsed: ParsedOptions, dirs: readonly string[], fileFacts: FileFacts): Ruling | undefined;
+  check?(
+    parsedOptions: ParsedOptions,
+    dirs: readonly string[],
+    fileFacts: FileFacts,
+  ): Ruling | undefined;
 }
 
 /** Whether zz knows the program as one that may run unasked, or run such programs. */
-export const isKnown = (name: string): boolean =>
-  /^(git|find|test|\[)$/.test(name) ||
-  SHELLS.has(name) ||
-  Object.hasOwn(READERS, name) ||
-  Object.hasOwn(WRAPPERS, name);
+export const isKnown = (programName: string): boolean =>
+  /^(git|find|test|\[)$/.test(programName) ||
+  SHELLS.has(programName) ||
+  Object.hasOwn(READERS, programName) ||
+  Object.hasOwn(WRAPPERS, programName);
 
 /** Programs that tell their version before they look at anything else. */
 const TELLS_VERSION =
@@ -35,85 +39,94 @@ const TELLS_VERSION =
 
 /** What a command reads, if it may only read; undefined for any other. */
 export function readsOf(
-  name: string,
+  programName: string,
   args: readonly Arg[],
   dirs: readonly string[],
   fileFacts: FileFacts = {},
   repository?: GitDoubt,
 ): ReadRuling | undefined {
-  const words = args.map(({ text }) => text);
-  if (name === "test" || name === "[") return readsOfTest(name, words);
-  if (TELLS_VERSION.test(name) && words.length === 1 && words[0] === "--version")
+  const wordTexts = args.map(({ text }) => text);
+  if (programName === "test" || programName === "[") return readsOfTest(programName, wordTexts);
+  if (TELLS_VERSION.test(programName) && wordTexts.length === 1 && wordTexts[0] === "--version")
     return { reads: [] };
-  if (name === "git") return readsOfGit(args, dirs, fileFacts, repository);
-  return Object.hasOwn(READERS, name)
-    ? readBy(name, READERS[name]!, args, dirs, fileFacts)
+  if (programName === "git") return readsOfGit(args, dirs, fileFacts, repository);
+  return Object.hasOwn(READERS, programName)
+    ? readsByRules(programName, READERS[programName]!, args, dirs, fileFacts)
     : undefined;
 }
 
-function readBy(
-  name: string,
-  reader: ReaderRules,
+function readsByRules(
+  programName: string,
+  readerRules: ReaderRules,
   args: readonly Arg[],
   dirs: readonly string[],
   fileFacts: FileFacts,
 ): ReadRuling {
-  const { options, operands, early, pattern, otherwise, check } = reader;
-  const words = args.map(({ text }) => text);
-  const has = (names = "") => hasOption(words, names);
-  if (has(reader.follows))
+  const { options, operands, early, pattern, otherwise, check } = readerRules;
+  const wordTexts = args.map(({ text }) => text);
+  const hasAnyOf = (optionNames = "") => hasOption(wordTexts, optionNames);
+  if (hasAnyOf(readerRules.follows))
     return {
-      doubt: ask(`with such an option ${name} follows links, also out of the project`),
+      doubt: ask(`with such an option ${programName} follows links, also out of the project`),
       reads: [],
     };
-  const parsed: ParsedOptions =
+  const parsedOptions: ParsedOptions =
     options === undefined
       ? { operands: [...args], values: new Map(), files: [] }
       : parseOptions(args, options, early);
-  if (parsed.unknownOption) {
-    const { unknownOption: option } = parsed;
-    const searches = `with '${option}' ${name} reads files that the line does not name`;
+  if (parsedOptions.unknownOption) {
+    const { unknownOption: option } = parsedOptions;
+    const searches = `with '${option}' ${programName} reads files that the line does not name`;
     const reason =
-      otherwise ?? (has(reader.searches) ? searches : `'${option}' may do more than read`);
-    return { doubt: otherwise || has(reader.asks) ? ask(reason) : open(reason), reads: [] };
+      otherwise ??
+      (hasAnyOf(readerRules.searches) ? searches : `'${option}' may do more than read`);
+    return {
+      doubt: otherwise || hasAnyOf(readerRules.asks) ? ask(reason) : open(reason),
+      reads: [],
+    };
   }
   const isGiven = ["-e", "--regexp", "--expression"].some(
-    (option) => parsed.values.get(option)?.length,
+    (option) => parsedOptions.values.get(option)?.length,
   );
   const hasPattern =
-    pattern && !isGiven && !["--files", "--type-list"].some((option) => parsed.values.has(option));
-  const named = hasPattern ? parsed.operands.slice(1) : parsed.operands;
-  const files = operands === "text" ? [] : named;
-  const doubt = check?.(parsed, dirs, fileFacts);
+    pattern &&
+    !isGiven &&
+    !["--files", "--type-list"].some((option) => parsedOptions.values.has(option));
+  const namedOperands = hasPattern ? parsedOptions.operands.slice(1) : parsedOptions.operands;
+  const fileOperands = operands === "text" ? [] : namedOperands;
+  const doubt = check?.(parsedOptions, dirs, fileFacts);
   // A search looks through folders; a named file is judged by its name.
-  const isSearch = check === checkRg || (check === checkGrep && isRecursive(parsed));
+  const isSearch = check === checkRg || (check === checkGrep && isRecursive(parsedOptions));
   const showsUnnamed =
-    isSearch && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
+    isSearch && !(fileOperands.length && fileOperands.every(({ text }) => !isFolderIn(text, dirs)));
   return {
     ...(doubt && { doubt }),
     showsUnnamed,
-    reads: [...parsed.files, ...files.map(({ text }) => text ?? "")],
+    reads: [...parsedOptions.files, ...fileOperands.map(({ text }) => text ?? "")],
   };
 }
 
 /** `test -v 'a[$(x)]'` runs x. */
-function readsOfTest(name: string, words: Words): ReadRuling {
-  if (name === "[" && words.at(-1) !== "]") return { doubt: ask("its ] is missing"), reads: [] };
-  if (words.some((word) => word === "-v" || word === "-R"))
+function readsOfTest(programName: string, words: Words): ReadRuling {
+  if (programName === "[" && words.at(-1) !== "]")
+    return { doubt: ask("its ] is missing"), reads: [] };
+  if (words.some((testWord) => testWord === "-v" || testWord === "-R"))
     return { doubt: ask("test -v may run what it is given"), reads: [] };
-  const inner = name === "[" ? words.slice(0, -1) : words;
+  const innerWords = programName === "[" ? words.slice(0, -1) : words;
   return {
-    reads: inner.filter(
-      (word): word is string => Boolean(word) && !/^(-.*|[=!<>()]|==|!=)$/s.test(word!),
+    reads: innerWords.filter(
+      (innerWord): innerWord is string =>
+        Boolean(innerWord) && !/^(-.*|[=!<>()]|==|!=)$/s.test(innerWord!),
     ),
   };
 }
 
 // ── The table ────────────────────────────────────────────────────────────────────────────────────
 
-const TEXT: ReaderRules = { operands: "text" };
-const HEAD = "-# -n: -c: -qvz --lines= --bytes= --quiet --silent --verbose --zero-terminated";
-const GREP: ReaderRules = {
+const TEXT_ONLY: ReaderRules = { operands: "text" };
+const HEAD_OPTIONS =
+  "-# -n: -c: -qvz --lines= --bytes= --quiet --silent --verbose --zero-terminated";
+const GREP_RULES: ReaderRules = {
   options: `-# -nivclLowxEFGPqshHbaIUzZTr -A: -B: -C: -m: -e: --regexp= --extended-regexp --fixed-strings --basic-regexp
     --perl-regexp --ignore-case --no-ignore-case --word-regexp --line-regexp --no-messages --invert-match --max-count=
     --byte-offset --line-number --line-buffered --with-filename --no-filename --label= --only-matching --quiet --silent
@@ -125,30 +138,32 @@ const GREP: ReaderRules = {
   pattern: true,
   check: checkGrep,
 };
-const AWK: ReaderRules = {
+const AWK_RULES: ReaderRules = {
   options: "-F: -v:",
   early: true,
   pattern: true,
-  check: ({ operands: [program, ...files] }) =>
+  check: ({ operands: [program, ...awkFiles] }) =>
     isPrintingAwk(program?.text ?? "@") &&
-    !files.some(({ text = "" }) => ASSIGNMENT.test(text) || /^-./.test(text))
+    !awkFiles.some(({ text = "" }) => ASSIGNMENT.test(text) || /^-./.test(text))
       ? undefined
       : ask("awk runs what it is given"),
 };
 
-const SED =
+const SED_REASON =
   "sed can write and run; only scripts that print lines, or replace text in them, run without a question";
 
 const READERS: Record<string, ReaderRules> = {
-  echo: TEXT,
-  true: TEXT,
-  false: TEXT,
-  ":": TEXT,
-  sleep: TEXT,
+  echo: TEXT_ONLY,
+  true: TEXT_ONLY,
+  false: TEXT_ONLY,
+  ":": TEXT_ONLY,
+  sleep: TEXT_ONLY,
   printf: {
     operands: "text",
-    check: ({ operands: [first, second] }) =>
-      /^-(?!-$)|%[^%A-Za-z]*[hlLjzt]*n/s.test((first?.text === "--" ? second : first)?.text ?? "")
+    check: ({ operands: [firstWord, secondWord] }) =>
+      /^-(?!-$)|%[^%A-Za-z]*[hlLjzt]*n/s.test(
+        (firstWord?.text === "--" ? secondWord : firstWord)?.text ?? "",
+      )
         ? ask("printf -v and %n set a variable")
         : undefined,
   },
@@ -190,8 +205,8 @@ const READERS: Record<string, ReaderRules> = {
     options: `-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
       --show-nonprinting`,
   },
-  head: { options: HEAD },
-  tail: { options: HEAD, asks: "-f -F --follow --retry --pid" },
+  head: { options: HEAD_OPTIONS },
+  tail: { options: HEAD_OPTIONS, asks: "-f -F --follow --retry --pid" },
   wc: {
     options: "-cmlLw --bytes --chars --lines --words --max-line-length --total=",
     asks: "--files0-from",
@@ -255,26 +270,28 @@ const READERS: Record<string, ReaderRules> = {
         ? open("uniq writes to its second file", [operands[1]!.text ?? ""])
         : undefined,
   },
-  grep: GREP,
-  egrep: GREP,
-  fgrep: GREP,
-  awk: AWK,
-  gawk: AWK,
-  mawk: AWK,
-  nawk: AWK,
+  grep: GREP_RULES,
+  egrep: GREP_RULES,
+  fgrep: GREP_RULES,
+  awk: AWK_RULES,
+  gawk: AWK_RULES,
+  mawk: AWK_RULES,
+  nawk: AWK_RULES,
   sed: {
     options:
       "-nErsuz -e: --expression= --quiet --silent --regexp-extended --separate --unbuffered --null-data",
-    otherwise: SED,
+    otherwise: SED_REASON,
     early: true,
     pattern: true,
     check: ({ operands, values }) => {
       const scripts = [...(values.get("-e") ?? []), ...(values.get("--expression") ?? [])];
-      const texts = operands.map(({ text = "" }) => text);
-      const isPrinting = (scripts.length ? scripts : [texts[0] ?? "{"]).every(isPrintingSed);
+      const operandTexts = operands.map(({ text = "" }) => text);
+      const isPrinting = (scripts.length ? scripts : [operandTexts[0] ?? "{"]).every(isPrintingSed);
       // Whether an option after an operand is one differs between programs, and so what the script
       // is.
-      return isPrinting && !texts.some((text) => /^-./.test(text)) ? undefined : ask(SED);
+      return isPrinting && !operandTexts.some((operandText) => /^-./.test(operandText))
+        ? undefined
+        : ask(SED_REASON);
     },
   },
   tree: {

@@ -38,48 +38,48 @@ const MAX_LINE_CHARS = 10_000;
 const MISLEADING = /(?![\t\n ])(?:\p{C}|\p{Z}|\p{Variation_Selector}|[\u115f\u1160\u3164\uffa0])/u;
 
 /** A script: the line itself, or the argument of bash -c and eval. */
-export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
-  const start = run.simple.length;
-  if (source.length > MAX_LINE_CHARS || outer.depth > MAX_DEPTH) {
+export function judgeScript(run: Run, source: string, outerScope: Scope): Dirs {
+  const firstIndex = run.simple.length;
+  if (source.length > MAX_LINE_CHARS || outerScope.depth > MAX_DEPTH) {
     giveUp(
       source.length > MAX_LINE_CHARS ? `it is longer than ${MAX_LINE_CHARS} characters` : TOO_DEEP,
     );
     return NOWHERE;
   }
-  const scope: SourceScope = { ...outer, source };
-  const tree = run.parser.parse(source);
-  if (!tree) throw new Error("the parser gave nothing");
+  const scope: SourceScope = { ...outerScope, source };
+  const syntaxTree = run.parser.parse(source);
+  if (!syntaxTree) throw new Error("the parser gave nothing");
   try {
-    const dirs = walk(run, tree.rootNode, scope);
+    const dirsAfter = walkNode(run, syntaxTree.rootNode, scope);
     const misleading = MISLEADING.exec(source)?.[0];
     if (misleading !== undefined)
       askFor(
         `it holds the character U+${misleading.codePointAt(0)!.toString(16).padStart(4, "0")}`,
       );
-    else if (tree.rootNode.hasError) giveUp(CANNOT_PARSE);
-    else if (holdsUnknown(tree.rootNode) || !isCovered(tree.rootNode, source))
+    else if (syntaxTree.rootNode.hasError) giveUp(CANNOT_PARSE);
+    else if (holdsUnknown(syntaxTree.rootNode) || !isCovered(syntaxTree.rootNode, source))
       askFor("some of the line cannot be told before it runs", false);
-    if (run.simple.length === start) addIdle(run, source.trim(), scope, RUNS_NOTHING);
-    return dirs;
+    if (run.simple.length === firstIndex) addIdle(run, source.trim(), scope, RUNS_NOTHING);
+    return dirsAfter;
   } finally {
-    tree.delete();
+    syntaxTree.delete();
   }
 
   /**
    * Makes all of its commands ask, by default for this reason even if they had one of their own.
    */
   function askFor(reason: string, replacesOthers = true): void {
-    const commands = run.simple.slice(start);
+    const commands = run.simple.slice(firstIndex);
     raise(commands, ask(reason));
     if (replacesOthers)
       for (const command of commands)
         if (/^(ask|unknown)$/.test(command.verdict)) command.why = reason;
-    if (!commands.length) addIdle(run, source.trim(), outer, ask(reason));
+    if (!commands.length) addIdle(run, source.trim(), outerScope, ask(reason));
   }
 
   function giveUp(reason: string): void {
     askFor(reason);
-    raise(run.simple.slice(start), unknown(reason));
+    raise(run.simple.slice(firstIndex), unknown(reason));
   }
 }
 const TOO_DEEP = "it is nested too deeply";
@@ -89,9 +89,9 @@ const CANNOT_PARSE = "zz cannot parse it as a command line";
  * Whether a script holds what only a running shell can tell, or what may set a variable or change
  * what a name means.
  */
-const holdsUnknown = (root: Node): boolean =>
-  root.descendantsOfType(UNKNOWN).length > 0 ||
-  root
+const holdsUnknown = (rootNode: Node): boolean =>
+  rootNode.descendantsOfType(UNKNOWN).length > 0 ||
+  rootNode
     .descendantsOfType("expansion")
     .some((expansion) => !/^\$\{\w+\}$/.test(expansion?.text ?? ""));
 const UNKNOWN = [
@@ -109,17 +109,18 @@ const UNKNOWN = [
 ];
 
 /** Whether the grammar has dropped no word, and divided none at the end of a line. */
-function isCovered(root: Node, source: string): boolean {
-  let end = 0;
-  const isBlank = (to: number) =>
-    /^(\s|\\\n)*$/.test(source.slice(end, to)) && !/^(\\\n)+$/.test(source.slice(end, to));
-  const visit = (node: Node): boolean => {
-    if (node.childCount) return node.children.every(visit);
+function isCovered(rootNode: Node, source: string): boolean {
+  let coveredEnd = 0;
+  const isBlank = (endIndex: number) =>
+    /^(\s|\\\n)*$/.test(source.slice(coveredEnd, endIndex)) &&
+    !/^(\\\n)+$/.test(source.slice(coveredEnd, endIndex));
+  const visitNode = (node: Node): boolean => {
+    if (node.childCount) return node.children.every(visitNode);
     const follows = isBlank(node.startIndex);
-    end = Math.max(end, node.endIndex);
+    coveredEnd = Math.max(coveredEnd, node.endIndex);
     return follows;
   };
-  return visit(root) && isBlank(source.length);
+  return visitNode(rootNode) && isBlank(source.length);
 }
 
 // ── Statements ───────────────────────────────────────────────────────────────────────────────────
@@ -128,18 +129,18 @@ function isCovered(root: Node, source: string): boolean {
  * Redirections after a list count for its last command alone, those after a loop or a block for all
  * of its commands.
  */
-function walk(run: Run, node: Node, scope: SourceScope): Dirs {
+function walkNode(run: Run, node: Node, scope: SourceScope): Dirs {
   const { tail = [], ...alone } = scope;
   if (
     !tail.length ||
     /^(command|list|pipeline|negated_command|redirected_statement)$/.test(node.type)
   )
     return walkStatement(run, node, scope);
-  const start = run.simple.length;
-  const dirs = walkStatement(run, node, alone);
-  if (run.simple.length === start) addBareRedirect(run, node, tail, alone);
-  else addRedirects(run, run.simple.slice(start), tail, alone);
-  return dirs;
+  const firstIndex = run.simple.length;
+  const dirsAfter = walkStatement(run, node, alone);
+  if (run.simple.length === firstIndex) addBareRedirect(run, node, tail, alone);
+  else addRedirects(run, run.simple.slice(firstIndex), tail, alone);
+  return dirsAfter;
 }
 
 const whyUnfollowed = ({ type }: Node): string => {
@@ -149,8 +150,8 @@ const whyUnfollowed = ({ type }: Node): string => {
 
 function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
   if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
-  const inner = { ...scope, depth: scope.depth + 1 };
-  const { tail, ...alone } = inner;
+  const innerScope = { ...scope, depth: scope.depth + 1 };
+  const { tail, ...alone } = innerScope;
   switch (node.type) {
     case "command":
       return walkCommand(run, node, scope);
@@ -163,18 +164,19 @@ function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
       sequence(run, node.children, alone);
       return stayIn(scope);
     case "list":
-      return walkList(run, node, inner);
+      return walkList(run, node, innerScope);
     case "pipeline": {
-      const parts = node.namedChildren;
-      for (const part of parts) walk(run, part, part === parts.at(-1) ? inner : alone);
+      const pipelineParts = node.namedChildren;
+      for (const pipelinePart of pipelineParts)
+        walkNode(run, pipelinePart, pipelinePart === pipelineParts.at(-1) ? innerScope : alone);
       return stayIn(scope);
     }
     case "negated_command": {
-      const { any } = sequence(run, node.namedChildren, inner);
+      const { any } = sequence(run, node.namedChildren, innerScope);
       return { any, ok: any };
     }
     case "redirected_statement":
-      return walkRedirected(run, node, inner);
+      return walkRedirected(run, node, innerScope);
     case "if_statement":
     case "elif_clause":
     case "else_clause":
@@ -209,76 +211,79 @@ function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
 
 /** Statements one after another. What comes before & runs in a subshell. */
 function sequence(run: Run, children: Node[], scope: SourceScope): Dirs {
-  let dirs = stayIn(scope);
-  for (const [i, child] of children.entries()) {
-    if (!child.isNamed || child.type === "comment") continue;
+  let dirsAfter = stayIn(scope);
+  for (const [i, statement] of children.entries()) {
+    if (!statement.isNamed || statement.type === "comment") continue;
     const isBehind = children[i + 1]?.type === "&";
-    const after = walk(run, child, {
+    const childDirs = walkNode(run, statement, {
       ...scope,
-      dirs: dirs.any,
+      dirs: dirsAfter.any,
       ...(isBehind && { ends: "background" as const }),
     });
-    if (!isBehind) dirs = after;
+    if (!isBehind) dirsAfter = childDirs;
   }
-  return dirs;
+  return dirsAfter;
 }
 
 function walkList(run: Run, node: Node, scope: SourceScope): Dirs {
   const { tail, ...alone } = scope;
   const [leading, following] = node.namedChildren.filter(({ type }) => type !== "comment");
   if (!leading || !following) throw new Error("half a list");
-  const first = walk(run, leading, alone);
-  const and = node.children.some(({ type }) => type === "&&");
-  const second = walk(run, following, { ...scope, dirs: and ? first.ok : first.any });
+  const leadingDirs = walkNode(run, leading, alone);
+  const isAnd = node.children.some(({ type }) => type === "&&");
+  const followingDirs = walkNode(run, following, {
+    ...scope,
+    dirs: isAnd ? leadingDirs.ok : leadingDirs.any,
+  });
   return {
-    any: joinDirs(first.any, second.any),
-    ok: and ? second.ok : joinDirs(first.ok, second.ok),
+    any: joinDirs(leadingDirs.any, followingDirs.any),
+    ok: isAnd ? followingDirs.ok : joinDirs(leadingDirs.ok, followingDirs.ok),
   };
 }
 
 /** Each part may run or not, so a cd in one adds a folder that the shell may be in. */
 function branches(run: Run, node: Node, scope: SourceScope): Dirs {
   let { dirs } = scope;
-  for (const child of node.namedChildren)
-    dirs = joinDirs(dirs, walk(run, child, { ...scope, dirs }).any);
+  for (const branch of node.namedChildren)
+    dirs = joinDirs(dirs, walkNode(run, branch, { ...scope, dirs }).any);
   return { any: dirs, ok: dirs };
 }
 
 function walkForLoop(run: Run, node: Node, scope: SourceScope): Dirs {
-  const body = node.childForFieldName("body");
-  const name = node.childForFieldName("variable")?.text ?? "";
-  const values = node.namedChildren.filter((child) => child.type !== "do_group");
-  const floor = !isPlainName(name, run.env) && ask(`it sets ${name}`);
-  for (const value of values) walkSubstitutions(run, value, scope);
-  return body ? walk(run, body, withFloor(scope, floor)) : stayIn(scope);
+  const bodyNode = node.childForFieldName("body");
+  const loopVariable = node.childForFieldName("variable")?.text ?? "";
+  const valueNodes = node.namedChildren.filter((child) => child.type !== "do_group");
+  const floor = !isPlainName(loopVariable, run.env) && ask(`it sets ${loopVariable}`);
+  for (const valueNode of valueNodes) walkSubstitutions(run, valueNode, scope);
+  return bodyNode ? walkNode(run, bodyNode, withFloor(scope, floor)) : stayIn(scope);
 }
 
 function walkRedirected(run: Run, node: Node, scope: SourceScope): Dirs {
-  const body = node.childForFieldName("body");
+  const bodyNode = node.childForFieldName("body");
   const redirects = node.childrenForFieldName("redirect").filter((redirect) => redirect !== null);
-  const files = redirects.filter(({ type }) => type === "file_redirect").map(redirectOf);
+  const fileRedirects = redirects.filter(({ type }) => type === "file_redirect").map(redirectOf);
   const document = redirects.find(({ type }) => type !== "file_redirect");
-  const tail = [...files, ...(scope.tail ?? [])];
-  const floor =
+  const tail = [...fileRedirects, ...(scope.tail ?? [])];
+  const documentFloor =
     document &&
     ask(
       document.type === "heredoc_redirect" ? "it holds a here-document" : "it holds a here-string",
     );
-  const { tail: _, ...alone } = withFloor(scope, floor);
-  const dirs = body ? walk(run, body, { ...alone, tail }) : stayIn(scope);
-  if (!body) addBareRedirect(run, node, tail, alone);
+  const { tail: _, ...alone } = withFloor(scope, documentFloor);
+  const dirsAfter = bodyNode ? walkNode(run, bodyNode, { ...alone, tail }) : stayIn(scope);
+  if (!bodyNode) addBareRedirect(run, node, tail, alone);
   for (const searched of redirects)
     if (searched !== document) walkSubstitutions(run, searched, alone);
   if (document) searchInside(run, document, alone);
-  return dirs;
+  return dirsAfter;
 }
 
 // ── Commands, and the commands within them ───────────────────────────────────────────────────────
 
 function walkCommand(run: Run, node: Node, scope: SourceScope): Dirs {
   const { tail, ...alone } = scope;
-  const { dirs, inside, subshell, scope: inner } = judgeCommand(run, node, scope);
-  if (subshell) walk(run, subshell, inner);
+  const { dirs, inside, subshell, scope: innerScope } = judgeCommand(run, node, scope);
+  if (subshell) walkNode(run, subshell, innerScope);
   for (const wordNode of inside) walkSubstitutions(run, wordNode, alone);
   return dirs;
 }
@@ -302,13 +307,13 @@ function walkDeclaration(run: Run, node: Node, scope: SourceScope): Dirs {
  * for.
  */
 function askForUnfollowed(run: Run, node: Node, scope: SourceScope, reason: string): Dirs {
-  const start = run.simple.length;
+  const firstIndex = run.simple.length;
   const denial = /^(\(\(|\[\[|for)/.test(node.text)
     ? denialInText(node.text.split(/\bdo\b/)[0]!, run.lists)
     : undefined;
   const floor = denial ? unknown(denial) : ask(reason);
   searchInside(run, node, withFloor(scope, floor));
-  if (run.simple.length === start)
+  if (run.simple.length === firstIndex)
     addCommand(run, [{ text: undefined, shown: node.text.trim(), why: reason }], scope, floor);
   return NOWHERE;
 }
@@ -317,7 +322,7 @@ function searchInside(run: Run, node: Node, scope: SourceScope): void {
   const isCommand =
     /_(statement|command|definition|assignments?)$|^(command|list|pipeline|subshell|do_group|case_item|ERROR)$/;
   for (const child of node.namedChildren)
-    if (isCommand.test(child.type)) walk(run, child, scope);
+    if (isCommand.test(child.type)) walkNode(run, child, scope);
     else walkSubstitutions(run, child, scope);
 }
 

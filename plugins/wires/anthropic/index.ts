@@ -30,63 +30,72 @@ export const anthropic: Wire = {
 
   async models(zz, preset, endpoint, signal) {
     const { readModelPage } = await import("../listed-models.ts");
-    const url = base(zz, preset, endpoint);
-    const learnt = learntOf(url, "");
-    const listed: Model[] = [];
-    let after = "";
-    for (let page = 0; page < MAX_PAGES && listed.length < MAX_MODELS; page++) {
-      const query = `?limit=1000${after && `&after_id=${encodeURIComponent(after)}`}`;
-      const ask = () =>
-        zz.fetch(`${url}/v1/models${query}`, {
+    const baseUrl = findBaseUrl(zz, preset, endpoint);
+    const learnt = learntOf(baseUrl, "");
+    const listedModels: Model[] = [];
+    let afterId = "";
+    for (
+      let pageIndex = 0;
+      pageIndex < MAX_PAGES && listedModels.length < MAX_MODELS;
+      pageIndex++
+    ) {
+      const queryString = `?limit=1000${afterId && `&after_id=${encodeURIComponent(afterId)}`}`;
+      const askPage = () =>
+        zz.fetch(`${baseUrl}/v1/models${queryString}`, {
           headers: headers(zz, preset, endpoint, learnt),
           signal,
         });
-      const answer = await ask().catch((error) => {
-        if (error.status !== 401 || learnt.bearer || !endpoint.key) throw error;
+      const httpAnswer = await askPage().catch((requestError) => {
+        if (requestError.status !== 401 || learnt.bearer || !endpoint.key) throw requestError;
         learnt.bearer = true;
-        return ask().catch(() => {
+        return askPage().catch(() => {
           delete learnt.bearer;
-          throw error;
+          throw requestError;
         });
       });
-      const { models, next } = readModelPage(await answer.json());
+      const { models, next } = readModelPage(await httpAnswer.json());
       for (const { id, window = knownOf(id).window } of models)
-        listed.push({
+        listedModels.push({
           id,
           ...(window && { window }),
           ...(/^claude/.test(id) && { tools: true, vision: true }),
         });
-      if (!next || next === after) break;
-      after = next;
+      if (!next || next === afterId) break;
+      afterId = next;
     }
-    return listed.slice(0, MAX_MODELS);
+    return listedModels.slice(0, MAX_MODELS);
   },
 
   async *chat(zz, preset, request, signal) {
-    const url = base(zz, preset, request.endpoint);
+    const url = findBaseUrl(zz, preset, request.endpoint);
     const learnt = learntOf(url, request.model);
     const once: Once = {};
     const pausedBlocks: any[] = []; // the answer's blocks up to its last pause
     let spent: Usage = { input: 0, output: 0 };
-    for (let pauses = 0; ; pauses++) {
+    for (let pauseCount = 0; ; pauseCount++) {
       const reading: Reading = {
         open: new Map(),
         blocks: [],
-        first: pauses * MAX_BLOCKS,
+        first: pauseCount * MAX_BLOCKS,
         spent,
         counts: {},
         text: false,
         grown: { field: "text", pieces: [] },
       };
-      const answer = await send(zz, preset, request, signal, { url, learnt, once, pausedBlocks });
-      for await (const batch of valuesOf(answer, PROTOCOL, preset.name)) {
-        yield readAll(reading, batch);
+      const httpAnswer = await sendRequest(zz, preset, request, signal, {
+        url,
+        learnt,
+        once,
+        pausedBlocks,
+      });
+      for await (const valueBatch of valuesOf(httpAnswer, PROTOCOL, preset.name)) {
+        yield readAll(reading, valueBatch);
         if (reading.ended) break;
       }
-      const paused = reading.stop === "pause_turn";
-      if (!paused || pauses === MAX_PAUSES) {
+      const isPaused = reading.stop === "pause_turn";
+      if (!isPaused || pauseCount === MAX_PAUSES) {
         if (reading.stop || reading.ended)
-          yield [{ finish: paused ? "length" : (FINISH[reading.stop!] ?? "stop") }];
+          yield [{ finish: isPaused ? "length" : (FINISH_REASONS[reading.stop!] ?? "stop") }];
         return;
       }
       settle(reading);
@@ -96,7 +105,7 @@ export const anthropic: Wire = {
   },
 };
 
-const FINISH: Record<string, string> = {
+const FINISH_REASONS: Record<string, string> = {
   max_tokens: "length",
   model_context_window_exceeded: "length",
   tool_use: "tool_use",
@@ -109,25 +118,28 @@ const FINISH: Record<string, string> = {
  * ANTHROPIC_BASE_URL lacks the version; an address that a person pastes may have it, or the whole
  * path.
  */
-const base = (zz: Zz<any>, preset: Preset, endpoint: Endpoint): string => {
+const findBaseUrl = (zz: Zz<any>, preset: Preset, endpoint: Endpoint): string => {
   const url =
     endpoint.url ??
     (preset.name === "anthropic" ? zz.io.variable("ANTHROPIC_BASE_URL") : undefined);
   return baseOf(preset, url ? { url } : {}).replace(/\/v1(\/messages)?$/, "");
 };
 
-const OAUTH = "oauth-2025-04-20";
+const OAUTH_BETA = "oauth-2025-04-20";
 function headers(
   zz: Zz<any>,
   preset: Preset,
   endpoint: Endpoint,
   { bearer }: Learnt,
-  betas: unknown = [],
+  askedBetas: unknown = [],
 ): Record<string, string> {
-  if (base(zz, preset, endpoint) === preset.url) needKey(preset, endpoint);
+  if (findBaseUrl(zz, preset, endpoint) === preset.url) needKey(preset, endpoint);
   const { key } = endpoint;
   const isToken = bearer || /^sk-ant-oat/.test(zz.io.variable(preset.key ?? "") ?? "");
-  const betaHeader = [betas, isToken && key ? OAUTH : []].flat().filter(Boolean).join(",");
+  const betaHeader = [askedBetas, isToken && key ? OAUTH_BETA : []]
+    .flat()
+    .filter(Boolean)
+    .join(",");
   return {
     "content-type": "application/json",
     accept: "text/event-stream",
@@ -143,7 +155,7 @@ interface Way {
   once: Once;
   pausedBlocks: any[];
 }
-async function send(
+async function sendRequest(
   zz: Zz<any>,
   preset: Preset,
   request: ChatRequest,
@@ -152,17 +164,25 @@ async function send(
 ): Promise<HttpAnswer> {
   const { url, learnt, once, pausedBlocks } = connection;
   for (;;) {
-    const body = bodyOf(request, learnt, once, pausedBlocks);
+    const requestBody = bodyOf(request, learnt, once, pausedBlocks);
     try {
       return await zz.fetch(`${url}/v1/messages`, {
         method: "POST",
         headers: headers(zz, preset, request.endpoint, learnt, request.options.betas),
-        body: toJson(body),
+        body: toJson(requestBody),
         signal,
       });
-    } catch (error) {
-      if (!adapts(error as Error & { status?: number }, request, body, learnt, once))
-        throw once.refused ?? error;
+    } catch (requestError) {
+      if (
+        !learnFromRefusal(
+          requestError as Error & { status?: number },
+          request,
+          requestBody,
+          learnt,
+          once,
+        )
+      )
+        throw once.refused ?? requestError;
     }
   }
 }
@@ -170,25 +190,25 @@ async function send(
 // ── What to change after a refusal ──
 
 /** [what to leave out, what the refusal says, whether it was sent] */
-const REFUSED: [name: string, words: RegExp, sent: (body: any) => unknown][] = [
+const REFUSED: [name: string, words: RegExp, sent: (sentBody: any) => unknown][] = [
   ["display", /\bdisplay\b/, ({ thinking }) => thinking?.display],
   [
     "disabled",
     /thinking\.type\.disabled|thinking.*disabled/s,
     ({ thinking }) => thinking?.type === "disabled",
   ],
-  ["effort", /\beffort\b/, (body) => body.output_config?.effort],
+  ["effort", /\beffort\b/, (sentBody) => sentBody.output_config?.effort],
   [
     "format",
     /output_config|output_format|structured output|schema/i,
-    (body) => body.output_config?.format,
+    (sentBody) => sentBody.output_config?.format,
   ],
-  ["effort", /output_config/, (body) => body.output_config?.effort],
+  ["effort", /output_config/, (sentBody) => sentBody.output_config?.effort],
   ["cache_control", /cache_control/, () => true],
-  ...SAMPLING.map((name): [string, RegExp, (body: any) => unknown] => [
-    name,
-    RegExp(`\\b${name}\\b`),
-    (body) => name in body,
+  ...SAMPLING.map((optionName): [string, RegExp, (sentBody: any) => unknown] => [
+    optionName,
+    RegExp(`\\b${optionName}\\b`),
+    (sentBody) => optionName in sentBody,
   ]),
 ];
 
@@ -196,53 +216,57 @@ const REFUSED: [name: string, words: RegExp, sent: (body: any) => unknown][] = [
  * Learns from a refusal; returns whether to send the request again. Each change is made once, so
  * this ends.
  */
-function adapts(
-  error: Error & { status?: number },
+function learnFromRefusal(
+  refusalError: Error & { status?: number },
   { endpoint }: ChatRequest,
-  body: any,
+  sentBody: any,
   learnt: Learnt,
   once: Once,
 ): boolean {
-  const { status, message } = error;
+  const { status, message } = refusalError;
   const { without } = learnt;
   if (status === 401 && endpoint.key) {
     if (once.refused) delete learnt.bearer;
     if (once.refused || learnt.bearer) return false;
-    once.refused = error; // of the two refusals, the first is reported
+    once.refused = refusalError; // of the two refusals, the first is reported
     return (learnt.bearer = true);
   }
   delete once.refused;
   if (status !== 400 && status !== 422) return false;
-  const [, , limit] = /max_tokens: (\d+) > (\d+)/.exec(message) ?? [];
-  if (limit && body.max_tokens > Number(limit)) return Boolean((learnt.output = Number(limit)));
-  const [, input, , window] = /exceed context limit: (\d+) \+ (\d+) > (\d+)/.exec(message) ?? [];
-  const room = Number(window) - Number(input);
-  if (room >= LEAST_BUDGET && body.max_tokens > room) return Boolean((once.output = room));
-  const sent = body.thinking?.type;
-  const isSent =
-    sent === "enabled" ? /budget_tokens|thinking\.type\.enabled/ : /adaptive(?!\.display)/;
-  const isNew = /^(enabled|adaptive)$/.test(sent) && !without.has(sent);
-  if (isNew && (isSent.test(message) || /not support.*thinking/.test(message))) {
-    without.add(sent);
-    const otherMode = sent === "enabled" ? "adaptive" : "enabled";
+  const [, , outputLimit] = /max_tokens: (\d+) > (\d+)/.exec(message) ?? [];
+  if (outputLimit && sentBody.max_tokens > Number(outputLimit))
+    return Boolean((learnt.output = Number(outputLimit)));
+  const [, inputTokens, , contextWindow] =
+    /exceed context limit: (\d+) \+ (\d+) > (\d+)/.exec(message) ?? [];
+  const spareTokens = Number(contextWindow) - Number(inputTokens);
+  if (spareTokens >= LEAST_BUDGET && sentBody.max_tokens > spareTokens)
+    return Boolean((once.output = spareTokens));
+  const sentMode = sentBody.thinking?.type;
+  const modePattern =
+    sentMode === "enabled" ? /budget_tokens|thinking\.type\.enabled/ : /adaptive(?!\.display)/;
+  const isNewMode = /^(enabled|adaptive)$/.test(sentMode) && !without.has(sentMode);
+  if (isNewMode && (modePattern.test(message) || /not support.*thinking/.test(message))) {
+    without.add(sentMode);
+    const otherMode = sentMode === "enabled" ? "adaptive" : "enabled";
     const isRefused = without.has(otherMode) || /not support \w*\s?thinking/.test(message);
     const supported = otherMode === "enabled" ? "budget" : otherMode;
     learnt.thinking = isRefused ? "none" : supported;
     return true;
   }
-  const thoughts = body.messages
+  const thoughts = sentBody.messages
     .flatMap(({ content }: any) => content.filter(isThought))
     .map(signatureOf);
   if (
     /signature|thinking/.test(message) &&
     thoughts.some((thought: string) => !learnt.thoughts.has(thought))
   ) {
-    for (const signed of thoughts) learnt.thoughts.add(signed);
+    for (const signature of thoughts) learnt.thoughts.add(signature);
     return true;
   }
-  const [name] =
+  const [refusedName] =
     REFUSED.find(
-      ([name, words, wasSent]) => !without.has(name) && words.test(message) && wasSent(body),
+      ([partName, errorPattern, wasSent]) =>
+        !without.has(partName) && errorPattern.test(message) && wasSent(sentBody),
     ) ?? [];
-  return Boolean(name && without.add(name));
+  return Boolean(refusedName && without.add(refusedName));
 }

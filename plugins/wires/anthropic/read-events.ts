@@ -23,8 +23,8 @@ export interface Reading {
  * Reads a batch of events. Nothing counts after the end, and no error counts once the answer is
  * complete.
  */
-export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
-  for (const { event, value } of batch) {
+export function* readAll(reading: Reading, valueBatch: Value[]): Generator<Delta> {
+  for (const { event, value } of valueBatch) {
     const isError = event === "error" || value?.error;
     if (isError && reading.stop) reading.ended = true;
     if (reading.ended) return;
@@ -32,11 +32,11 @@ export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
     const { type, index, delta } = value ?? {};
     if (type === "content_block_delta" && delta) {
       if (!reading.open.has(index))
-        yield* begin(reading, index, { type: MADE[delta.type] ?? "unknown" });
-      yield grow(reading, index, delta);
+        yield* beginBlock(reading, index, { type: BLOCK_TYPES[delta.type] ?? "unknown" });
+      yield growBlock(reading, index, delta);
     } else if (type === "message")
-      for (const wholeEvent of wholeEvents(value)) yield* deltas(reading, wholeEvent);
-    else yield* deltas(reading, value);
+      for (const wholeEvent of wholeEvents(value)) yield* readDeltas(reading, wholeEvent);
+    else yield* readDeltas(reading, value);
   }
 }
 
@@ -44,89 +44,92 @@ export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
  * The events that would have streamed a whole message, which comes from a server that does not
  * stream.
  */
-const wholeEvents = (value: any): any[] => [
-  { type: "message_start", message: value },
-  ...[value.content ?? []].flat().flatMap((block, index) => [
+const wholeEvents = (wholeMessage: any): any[] => [
+  { type: "message_start", message: wholeMessage },
+  ...[wholeMessage.content ?? []].flat().flatMap((contentBlock, index) => [
     {
       type: "content_block_start",
       index,
-      content_block: typeof block === "string" ? { type: "text", text: block } : block,
+      content_block:
+        typeof contentBlock === "string" ? { type: "text", text: contentBlock } : contentBlock,
     },
     { type: "content_block_stop", index },
   ]),
-  { type: "message_delta", delta: value },
+  { type: "message_delta", delta: wholeMessage },
   { type: "message_stop" },
 ];
 
-function* deltas(reading: Reading, value: any): Generator<Delta> {
-  const { type, index, delta } = value ?? {};
-  if (type === "message_start") yield* count(reading, value.message?.usage);
-  else if (type === "content_block_start") yield* begin(reading, index, value.content_block);
-  else if (type === "content_block_stop") yield* close(reading, index);
+function* readDeltas(reading: Reading, eventValue: any): Generator<Delta> {
+  const { type, index, delta } = eventValue ?? {};
+  if (type === "message_start") yield* countUsage(reading, eventValue.message?.usage);
+  else if (type === "content_block_start")
+    yield* beginBlock(reading, index, eventValue.content_block);
+  else if (type === "content_block_stop") yield* closeBlock(reading, index);
   else if (type === "message_delta") {
-    yield* count(reading, value.usage);
+    yield* countUsage(reading, eventValue.usage);
     if (!delta?.stop_reason) return;
     reading.stop = String(delta.stop_reason);
-    for (const blockIndex of reading.open.keys()) yield* close(reading, blockIndex);
+    for (const blockIndex of reading.open.keys()) yield* closeBlock(reading, blockIndex);
     const { explanation } = delta.stop_details ?? {};
     if (reading.stop === "refusal" && explanation && !reading.text)
       yield { text: String(explanation) };
   } else if (type === "message_stop") {
-    for (const openIndex of reading.open.keys()) yield* close(reading, openIndex);
+    for (const openIndex of reading.open.keys()) yield* closeBlock(reading, openIndex);
     if (reading.stop || reading.blocks.length) reading.ended = true;
   } else yield { text: "" }; // a ping: nothing to show, but a sign of life
 }
 
-function* begin(reading: Reading, index: unknown, started: any): Generator<Delta> {
-  const block = { ...started };
-  reading.open.set(index, block);
-  reading.blocks.push(block);
-  const { type, text, thinking, id, name, input } = block;
-  const args = input && Object.keys(input).length ? { args: input } : {};
+function* beginBlock(reading: Reading, blockIndex: unknown, started: any): Generator<Delta> {
+  const openBlock = { ...started };
+  reading.open.set(blockIndex, openBlock);
+  reading.blocks.push(openBlock);
+  const { type, text, thinking, id, name, input } = openBlock;
+  const argumentField = input && Object.keys(input).length ? { args: input } : {};
   if (text) reading.text = true;
   if (type === "text") yield { text: wordsOf(text) };
   else if (type === "thinking") yield { thinking: wordsOf(thinking) };
   else if (type === "tool_use" && name === ANSWER_TOOL)
-    yield { text: args.args ? JSON.stringify(input) : "" };
+    yield { text: argumentField.args ? JSON.stringify(input) : "" };
   else if (type === "tool_use")
-    yield { call: { index: indexOf(reading, index), id, name, ...args } };
+    yield { call: { index: indexOf(reading, blockIndex), id, name, ...argumentField } };
   else yield { text: "" };
 }
 
-const indexOf = ({ first, blocks }: Reading, index: unknown): number =>
-  first + (typeof index === "number" ? index : blocks.length);
+const indexOf = ({ first, blocks }: Reading, blockIndex: unknown): number =>
+  first + (typeof blockIndex === "number" ? blockIndex : blocks.length);
 
 /** The blocks that pieces belong to, for a server that did not begin them. */
-const MADE: Record<string, string> = {
+const BLOCK_TYPES: Record<string, string> = {
   text_delta: "text",
   thinking_delta: "thinking",
   signature_delta: "thinking",
 };
 
 /** Adds a piece to a block that has begun. */
-function grow(reading: Reading, index: unknown, delta: any): Delta {
-  const { type } = delta;
-  const block = reading.open.get(index);
-  const text = wordsOf(delta.text);
+function growBlock(reading: Reading, blockIndex: unknown, blockDelta: any): Delta {
+  const { type } = blockDelta;
+  const grownBlock = reading.open.get(blockIndex);
+  const text = wordsOf(blockDelta.text);
   if (text) reading.text = true;
   if (type === "text_delta") {
-    add(reading, block, "text", text);
+    addPiece(reading, grownBlock, "text", text);
     return { text };
   }
-  const thinking = wordsOf(delta.thinking);
+  const thinking = wordsOf(blockDelta.thinking);
   if (type === "thinking_delta") {
-    add(reading, block, "thinking", thinking);
+    addPiece(reading, grownBlock, "thinking", thinking);
     return { thinking };
   }
-  const json = wordsOf(delta.partial_json);
-  if (type === "input_json_delta" && block.name === ANSWER_TOOL) return { text: json };
-  if (type === "input_json_delta" && block.type === "tool_use")
-    return { call: { index: indexOf(reading, index), args: json } };
+  const jsonPiece = wordsOf(blockDelta.partial_json);
+  if (type === "input_json_delta" && grownBlock.name === ANSWER_TOOL) return { text: jsonPiece };
+  if (type === "input_json_delta" && grownBlock.type === "tool_use")
+    return { call: { index: indexOf(reading, blockIndex), args: jsonPiece } };
   // the input of one of the server's own tools
-  if (type === "input_json_delta") block.json = (block.json ?? "") + json;
+  if (type === "input_json_delta") grownBlock.json = (grownBlock.json ?? "") + jsonPiece;
   if (type === "signature_delta")
-    block.signature = (block.signature ?? "") + wordsOf(delta.signature);
-  if (type === "citations_delta") block.citations = [...(block.citations ?? []), delta.citation];
+    grownBlock.signature = (grownBlock.signature ?? "") + wordsOf(blockDelta.signature);
+  if (type === "citations_delta")
+    grownBlock.citations = [...(grownBlock.citations ?? []), blockDelta.citation];
   return { text: "" };
 }
 
@@ -136,12 +139,17 @@ const MAX_PIECES = 500;
  * Joins the pieces of a block only now and then: a string made of many small ones takes a lot of
  * memory.
  */
-function add(reading: Reading, block: any, field: "text" | "thinking", piece: string): void {
+function addPiece(
+  reading: Reading,
+  block: any,
+  field: "text" | "thinking",
+  newPiece: string,
+): void {
   const { grown } = reading;
   if (grown.block !== block || grown.field !== field || grown.pieces.length === MAX_PIECES)
     settle(reading);
   if (!grown.pieces.length) Object.assign(grown, { block, field });
-  grown.pieces.push(piece);
+  grown.pieces.push(newPiece);
 }
 
 export function settle({ grown }: Reading): void {
@@ -150,19 +158,19 @@ export function settle({ grown }: Reading): void {
   grown.pieces = [];
 }
 
-function* close(reading: Reading, index: unknown): Generator<Delta> {
+function* closeBlock(reading: Reading, blockIndex: unknown): Generator<Delta> {
   settle(reading);
-  const block = reading.open.get(index);
-  reading.open.delete(index);
-  if (block?.json) block.input = tryTo(() => JSON.parse(block.json)) ?? {};
-  delete block?.json;
-  if (isThought(block)) yield { extra: block };
+  const closedBlock = reading.open.get(blockIndex);
+  reading.open.delete(blockIndex);
+  if (closedBlock?.json) closedBlock.input = tryTo(() => JSON.parse(closedBlock.json)) ?? {};
+  delete closedBlock?.json;
+  if (isThought(closedBlock)) yield { extra: closedBlock };
 }
 
-function* count(reading: Reading, usage: any): Generator<Delta> {
-  if (!usage) return;
-  for (const [name, value] of Object.entries(usage))
-    if (typeof value === "number") reading.counts[name] = value;
+function* countUsage(reading: Reading, usageCounts: any): Generator<Delta> {
+  if (!usageCounts) return;
+  for (const [countName, countValue] of Object.entries(usageCounts))
+    if (typeof countValue === "number") reading.counts[countName] = countValue;
   yield { usage: usageOf(reading) };
 }
 
@@ -192,7 +200,7 @@ export function usageOf({ counts, spent }: Reading): Usage {
  * The HTTP status that an error would have had before the stream began; it decides whether to try
  * again.
  */
-const STATUS: Record<string, number> = {
+const STATUS_CODES: Record<string, number> = {
   invalid_request_error: 400,
   authentication_error: 401,
   billing_error: 402,
@@ -205,8 +213,8 @@ const STATUS: Record<string, number> = {
   timeout_error: 504,
   overloaded_error: 529,
 };
-function withStatus(value: any): unknown {
-  const error = value?.error ?? value;
-  const code = STATUS[error?.type];
-  return code ? { error: { ...error, code } } : value;
+function withStatus(errorValue: any): unknown {
+  const errorDetails = errorValue?.error ?? errorValue;
+  const code = STATUS_CODES[errorDetails?.type];
+  return code ? { error: { ...errorDetails, code } } : errorValue;
 }

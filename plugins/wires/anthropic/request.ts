@@ -14,7 +14,7 @@ interface Known {
   thinking: Thinking;
 }
 // biome-ignore format: one family a row.
-const MODELS: [names: RegExp, known: Known][] = [
+const KNOWN_MODELS: [names: RegExp, known: Known][] = [
   [/^claude-3-(opus|sonnet|haiku)/, { window: 200_000, output: 4_096, thinking: "none" }],
   [/^claude-3-5-/, { window: 200_000, output: 8_192, thinking: "none" }],
   [/^claude-3-7-/, { window: 200_000, output: 32_000, thinking: "budget" }],
@@ -23,7 +23,7 @@ const MODELS: [names: RegExp, known: Known][] = [
   [/^claude-\D/, { window: 1_000_000, output: 64_000, thinking: "adaptive" }],
   [/./, { output: 8_192, thinking: "budget" }],
 ];
-export const knownOf = (id: string): Known => MODELS.find(([names]) => names.test(id))![1];
+export const knownOf = (id: string): Known => KNOWN_MODELS.find(([names]) => names.test(id))![1];
 export const TAKES = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
 /** What a server refused, and what is sent instead. */
 export interface Learnt {
@@ -37,7 +37,7 @@ export interface Learnt {
 export type Once = { output?: number; refused?: Error };
 
 export const ANSWER_TOOL = "structured_answer";
-const CACHE = { cache_control: { type: "ephemeral" } };
+const CACHE_MARK = { cache_control: { type: "ephemeral" } };
 const BUDGETS: Record<Exclude<Effort, "none">, number> = {
   low: 2_048,
   medium: 8_192,
@@ -64,22 +64,22 @@ export function bodyOf(
     output_config,
     ...rest
   } = options as any;
-  const mark = !without.has("cache_control") && (task === "chat" || tools.length) ? CACHE : {};
+  const mark = !without.has("cache_control") && (task === "chat" || tools.length) ? CACHE_MARK : {};
   const max = Number(maxTokens ?? max_completion_tokens ?? knownOf(model).output);
   const max_tokens = Math.min(max, learnt.output ?? max, once.output ?? max);
-  const isForced = Boolean(schema && (without.has("format") || !strict(schema)));
+  const isForced = Boolean(schema && (without.has("format") || !toStrictSchema(schema)));
   const { thinking = rest.thinking, ...effort } = rest.thinking
     ? {}
     : thinkingOf(request, learnt, isForced, max_tokens);
-  const config = {
+  const outputFields = {
     ...effort,
-    ...(schema && !isForced && { format: { type: "json_schema", schema: strict(schema) } }),
+    ...(schema && !isForced && { format: { type: "json_schema", schema: toStrictSchema(schema) } }),
   };
   const offered = offeredTools(request, isForced);
-  const conversation = toWire(messages, model, learnt);
+  const conversation = toWireMessages(messages, model, learnt);
   const isSilent = !offered.length && !extraTools; // earlier calls still need their tools listed
   if (isSilent) offered.push(...toolsIn(conversation));
-  const choice = isForced
+  const toolChoice = isForced
     ? { tool_choice: tools.length ? { type: "any" } : { type: "tool", name: ANSWER_TOOL } }
     : isSilent && offered.length && { tool_choice: { type: "none" } };
   if (offered.length) Object.assign(offered.at(-1), mark);
@@ -92,21 +92,21 @@ export function bodyOf(
     messages: conversation,
     stream: true,
     ...((offered.length || extraTools) && { tools: [...offered, ...(extraTools ?? [])] }),
-    ...choice,
+    ...toolChoice,
     ...(stop && { stop_sequences: [stop].flat() }),
     ...rest,
     ...(thinking && { thinking }),
-    ...((output_config || Object.keys(config).length) && {
-      output_config: { ...config, ...output_config },
+    ...((output_config || Object.keys(outputFields).length) && {
+      output_config: { ...outputFields, ...output_config },
     }),
   };
   if (["enabled", "adaptive"].includes(thinking?.type))
-    for (const name of SAMPLING) delete body[name];
-  for (const name of without) delete body[name];
+    for (const samplingField of SAMPLING) delete body[samplingField];
+  for (const omittedField of without) delete body[omittedField];
   return body;
 }
 
-function offeredTools({ tools, schema: answer }: ChatRequest, isForced: boolean): any[] {
+function offeredTools({ tools, schema: answerSchema }: ChatRequest, isForced: boolean): any[] {
   return [
     ...tools.map(({ name, description, schema }) => ({
       name,
@@ -114,22 +114,22 @@ function offeredTools({ tools, schema: answer }: ChatRequest, isForced: boolean)
       input_schema: { type: "object", ...schema },
     })),
     ...(isForced
-      ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: answer }]
+      ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: answerSchema }]
       : []),
   ];
 }
 
-function markLatest(conversation: WireMessage[], mark: object): void {
-  const latest = conversation.filter(({ role }) => role === "user").slice(-2);
-  for (const { content } of latest) Object.assign(content.at(-1)!, mark);
+function markLatest(conversation: WireMessage[], cacheMark: object): void {
+  const latestMessages = conversation.filter(({ role }) => role === "user").slice(-2);
+  for (const { content } of latestMessages) Object.assign(content.at(-1)!, cacheMark);
 }
 
 function toolsIn(conversation: WireMessage[]): object[] {
-  const called = conversation.flatMap(({ content }) =>
+  const calledTools = conversation.flatMap(({ content }) =>
     content.filter(({ type }) => type === "tool_use"),
   );
-  const names = [...new Set(called.map(({ name }) => name))];
-  return names.map((name) => ({
+  const calledNames = [...new Set(calledTools.map(({ name }) => name))];
+  return calledNames.map((name) => ({
     name,
     description: "Not offered now.",
     input_schema: { type: "object" },
@@ -143,12 +143,12 @@ function thinkingOf(
   { model, effort, messages }: ChatRequest,
   learnt: Learnt,
   isForced: boolean,
-  max: number,
+  maxTokens: number,
 ): { thinking?: any; effort?: string } {
   const { without, thinking } = learnt;
-  const mode = thinking ?? knownOf(model).thinking;
-  if (mode === "none" || !effort) return {};
-  if (mode === "adaptive") {
+  const thinkingMode = thinking ?? knownOf(model).thinking;
+  if (thinkingMode === "none" || !effort) return {};
+  if (thinkingMode === "adaptive") {
     if (effort === "none" || isForced) {
       if (!without.has("disabled")) return { thinking: { type: "disabled" } };
       if (without.has("effort")) return {};
@@ -161,7 +161,7 @@ function thinkingOf(
     };
   }
   if (effort === "none" || isForced || !isSigned(messages, model, learnt)) return {};
-  const budget_tokens = Math.min(BUDGETS[effort], max - LEAST_BUDGET);
+  const budget_tokens = Math.min(BUDGETS[effort], maxTokens - LEAST_BUDGET);
   return budget_tokens < LEAST_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens } };
 }
 
@@ -170,11 +170,11 @@ function thinkingOf(
  * before them.
  */
 function isSigned(messages: Message[], model: string, learnt: Learnt): boolean {
-  const last = messages.findLastIndex(
+  const askedIndex = messages.findLastIndex(
     ({ role }, i) => role === "user" && messages[i - 1]?.role !== "tool",
   );
-  const since = messages.slice(last + 1);
-  return since.every(
+  const laterMessages = messages.slice(askedIndex + 1);
+  return laterMessages.every(
     (message) =>
       message.role !== "assistant" ||
       !message.calls?.length ||
@@ -192,24 +192,25 @@ const thoughts = (message: Message, model: string, learnt: Learnt): any[] =>
         (thought) => isThought(thought) && !learnt.thoughts.has(signatureOf(thought)),
       )
     : [];
-export const isThought = (block: any): boolean => /^(redacted_)?thinking$/.test(block?.type);
+export const isThought = (contentBlock: any): boolean =>
+  /^(redacted_)?thinking$/.test(contentBlock?.type);
 export const signatureOf = ({ signature, data }: any): string =>
   String(signature ?? data).slice(-64);
 
 type WireMessage = { role: "user" | "assistant"; content: any[] };
-function toWire(messages: Message[], model: string, learnt: Learnt): WireMessage[] {
-  const wire: WireMessage[] = [];
+function toWireMessages(messages: Message[], model: string, learnt: Learnt): WireMessage[] {
+  const wireMessages: WireMessage[] = [];
   for (const message of messages) {
     const role = message.role === "assistant" ? "assistant" : "user";
     const content = blocksOf(message, model, learnt);
     if (!content.length) continue;
-    const last = wire.at(-1);
-    if (last?.role === role) last.content.push(...content);
-    else wire.push({ role, content });
+    const lastMessage = wireMessages.at(-1);
+    if (lastMessage?.role === role) lastMessage.content.push(...content);
+    else wireMessages.push({ role, content });
   }
-  if (wire[0]?.role === "assistant")
-    wire.unshift({ role: "user", content: [{ type: "text", text: "Go on." }] });
-  return wire;
+  if (wireMessages[0]?.role === "assistant")
+    wireMessages.unshift({ role: "user", content: [{ type: "text", text: "Go on." }] });
+  return wireMessages;
 }
 
 const textBlock = (text: string): any[] => (text.trim() ? [{ type: "text", text }] : []);
@@ -217,35 +218,37 @@ const textBlock = (text: string): any[] => (text.trim() ? [{ type: "text", text 
 function blocksOf(message: Message, model: string, learnt: Learnt): any[] {
   if (message.role === "user")
     return [
-      ...(message.images ?? []).map((image) => file(image, model)),
+      ...(message.images ?? []).map((image) => toFileBlock(image, model)),
       ...textBlock(message.text),
     ];
   if (message.role === "tool") {
     const content = [
       ...textBlock(message.text),
-      ...(message.images ?? []).map((image) => file(image, model)),
+      ...(message.images ?? []).map((image) => toFileBlock(image, model)),
     ];
-    const extras = {
+    const extraFields = {
       ...(content.length && { content }),
       ...(message.failed && { is_error: true }),
     };
-    return [{ type: "tool_result", tool_use_id: plainId(message.id), ...extras }];
+    return [{ type: "tool_result", tool_use_id: plainId(message.id), ...extraFields }];
   }
-  const calls = (message.calls ?? []).map(({ id, name, args }) => ({
+  const callBlocks = (message.calls ?? []).map(({ id, name, args }) => ({
     type: "tool_use",
     id: plainId(id),
     name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown",
     input: args,
   }));
-  const blocks = [...textBlock(message.text), ...calls];
-  return blocks.length ? [...thoughts(message, model, learnt), ...blocks] : blocks;
+  const answerBlocks = [...textBlock(message.text), ...callBlocks];
+  return answerBlocks.length
+    ? [...thoughts(message, model, learnt), ...answerBlocks]
+    : answerBlocks;
 }
 
 /** Ids of other providers may have characters that Anthropic refuses. */
 const plainId = (id: string): string =>
   /^[\w-]{1,64}$/.test(id) ? id : id.replace(/[^\w-]/g, "_").slice(-64) || "call";
 
-function file({ type, base64 }: Image, model: string) {
+function toFileBlock({ type, base64 }: Image, model: string) {
   const source = { type: "base64", media_type: type, data: base64 };
   if (type === "application/pdf") return { type: "document", source };
   if (type.startsWith("image/")) return { type: "image", source };
@@ -263,30 +266,36 @@ const UNCHECKED =
 /**
  * The schema in the provider's form; undefined if it has an object whose fields may have any names.
  */
-function strict(schema: any): any {
-  if (Array.isArray(schema)) return every(schema.map(strict));
+function toStrictSchema(schema: any): any {
+  if (Array.isArray(schema)) return requireAll(schema.map(toStrictSchema));
   if (!schema || typeof schema !== "object") return schema;
   if (
     schema.type === "object" &&
     (!schema.properties || typeof schema.additionalProperties === "object")
   )
     return undefined;
-  const entries = Object.entries(schema).filter(([name]) => !UNCHECKED.test(name));
-  const values = entries.map(([name, value]) => {
-    if (name === "properties" || name === "$defs" || name === "definitions")
-      return fields(value as object);
-    if (/^(items|anyOf|allOf|oneOf)$/.test(name)) return strict(value);
-    return value;
+  const entries = Object.entries(schema).filter(([keyword]) => !UNCHECKED.test(keyword));
+  const strictValues = entries.map(([keyword, keywordValue]) => {
+    if (keyword === "properties" || keyword === "$defs" || keyword === "definitions")
+      return toStrictFields(keywordValue as object);
+    if (/^(items|anyOf|allOf|oneOf)$/.test(keyword)) return toStrictSchema(keywordValue);
+    return keywordValue;
   });
   const rebuilt =
-    every(values) && Object.fromEntries(entries.map(([name], i) => [name, values[i]]));
+    requireAll(strictValues) &&
+    Object.fromEntries(entries.map(([keyword], i) => [keyword, strictValues[i]]));
   return (
     rebuilt && (schema.type === "object" ? { ...rebuilt, additionalProperties: false } : rebuilt)
   );
 }
-function fields(object: object): object | undefined {
-  const values = every(Object.values(object).map(strict));
-  return values && Object.fromEntries(Object.keys(object).map((name, i) => [name, values[i]]));
+function toStrictFields(schemaFields: object): object | undefined {
+  const strictValues = requireAll(Object.values(schemaFields).map(toStrictSchema));
+  return (
+    strictValues &&
+    Object.fromEntries(
+      Object.keys(schemaFields).map((fieldName, i) => [fieldName, strictValues[i]]),
+    )
+  );
 }
-const every = (values: any[]): any[] | undefined =>
-  values.includes(undefined) ? undefined : values;
+const requireAll = (schemaValues: any[]): any[] | undefined =>
+  schemaValues.includes(undefined) ? undefined : schemaValues;

@@ -28,35 +28,39 @@ export function toWire(messages: Message[], model: string, without: Set<string>)
     without.has("ownSignatures") ||
     /^gemini-[3-9]/.test(plainName(model));
   const contents: Content[] = [];
-  const ids = new Map<string, string>(); // ids of calls, as the server gave them
+  const serverIds = new Map<string, string>(); // ids of calls, as the server gave them
   let results: Content | undefined;
   for (const message of messages) {
     if (message.role === "tool") {
       if (!results) contents.push((results = { role: "user", parts: [] }));
-      results.parts.push(...resultParts(message, ids.get(message.id), isStrict));
+      results.parts.push(...resultParts(message, serverIds.get(message.id), isStrict));
       continue;
     }
     results = undefined;
     if (message.role === "user") {
       const parts = [
         ...textPart(message.text),
-        ...(message.images ?? []).map((image) => file(image)),
+        ...(message.images ?? []).map((image) => toFilePart(image)),
       ];
       if (parts.length) contents.push({ role: "user", parts });
       continue;
     }
     for (const { id, extra } of message.calls ?? []) {
-      const callId = (extra as Extra)?.id;
-      if (callId && !without.has("functionId")) ids.set(id, callId);
+      const serverId = (extra as Extra)?.id;
+      if (serverId && !without.has("functionId")) serverIds.set(id, serverId);
     }
-    const isOwn =
+    const isOwnMessage =
       !without.has("ownSignatures") && (!message.model || message.model.endsWith(`/${model}`));
-    const calls = (message.calls ?? []).map(({ extra, ...call }, i) =>
-      callPart({ ...call, ...(isOwn && { extra }) }, ids.get(call.id), isStrict && i === 0),
+    const callParts = (message.calls ?? []).map(({ extra, ...call }, i) =>
+      callPart(
+        { ...call, ...(isOwnMessage && { extra }) },
+        serverIds.get(call.id),
+        isStrict && i === 0,
+      ),
     );
     const parts = [
-      ...textParts(message.text, isOwn ? ((message.extra ?? []) as Extra[]) : []),
-      ...calls,
+      ...textParts(message.text, isOwnMessage ? ((message.extra ?? []) as Extra[]) : []),
+      ...callParts,
     ];
     if (parts.length) contents.push({ role: "model", parts });
   }
@@ -68,28 +72,29 @@ export function toWire(messages: Message[], model: string, without: Set<string>)
 const textPart = (text: string): any[] => (text ? [{ text }] : []);
 
 /** Splits the text so that what was signed is a part of its own again. */
-function textParts(text: string, extras: Extra[]): any[] {
-  const signed = extras.flatMap(({ thoughtSignature, at }) =>
+function textParts(text: string, textExtras: Extra[]): any[] {
+  const signedExtras = textExtras.flatMap(({ thoughtSignature, at }) =>
     thoughtSignature ? [{ thoughtSignature, at }] : [],
   );
-  if (signed.some(({ at }) => !at || at[1] > text.length)) {
-    const { thoughtSignature } = signed.at(-1)!; // the text has changed since
+  if (signedExtras.some(({ at }) => !at || at[1] > text.length)) {
+    const { thoughtSignature } = signedExtras.at(-1)!; // the text has changed since
     return text ? [{ text, thoughtSignature }] : [];
   }
-  const parts: any[] = [];
-  let end = 0;
-  for (const { thoughtSignature, at } of signed) {
-    const [from, to] = at!;
-    parts.push(...textPart(text.slice(end, from)), {
-      text: text.slice(from, to),
+  const splitParts: any[] = [];
+  let previousEnd = 0;
+  for (const { thoughtSignature, at } of signedExtras) {
+    const [signedStart, signedEnd] = at!;
+    splitParts.push(...textPart(text.slice(previousEnd, signedStart)), {
+      text: text.slice(signedStart, signedEnd),
       thoughtSignature,
     });
-    end = Math.max(end, to);
+    previousEnd = Math.max(previousEnd, signedEnd);
   }
-  return [...parts, ...textPart(text.slice(end))];
+  return [...splitParts, ...textPart(text.slice(previousEnd))];
 }
 
-const plainTool = (name: string): string => name.replace(/[^\w.-]/g, "_").slice(0, 64) || "unknown";
+const plainTool = (toolName: string): string =>
+  toolName.replace(/[^\w.-]/g, "_").slice(0, 64) || "unknown";
 
 function callPart({ name, args, extra }: Call, id: string | undefined, isStrict: boolean) {
   const thoughtSignature =
@@ -104,16 +109,16 @@ function callPart({ name, args, extra }: Call, id: string | undefined, isStrict:
 function resultParts(
   message: Message & { role: "tool" },
   id: string | undefined,
-  isNew: boolean,
+  isNewModel: boolean,
 ): any[] {
   const { name, text, failed, images = [] } = message;
-  const files = images.map((image) => file(image));
-  const holds = isNew && files.length ? { parts: files } : {};
+  const fileParts = images.map((image) => toFilePart(image));
+  const heldFiles = isNewModel && fileParts.length ? { parts: fileParts } : {};
   const response = failed ? { error: text } : { output: text };
   return [
-    { functionResponse: { ...(id && { id }), name: plainTool(name), response, ...holds } },
-    ...(isNew ? [] : files),
+    { functionResponse: { ...(id && { id }), name: plainTool(name), response, ...heldFiles } },
+    ...(isNewModel ? [] : fileParts),
   ];
 }
 
-const file = ({ type, base64 }: Image) => ({ inlineData: { mimeType: type, data: base64 } });
+const toFilePart = ({ type, base64 }: Image) => ({ inlineData: { mimeType: type, data: base64 } });

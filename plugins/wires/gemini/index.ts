@@ -13,7 +13,7 @@ const WINDOWS: [names: RegExp, window: number][] = [
   [/^gemini-(1\.5-flash|2|3)/, 1_048_576],
 ];
 const knownWindow = (id: string): number | undefined =>
-  WINDOWS.find(([names]) => names.test(id))?.[1];
+  WINDOWS.find(([namePattern]) => namePattern.test(id))?.[1];
 const TAKES = ["image/*", "application/pdf", "audio/*", "video/*"];
 const PROTOCOL = "Gemini's generateContent";
 const MAX_PAGES = 50; // of the list of models
@@ -29,29 +29,33 @@ export const gemini: Wire = {
 
   async models(zz, preset, endpoint, signal) {
     const { readModelPage } = await import("../listed-models.ts");
-    const url = base(preset, endpoint);
-    const listed: Model[] = [];
-    let next = "";
-    for (let page = 0; page < MAX_PAGES && listed.length < MAX_MODELS; page++) {
-      const query = `?pageSize=1000${next && `&pageToken=${encodeURIComponent(next)}`}`;
-      const answer = await zz.fetch(`${url}/models${query}`, {
+    const baseUrl = findBaseUrl(preset, endpoint);
+    const listedModels: Model[] = [];
+    let pageCursor = "";
+    for (
+      let pageIndex = 0;
+      pageIndex < MAX_PAGES && listedModels.length < MAX_MODELS;
+      pageIndex++
+    ) {
+      const queryString = `?pageSize=1000${pageCursor && `&pageToken=${encodeURIComponent(pageCursor)}`}`;
+      const httpAnswer = await zz.fetch(`${baseUrl}/models${queryString}`, {
         headers: headers(zz, preset, endpoint),
         signal,
       });
-      const { models, next: nextToken } = readModelPage(await answer.json());
-      for (const { id: name, window, generates } of models)
-        if (generates) listed.push(withWindow(plainName(name), window));
-      if (!nextToken || nextToken === next) break;
-      next = nextToken;
+      const { models, next: nextToken } = readModelPage(await httpAnswer.json());
+      for (const { id: modelName, window, generates } of models)
+        if (generates) listedModels.push(withWindow(plainName(modelName), window));
+      if (!nextToken || nextToken === pageCursor) break;
+      pageCursor = nextToken;
     }
-    return listed.slice(0, MAX_MODELS);
+    return listedModels.slice(0, MAX_MODELS);
   },
 
   async *chat(zz, preset, request, signal) {
     const reading: Reading = { chars: 0, calls: 0, text: false };
-    const answer = await send(zz, preset, request, signal);
-    for await (const batch of valuesOf(answer, PROTOCOL, preset.name)) {
-      yield readAll(reading, batch);
+    const httpAnswer = await sendRequest(zz, preset, request, signal);
+    for await (const valueBatch of valuesOf(httpAnswer, PROTOCOL, preset.name)) {
+      yield readAll(reading, valueBatch);
       if (reading.ended) break;
     }
     const { finish, calls, text } = reading;
@@ -70,11 +74,11 @@ const withWindow = (id: string, window = knownWindow(id)): Model => ({
  * The base address. The one that is set may lack the version, or lead to the layer for OpenAI's
  * clients.
  */
-function base(preset: Preset, endpoint: Endpoint): string {
-  const url = baseOf(preset, endpoint)
+function findBaseUrl(preset: Preset, endpoint: Endpoint): string {
+  const baseUrl = baseOf(preset, endpoint)
     .replace(/\/models(\/.*)?$/, "")
     .replace(/\/openai$/, "");
-  return /\/v\d\w*($|[/?])/.test(url) ? url : `${url}/v1beta`;
+  return /\/v\d\w*($|[/?])/.test(baseUrl) ? baseUrl : `${baseUrl}/v1beta`;
 }
 
 const OTHER_VARIABLE = "GOOGLE_API_KEY";
@@ -89,34 +93,35 @@ function headers(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string
   };
 }
 
-async function send(
+async function sendRequest(
   zz: Zz<any>,
   preset: Preset,
   request: ChatRequest,
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
-  const url = base(preset, request.endpoint);
-  const without = refusedOf(url, request.model);
+  const baseUrl = findBaseUrl(preset, request.endpoint);
+  const without = refusedOf(baseUrl, request.model);
   for (;;) {
-    const body = bodyOf(request, without);
-    const name = /^(models|tunedModels)\//.test(request.model)
+    const requestBody = bodyOf(request, without);
+    const modelPath = /^(models|tunedModels)\//.test(request.model)
       ? request.model
       : `models/${request.model}`;
     try {
-      return await zz.fetch(`${url}/${encodeURI(name)}:streamGenerateContent?alt=sse`, {
+      return await zz.fetch(`${baseUrl}/${encodeURI(modelPath)}:streamGenerateContent?alt=sse`, {
         method: "POST",
         headers: headers(zz, preset, request.endpoint),
-        body: toJson(body),
+        body: toJson(requestBody),
         signal,
       });
-    } catch (error) {
-      const { status, message } = error as Error & { status?: number };
-      const text = toJson(body);
+    } catch (requestError) {
+      const { status, message } = requestError as Error & { status?: number };
+      const sentText = toJson(requestBody);
       const [refused] =
         REFUSED.find(
-          ([name, words, sent]) => !without.has(name) && words.test(message) && text.includes(sent),
+          ([changeName, errorPattern, sentField]) =>
+            !without.has(changeName) && errorPattern.test(message) && sentText.includes(sentField),
         ) ?? [];
-      if (status !== 400 || !refused) throw error;
+      if (status !== 400 || !refused) throw requestError;
       without.add(refused);
     }
   }

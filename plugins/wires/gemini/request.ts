@@ -3,7 +3,7 @@ import type { ChatRequest } from "zz";
 import { plainName, toWire } from "./contents.ts";
 
 /** Options that are fields of the request itself; all others go into generationConfig. */
-const TOP =
+const TOP_FIELDS =
   /^(tools|toolConfig|tool_config|safetySettings|safety_settings|cachedContent|cached_content|labels|systemInstruction|contents)$/;
 
 export function bodyOf(request: ChatRequest, without: Set<string>): Record<string, unknown> {
@@ -16,14 +16,14 @@ export function bodyOf(request: ChatRequest, without: Set<string>): Record<strin
     stop,
     ...rest
   } = options as any;
-  const set = Object.entries(rest);
-  const limit = max_tokens ?? max_completion_tokens;
+  const otherOptions = Object.entries(rest);
+  const tokenLimit = max_tokens ?? max_completion_tokens;
   const generation = {
     ...schemaOf(request, without),
     ...thinkingOf(request, without),
-    ...(limit !== undefined && { maxOutputTokens: limit }),
+    ...(tokenLimit !== undefined && { maxOutputTokens: tokenLimit }),
     ...(stop && { stopSequences: [stop].flat() }),
-    ...Object.fromEntries(set.filter(([name]) => !TOP.test(name))),
+    ...Object.fromEntries(otherOptions.filter(([optionName]) => !TOP_FIELDS.test(optionName))),
     ...generationConfig,
   };
   const isFirst = without.has("systemInstruction"); // Gemma takes it only in the person's message
@@ -40,7 +40,7 @@ export function bodyOf(request: ChatRequest, without: Set<string>): Record<strin
     contents,
     ...(system.trim() && !isFirst && { systemInstruction: { parts: instruction } }),
     ...(offered.length && { tools: offered }),
-    ...Object.fromEntries(set.filter(([name]) => TOP.test(name))),
+    ...Object.fromEntries(otherOptions.filter(([optionName]) => TOP_FIELDS.test(optionName))),
     ...(Object.keys(generation).length && { generationConfig: generation }),
   };
 }
@@ -66,66 +66,69 @@ const LEAST_OF_PRO = 128; // these models cannot be told not to think
  * asked for.
  */
 function thinkingOf({ model, effort, options }: ChatRequest, without: Set<string>) {
-  const name = plainName(model);
-  const [, major = "", minor = ""] =
-    /^gemini-(\d)(?:\.(\d))?(?!.*(image|tts|audio|live|embedding))/.exec(name) ?? [];
-  const thinks = Number(`${major}.${minor || 0}`) >= 2.5;
+  const modelName = plainName(model);
+  const [, majorVersion = "", minorVersion = ""] =
+    /^gemini-(\d)(?:\.(\d))?(?!.*(image|tts|audio|live|embedding))/.exec(modelName) ?? [];
+  const canThink = Number(`${majorVersion}.${minorVersion || 0}`) >= 2.5;
   if (without.has("thinkingConfig") || "thinkingConfig" in options) return {};
   if (!effort)
-    return thinks && !/lite/.test(name) ? { thinkingConfig: { includeThoughts: true } } : {};
-  if (!major || !thinks) return {};
+    return canThink && !/lite/.test(modelName) ? { thinkingConfig: { includeThoughts: true } } : {};
+  if (!majorVersion || !canThink) return {};
   const includeThoughts = effort !== "none";
-  const isPro = /pro/.test(name);
-  if (Number(major) >= 3) {
-    const least = isPro ? "low" : "minimal";
-    const nearest = isPro && effort === "medium" && !minor ? "high" : effort;
-    const level = effort === "none" ? least : nearest;
+  const isProModel = /pro/.test(modelName);
+  if (Number(majorVersion) >= 3) {
+    const leastLevel = isProModel ? "low" : "minimal";
+    const nearest = isProModel && effort === "medium" && !minorVersion ? "high" : effort;
+    const chosenLevel = effort === "none" ? leastLevel : nearest;
     return {
       thinkingConfig: {
         includeThoughts,
-        ...(!without.has("thinkingLevel") && { thinkingLevel: level }),
+        ...(!without.has("thinkingLevel") && { thinkingLevel: chosenLevel }),
       },
     };
   }
-  const thinkingBudget = isPro ? Math.max(BUDGETS[effort], LEAST_OF_PRO) : BUDGETS[effort];
+  const thinkingBudget = isProModel ? Math.max(BUDGETS[effort], LEAST_OF_PRO) : BUDGETS[effort];
   return {
     thinkingConfig: { includeThoughts, ...(!without.has("thinkingBudget") && { thinkingBudget }) },
   };
 }
 
 /** The fields of JSON Schema that OpenAPI 3.0 has, for servers that take nothing else. */
-const KEPT =
+const KEPT_FIELDS =
   /^(type|format|title|description|nullable|enum|items|properties|required|(min|max)(Items|Length|imum)|pattern|anyOf)$/;
-function reduced(schema: any, root = schema, depth = 0): any {
-  if (!schema || typeof schema !== "object" || depth > 30) return {};
-  const named = /^#\/(\$defs|definitions)\/(.+)$/.exec(schema.$ref ?? "");
-  if (named)
+function reduced(schema: any, rootSchema = schema, nestingDepth = 0): any {
+  if (!schema || typeof schema !== "object" || nestingDepth > 30) return {};
+  const reference = /^#\/(\$defs|definitions)\/(.+)$/.exec(schema.$ref ?? "");
+  if (reference)
     return reduced(
-      { ...root[named[1]!]?.[named[2]!], ...schema, $ref: undefined },
-      root,
-      depth + 1,
+      { ...rootSchema[reference[1]!]?.[reference[2]!], ...schema, $ref: undefined },
+      rootSchema,
+      nestingDepth + 1,
     );
   const schemaOut: Record<string, unknown> = {};
-  const inner = (child: unknown) => reduced(child, root, depth + 1);
-  for (const [name, value] of Object.entries({
+  const reduceChild = (childSchema: unknown) => reduced(childSchema, rootSchema, nestingDepth + 1);
+  for (const [fieldName, fieldValue] of Object.entries({
     ...schema,
     anyOf: schema.anyOf ?? schema.oneOf,
   }) as [string, any][]) {
-    if (value === undefined || !KEPT.test(name)) continue;
-    if (name === "properties")
+    if (fieldValue === undefined || !KEPT_FIELDS.test(fieldName)) continue;
+    if (fieldName === "properties")
       schemaOut.properties = Object.fromEntries(
-        Object.entries(value).map(([key, child]) => [key, inner(child)]),
+        Object.entries(fieldValue).map(([propertyName, childSchema]) => [
+          propertyName,
+          reduceChild(childSchema),
+        ]),
       );
-    else if (name === "items") schemaOut.items = inner(value);
-    else if (name === "anyOf") schemaOut.anyOf = value.map(inner);
-    else if (name === "enum")
-      schemaOut.enum = value.filter((option: unknown) => option !== null).map(String);
-    else if (name === "format") {
-      if (value === "date-time") schemaOut.format = value;
-    } else if (name === "type" && Array.isArray(value)) {
-      schemaOut.type = value.find((name) => name !== "null");
-      if (value.includes("null")) schemaOut.nullable = true;
-    } else schemaOut[name] = value;
+    else if (fieldName === "items") schemaOut.items = reduceChild(fieldValue);
+    else if (fieldName === "anyOf") schemaOut.anyOf = fieldValue.map(reduceChild);
+    else if (fieldName === "enum")
+      schemaOut.enum = fieldValue.filter((enumOption: unknown) => enumOption !== null).map(String);
+    else if (fieldName === "format") {
+      if (fieldValue === "date-time") schemaOut.format = fieldValue;
+    } else if (fieldName === "type" && Array.isArray(fieldValue)) {
+      schemaOut.type = fieldValue.find((typeName) => typeName !== "null");
+      if (fieldValue.includes("null")) schemaOut.nullable = true;
+    } else schemaOut[fieldName] = fieldValue;
   }
   if (schema.const !== undefined) schemaOut.enum = [String(schema.const)];
   if (schemaOut.enum) schemaOut.type = "string";

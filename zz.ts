@@ -89,7 +89,7 @@ import {
   takeCommandNotes,
 } from "./kernel/program/print-outcome.ts";
 import { type EarlyStop, runAsProcess } from "./kernel/program/process-signals.ts";
-import { type FirstMessage, readPrompt, readStdin } from "./kernel/program/read-input.ts";
+import { type FirstMessage, readPrompt, startReadingStdin } from "./kernel/program/read-input.ts";
 import { dialogOf, runDialog } from "./kernel/program/run-dialog.ts";
 import { callTool, flagToRun, meetPerson, runFlag } from "./kernel/program/single-run.ts";
 import { KERNEL_FLAGS } from "./kernel/settings/flag-table.ts";
@@ -468,7 +468,7 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
   const early = parseFlags(argv, KERNEL_FLAGS);
   if (early.values.has("version")) return printVersion(io, early);
   const isNoTurn = early.unknown.length > 0 || early.values.has("call");
-  const reading = isNoTurn ? undefined : readStdin(early, io); // while the plugins load
+  const reading = isNoTurn ? undefined : startReadingStdin(early, io); // while the plugins load
 
   const { core, cli } = await prepare(argv, early, io, stop);
   const flag = flagToRun(core, cli);
@@ -476,7 +476,7 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
   if (cli.values.has("call")) return callTool(core, cli, stop);
 
   takeForkId(core, cli);
-  const first = await readPrompt(cli, await (reading ?? readStdin(cli, io))(), io);
+  const first = await readPrompt(cli, await (reading ?? startReadingStdin(cli, io))(), io);
   const format = formatOf(cli);
   const isSingle = format !== "text" || cli.values.has("once") || cli.values.has("dry-run");
   await checkNamedModel(core);

@@ -32,16 +32,7 @@ export default (zz: Zz) => {
       "/back #12": "go to message 12 of /tree, also on another branch",
     },
     group,
-    complete: (typed, { chat }) =>
-      chat
-        .tree()
-        .entries.filter(isUserEntry)
-        .map(({ id, message }) => ({
-          name: `#${id}`,
-          description: clip(beginningOf(message.text), 60),
-        }))
-        .filter(({ name }) => name.startsWith(typed))
-        .reverse(),
+    complete: completeMessages,
     run: goBack,
   });
   zz.command({
@@ -74,6 +65,17 @@ const quoteMessage = ({ message: { text } }: UserEntry): string =>
   `“${clip(beginningOf(text), 40)}”`;
 /** As much of a message as one line can show: measuring all of a long one takes time. */
 const beginningOf = (messageText: string): string => oneLine(wordsOf(messageText).slice(0, 2_000));
+
+const completeMessages = (typed: string, { chat }: Ctx) =>
+  chat
+    .tree()
+    .entries.filter(isUserEntry)
+    .map(({ id, message }) => ({
+      name: `#${id}`,
+      description: clip(beginningOf(message.text), 60),
+    }))
+    .filter(({ name }) => name.startsWith(typed))
+    .reverse();
 
 function clearChat(_: string, { chat, note }: Ctx): void {
   const messageCount = chat.messages.length;

@@ -39,7 +39,7 @@ export {
   shorten,
   sumUsage,
   tryTo,
-  wordsOf,
+  writtenTextOf as wordsOf,
 } from "../kernel/text/words.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export type { Decoded, Decoding, Job } from "./decode.ts";

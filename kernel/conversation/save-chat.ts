@@ -7,7 +7,7 @@ import { fileFault } from "../system/atomic-write.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { plainJson } from "../text/json-schema.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { tryTo, wordsOf } from "../text/words.ts";
+import { tryTo, writtenTextOf } from "../text/words.ts";
 import {
   hasSession,
   nameOfPlace,
@@ -186,7 +186,7 @@ function newSessionHeader(
 ): Header {
   const firstWords = ((entryFields.message as Message | undefined) ?? chat.messages[0])?.text;
   const firstText =
-    (firstWords && wordsOf(firstWords))?.trimStart().slice(0, 1_000) ??
+    (firstWords && writtenTextOf(firstWords))?.trimStart().slice(0, 1_000) ??
     `${entryFields.tool} ${path.relative(root, String(entryFields.path))}`;
   const timestamp = new Date().toISOString();
   return {

@@ -199,10 +199,10 @@ function listFiles(home: string): Listed[] {
   return sessionIds(home).flatMap((id): Listed | [] => {
     const filePath = sessionFile(home, id);
     const { text, stat } = readPart(filePath, buffer, true);
-    const isWhole = stat !== undefined && stat.size <= buffer.length;
+    const isWholeFile = stat !== undefined && stat.size <= buffer.length;
     const header = headerOf(
       filePath,
-      isWhole ? firstLineOf(text) : readFirstLine(filePath, buffer),
+      isWholeFile ? firstLineOf(text) : readFirstLine(filePath, buffer),
     );
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
     const lastUse = stat
@@ -251,12 +251,12 @@ function readPart(
 }
 
 /** Some disks keep times to two seconds. There the last line says when a session was used. */
-const isWhole = ({ mtimeMs }: fs.Stats): boolean => mtimeMs % 1_000 === 0;
+const hasWholeSeconds = ({ mtimeMs }: fs.Stats): boolean => mtimeMs % 1_000 === 0;
 function findUseTime(fileStat: fs.Stats, endText: string): number {
   const lastMatch = Array.from(endText.matchAll(/^\{"id":\d+,"parent":\w+,"at":"([^"]+)"/gm)).at(
     -1,
   );
-  const entryTime = isWhole(fileStat) && lastMatch ? Date.parse(lastMatch[1]!) : 0;
+  const entryTime = hasWholeSeconds(fileStat) && lastMatch ? Date.parse(lastMatch[1]!) : 0;
   return Math.abs(entryTime - fileStat.mtimeMs) < 2_000 ? entryTime : fileStat.mtimeMs;
 }
 
@@ -316,7 +316,7 @@ function* recentFiles(
     const fileStat = fs.statSync(file, { throwIfNoEntry: false });
     const usedTime =
       fileStat &&
-      (isWhole(fileStat)
+      (hasWholeSeconds(fileStat)
         ? findUseTime(fileStat, readPart(file, buffer, true).text)
         : fileStat.mtimeMs);
     return { file, at: usedTime ?? 0 };

@@ -97,7 +97,7 @@ function pathJudge({ rules, where }: CompilerRules, ownPaths: string[], nearPath
   const realRoot = followLinks(options.root);
   const [ownRealPaths, nearRealPaths] = [ownPaths.map(followLinks), nearPaths.map(followLinks)];
   const anchors = [realRoot, ...ownRealPaths, ...nearRealPaths];
-  return { whyUnreadable, mayList, isInstalled, isAround };
+  return { whyUnreadable, mayList, isInstalled, isAround: mayRevealExistence };
 
   function whyUnreadable(filePath: string, lookUp: boolean): string | undefined {
     if (filePath.includes("\0") || filePath.split("/").length > MAX_PATH_DEPTH)
@@ -137,7 +137,7 @@ function pathJudge({ rules, where }: CompilerRules, ownPaths: string[], nearPath
   /**
    * Whether its existence may be revealed: it is part of what is checked, or of installed packages.
    */
-  function isAround(filePath: string): boolean {
+  function mayRevealExistence(filePath: string): boolean {
     return (
       isInsideAny([options.root, ...ownPaths, ...nearPaths, ...anchors], filePath) ||
       isInstalled(filePath)

@@ -66,13 +66,15 @@ export const isUntrusted = ({ extras: brought, options: { sources } }: Core): bo
     Boolean(sources?.project?.left.length));
 
 /** The command that a plugin offers for choosing a model or for trust. */
-export const commandFor = ({ commands }: Core, offered: "model" | "trust"): Command | undefined =>
-  registeredValues(commands).find(({ offer }) => offer === offered);
+export const commandOffering = (
+  { commands }: Core,
+  offered: "model" | "trust",
+): Command | undefined => registeredValues(commands).find(({ offer }) => offer === offered);
 
 /** Asks about trust before the first turn. Without a terminal the answer is no. */
 export async function askAboutTrust(core: Core, chat: LiveChat): Promise<void> {
   if (!isUntrusted(core)) return;
-  const command = commandFor(core, "trust");
+  const command = commandOffering(core, "trust");
   if (core.ask && command) return command.run("", createCtx(core, chat));
   const { files, changed } = core.extras!;
   const finding = changed
@@ -117,7 +119,7 @@ export async function parseAllFlags(core: Core, argv: string[]): Promise<Command
   checkFlags(core, parsedLine);
   const cli = await setPluginFlags(core, parsedLine, argv);
   const replacement = PLAIN_WORD.test(cli.words[0] ?? "")
-    ? await wordsInstead(core, cli)
+    ? await rewriteWords(core, cli)
     : undefined;
   const finalLine = replacement ? await parseAgainWith(core, replacement, flagsOf(argv, cli)) : cli;
   await checkTools(core, finalLine);
@@ -127,7 +129,7 @@ export async function parseAllFlags(core: Core, argv: string[]): Promise<Command
 const PLAIN_WORD = /^[a-z][a-z-]*$/;
 
 /** What plugins make of the words; undefined if they leave them as they are. */
-async function wordsInstead(core: Core, cli: CommandLine): Promise<string[] | undefined> {
+async function rewriteWords(core: Core, cli: CommandLine): Promise<string[] | undefined> {
   const turn = { core, ctx: core.ctx() };
   const newWords = await runStep(turn, "words", cli, async ({ words }) => words);
   return newWords.join("\0") === cli.words.join("\0") ? undefined : [...newWords];

@@ -97,7 +97,7 @@ const [PIPE_WAIT, SOCKET_WAIT] = [30, 5];
  * given up after 30 s (ZZ_STDIN_WAIT). A silent socket is what Node and others give a program for
  * which they have no input: with words on the command line, zz answers these.
  */
-export function readStdin(cli: CommandLine, io: Io): () => Promise<string> {
+export function startReadingStdin(cli: CommandLine, io: Io): () => Promise<string> {
   if (
     cli.values.has("no-stdin") ||
     !io.stdin.readable ||

@@ -22,7 +22,7 @@ import { cleanRendered } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 import {
   askAboutTrust,
-  commandFor,
+  commandOffering,
   emitStarted,
   isUntrusted,
   noteUnusualFolder,
@@ -224,7 +224,7 @@ const openOnce = (dialogRun: RunningDialog): Promise<Ctx> =>
 async function beginConversation(dialogRun: RunningDialog): Promise<Ctx> {
   const { core, first, open } = dialogRun;
   const isPrompting = !first.words;
-  const setupCommand = core.ask && commandFor(core, "model");
+  const setupCommand = core.ask && commandOffering(core, "model");
   const openedChat = await open();
   if (!openedChat && !setupCommand) emitNote(core, NO_MODEL_MESSAGE);
   const chat = (dialogRun.chat = openedChat ?? openChat(core, await fallbackModel(core)));
@@ -235,7 +235,7 @@ async function beginConversation(dialogRun: RunningDialog): Promise<Ctx> {
   void learnWindow(core, chat);
   if (!isPrompting) await askAboutTrust(core, chat);
   const trustCommand =
-    core.ask && isPrompting && isUntrusted(core) ? commandFor(core, "trust") : undefined;
+    core.ask && isPrompting && isUntrusted(core) ? commandOffering(core, "trust") : undefined;
   dialogRun.begins = [openedChat ? undefined : setupCommand, trustCommand].flatMap(
     (command) => command?.name ?? [],
   );

@@ -42,7 +42,7 @@ export function shorten(longText: string, maxChars: number): string {
  * What the person wrote: without the files and the piped text that stand before it. Without
  * anything else, what the first of those is.
  */
-export const wordsOf = (promptText: string): string =>
+export const writtenTextOf = (promptText: string): string =>
   promptText.replace(/^(?:--- (.*) ---\n[\s\S]*?\n--- END \1 ---\s*)+/, "") ||
   (/(?<=^--- ).*(?= ---$)/m.exec(promptText)?.[0] ?? "");
 

@@ -11,12 +11,12 @@ import { askThrough } from "./questions.ts";
 import { lendServers } from "./servers.ts";
 import { type Running, running, type Talk, tell } from "./talk.ts";
 import {
-  answerOf,
+  callEndUpdate,
+  callStartUpdate,
   commandsOf,
   historyOf,
   optionsOf,
   optionsWith,
-  startOf,
   stopReasonOf,
   textUpdate,
 } from "./updates.ts";
@@ -302,14 +302,17 @@ function watchEvents(talk: Talk): void {
       if (Object.values(toolCall.args).some((argument) => typeof argument === "function"))
         return runNext(toolCall);
       const callState: Running = { id: toolCall.id || randomUUID(), changes: [], unsaved: [] };
-      await tell(talk, startOf(callCtx, callState.id, toolCall));
+      await tell(talk, callStartUpdate(callCtx, callState.id, toolCall));
       const callResult = await running
         .run(callState, () => runNext(toolCall))
         .catch(async (error: Error) => {
-          await tell(talk, answerOf(callCtx, callState, { text: sentenceOf(error), failed: true }));
+          await tell(
+            talk,
+            callEndUpdate(callCtx, callState, { text: sentenceOf(error), failed: true }),
+          );
           throw error;
         });
-      await tell(talk, answerOf(callCtx, callState, callResult));
+      await tell(talk, callEndUpdate(callCtx, callState, callResult));
       return callState.unsaved.length && !callResult.refused // what a no keeps back, the editor's text is as well
         ? { ...callResult, text: [callResult.text, ...callState.unsaved].join("\n") }
         : callResult;

@@ -22,7 +22,11 @@ export const textUpdate = (
   text: string,
 ): Update => ({ sessionUpdate, content: { type: "text", text } });
 
-export function startOf(ctx: Ctx, id: string, { name, args }: Pick<Call, "name" | "args">): Update {
+export function callStartUpdate(
+  ctx: Ctx,
+  id: string,
+  { name, args }: Pick<Call, "name" | "args">,
+): Update {
   return {
     sessionUpdate: "tool_call",
     toolCallId: id,
@@ -58,7 +62,7 @@ export function kindOf({ about }: Ctx, toolName: string): ToolKind {
   );
 }
 
-export function answerOf(
+export function callEndUpdate(
   ctx: Ctx,
   { id, changes }: Running,
   { text, failed, images = [], files = [] }: Result,
@@ -159,8 +163,9 @@ export function historyOf(ctx: Ctx): Update[] {
     if (message.role === "tool") return [];
     const callUpdates = (message.calls ?? []).flatMap(({ id, name, args }) => {
       const toolResult = results.get(id);
-      const endUpdate = toolResult && answerOf(ctx, { id, changes: [], unsaved: [] }, toolResult);
-      return [startOf(ctx, id, { name, args }), ...(endUpdate ? [endUpdate] : [])];
+      const endUpdate =
+        toolResult && callEndUpdate(ctx, { id, changes: [], unsaved: [] }, toolResult);
+      return [callStartUpdate(ctx, id, { name, args }), ...(endUpdate ? [endUpdate] : [])];
     });
     return [
       ...(message.thinking ? [textUpdate("agent_thought_chunk", message.thinking)] : []),

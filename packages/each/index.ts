@@ -14,10 +14,10 @@ export default (zz: Zz) => {
       optional: true,
       description,
       async run(flagValue, ctx, typedLine): Promise<Result> {
-        const { obey } = await import("./run.ts");
+        const { runFromFlags } = await import("./run.ts");
         const typedWords =
           typeof flagValue === "string" ? [flagValue, ...typedLine.words] : [...typedLine.words];
-        return obey(zz, ctx, inputKind, typedWords, typedLine);
+        return runFromFlags(zz, ctx, inputKind, typedWords, typedLine);
       },
     });
   for (const [name, description, value] of OPTIONS)

@@ -18,7 +18,7 @@ const QUEUED_JOBS = 64; // with --queue: as many as may wait for its workers
 const MAX_JOBS = 256;
 const DAY_MS = 86_400_000;
 
-export async function obey(
+export async function runFromFlags(
   zz: Zz,
   ctx: Ctx,
   kind: Input["kind"],

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { differences, type Shown, shownNow } from "./agreed.ts";
-import { capped, DIFF, ownPath, type Repository, wordsOf } from "./run-git.ts";
+import { capped, DIFF, gitErrorOf, ownPath, type Repository } from "./run-git.ts";
 import { branchAndFiles, type File, row } from "./status.ts";
 
 interface Args {
@@ -173,7 +173,7 @@ async function describe(
 }
 
 /** Looks again after the yes: what differs from what was shown is refused. */
-export async function look(
+export async function describePlan(
   commitArgs: Args,
   commitPlan: Plan,
   repository: Repository,
@@ -253,7 +253,7 @@ async function checkIdentity({ git }: Repository): Promise<void> {
     const identityAnswer = await git(["var", identity], { codes: [0, 128] });
     if (identityAnswer.code)
       throw refuse(
-        `git does not know who you are: ${wordsOf(identityAnswer)}. ` +
+        `git does not know who you are: ${gitErrorOf(identityAnswer)}. ` +
           'Tell it: git config --global user.name "Your Name"; git config --global user.email you@example.com',
       );
   }

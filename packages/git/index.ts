@@ -4,7 +4,7 @@ import fs from "node:fs";
 import type { Ctx, Needs, Zz } from "zz";
 import { plural } from "zz/text";
 import { changedIn, type Shown } from "./agreed.ts";
-import { assertAsShown, carryOut, look, plan } from "./commit.ts";
+import { assertAsShown, carryOut, describePlan, plan } from "./commit.ts";
 import {
   capped,
   check,
@@ -216,7 +216,7 @@ function addCommit(zz: GitZz): void {
       if (why)
         return `zz cannot show what it would commit: ${why}.\nWith the message:\n${args.message}`;
       const gitRepository = await repository(ctx, seconds);
-      const { text, shown } = await look(
+      const { text, shown } = await describePlan(
         args,
         await plan(args, gitRepository, ctx),
         gitRepository,
@@ -230,7 +230,7 @@ function addCommit(zz: GitZz): void {
       const planned = await plan(args, gitRepository, ctx);
       const shownBefore = shownByArgs.get(args);
       if (shownBefore)
-        assertAsShown(shownBefore, (await look(args, planned, gitRepository, ctx)).shown);
+        assertAsShown(shownBefore, (await describePlan(args, planned, gitRepository, ctx)).shown);
       const commitResult = await carryOut(args, planned, gitRepository, () =>
         repository(unstopped(ctx), seconds),
       );

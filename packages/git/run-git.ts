@@ -80,14 +80,14 @@ export async function repository(
       throw error;
     });
     if (gitAnswer.code < 0 || (!codes.includes(gitAnswer.code) && !options.own))
-      throw cannot(wordsOf(gitAnswer));
+      throw cannot(gitErrorOf(gitAnswer));
     return gitAnswer;
   };
   const location = await askGit([...quiet], ["rev-parse", "--show-toplevel", "--show-prefix"], {
     codes: [0, 128],
   });
   if (location.code)
-    throw new Error(`Cannot ask git: ${wordsOf(location)}. Is '${root}' a repository?`);
+    throw new Error(`Cannot ask git: ${gitErrorOf(location)}. Is '${root}' a repository?`);
   const [topFolder = "", prefix = ""] = location.stdout.split("\n");
   if (path.resolve(topFolder, prefix) !== root)
     throw cannot(
@@ -139,7 +139,7 @@ const tooLate = (seconds: number): Error =>
   cannot(`it took longer than ${seconds} s and was stopped. Try a smaller part`);
 
 /** Git's own error, without its hints and its full stop. */
-export function wordsOf({ err, code }: Answer): string {
+export function gitErrorOf({ err, code }: Answer): string {
   const errorLines = err.split("\n").filter(Boolean);
   const errorLine =
     errorLines.find((candidate) => /^(fatal|error): /.test(candidate)) ??

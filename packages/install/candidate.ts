@@ -86,7 +86,7 @@ export async function fetchCandidate(
     ["adds", listed(look.adds, 20) || "nothing that its text names"],
     ["reaches", look.reaches.join("; ") || "nothing past zz that its text names"],
     ["replaces", replaced ? `zz's own '${name}', until it is uninstalled` : ""],
-    ["changes", old ? changes(name, lockEntry, old, home) : ""],
+    ["changes", old ? describeUpdate(name, lockEntry, old, home) : ""],
     ["note", [fetched.note, typeless && TYPELESS].filter(Boolean).join(" ")],
   ] as Candidate["rows"];
   return { called, name, rows, look, entry: locked ?? lockEntry, old, stage };
@@ -152,7 +152,7 @@ const shortName = (pluginName: string, fileName: string): string =>
   );
 
 /** Describes an update: the old version and the new one, and which files differ. */
-function changes(
+function describeUpdate(
   pluginName: string,
   lockEntry: LockEntry,
   oldEntry: LockEntry,

@@ -2,7 +2,7 @@
 import type { Choice, Ctx } from "zz";
 import { clip, oneLine, usage } from "zz/text";
 import { countOf, type Hub, type Server, serverNamed, stop } from "./hub.ts";
-import { resource, started } from "./use-servers.ts";
+import { resource, startThroughGate } from "./use-servers.ts";
 
 const VERB_DESCRIPTIONS: Record<string, string> = {
   tools: "show its tools as it describes them",
@@ -52,7 +52,7 @@ async function runVerb(hub: Hub, server: Server, typedVerb: string, ctx: Ctx): P
     return sentence;
   }
   if (typedVerb === "resources") {
-    await started(name, ctx);
+    await startThroughGate(name, ctx);
     return (await resource(hub, name, undefined, ctx)).text;
   }
   if (typedVerb === "restart") {
@@ -60,7 +60,7 @@ async function runVerb(hub: Hub, server: Server, typedVerb: string, ctx: Ctx): P
     server.failures = 0;
   }
   if (typedVerb === "accept") Object.assign(server, { stale: true, accepts: true });
-  await started(name, ctx);
+  await startThroughGate(name, ctx);
   return typedVerb === "tools"
     ? listTools(server)
     : `MCP server '${name}' runs: ${countOf(server)}.`;

@@ -5,7 +5,7 @@ import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
 import type { Catalog, KnownTool } from "./describe.ts";
 import type { Answers, Era, Link } from "./link.ts";
-import { allow, isAny, type Kept, wordsOf } from "./sandbox-denials.ts";
+import { allow, type Denials, describeDenials, hasDenials } from "./sandbox-denials.ts";
 import {
   type Configured,
   configured,
@@ -30,7 +30,7 @@ export interface Server extends Configured {
   accepts?: boolean; // its tools, as they are the next time
   stale?: boolean; // it reported that its lists have changed
   held: Map<string, string>; // tools that the model is not offered, and why
-  kept?: ((serverText?: string) => Kept) | undefined; // what the sandbox kept from it
+  kept?: ((serverText?: string) => Denials) | undefined; // what the sandbox kept from it
   failures: number; // failed starts and unexpected ends
   failedAt: number;
   reason?: string; // the reason for the last failure
@@ -109,7 +109,7 @@ export function serverNamed({ servers, leftOut }: Hub, serverName: string): Serv
 /**
  * Starts a server unless it runs. One that failed is started again once; after that, this throws.
  */
-export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
+export async function ensureRunning(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   const { name } = server;
   while (server.link) {
     const opening = server.link;
@@ -133,13 +133,14 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
     server.link = undefined;
     ctx.signal.throwIfAborted();
     if (server.kept && (await allow(hub, server, server.kept(), ctx)))
-      return running(hub, server, ctx);
-    if ((error as { status?: number }).status !== 401) failed(hub, server, sentenceOf(error));
+      return ensureRunning(hub, server, ctx);
+    if ((error as { status?: number }).status !== 401)
+      recordFailure(hub, server, sentenceOf(error));
     throw error;
   }
 }
 
-export function failed({ zz }: Hub, server: Server, failureReason: string): void {
+export function recordFailure({ zz }: Hub, server: Server, failureReason: string): void {
   server.failures++;
   server.failedAt = zz.io.clock.now();
   server.reason = failureReason;
@@ -208,7 +209,8 @@ async function beginLink(
       ended: () => {
         close();
         server.running = undefined;
-        if (!isExpected) failed(hub, server, `it ended${endReason() ? ` (${endReason()})` : ""}.`);
+        if (!isExpected)
+          recordFailure(hub, server, `it ended${endReason() ? ` (${endReason()})` : ""}.`);
       },
     },
     ctx,
@@ -225,7 +227,7 @@ async function beginLink(
   return link;
 }
 
-function couldNot(server: Server, error: unknown, denials: Kept): Error {
+function couldNot(server: Server, error: unknown, denials: Denials): Error {
   const { message, status, code } = error as { message: string; status?: number; code?: unknown };
   if (status === 401) return error as Error;
   const serverTitle = `MCP server '${server.name}'`;
@@ -236,7 +238,7 @@ function couldNot(server: Server, error: unknown, denials: Kept): Error {
           .replace(`Cannot talk to ${serverTitle}: `, "")
           .replace(`${serverTitle} `, "it ")
           .replace(/^Cannot/, "cannot")}`;
-  const sandboxHint = isAny(denials) ? ` ${wordsOf(server, denials)}` : "";
+  const sandboxHint = hasDenials(denials) ? ` ${describeDenials(server, denials)}` : "";
   return Object.assign(
     fault(
       `${sentence.replace(/(?<![.?])$/, ".")}${sandboxHint}`,
@@ -259,10 +261,10 @@ async function learnCatalog(hub: Hub, server: Server, link: Link, ctx: Ctx): Pro
       : [],
     link.can.prompts ? await link.prompts(ctx) : [],
   ];
-  const { settled } = await import("./pins.ts");
+  const { settleTools } = await import("./pins.ts");
   const accepts = hub.accepts.tools === true || server.accepts === true;
   server.accepts = false;
-  const { kept, held, gone } = await settled(
+  const { kept, held, gone } = await settleTools(
     server,
     previousCatalog,
     uniqueByName(listedTools),

@@ -14,7 +14,7 @@ type Settled = { kept: KnownTool[]; held: Map<string, string>; gone: KnownTool[]
  * start asks again. A tool that was there before counts as known although the server left it out
  * meanwhile.
  */
-export async function settled(
+export async function settleTools(
   { name }: Pick<Server, "name">,
   before: Pick<Catalog, "tools" | "gone"> | undefined,
   current: KnownTool[],

@@ -6,7 +6,7 @@ import { clean, clip } from "zz/text";
 import type { Hub, Server } from "./hub.ts";
 import { idOf } from "./settings.ts";
 
-export type Kept = { hosts: string[]; write: string[] };
+export type Denials = { hosts: string[]; write: string[] };
 const MAX_DENIALS = 5;
 const unique = (allTexts: string[]): string[] => [...new Set(allTexts)];
 
@@ -23,12 +23,12 @@ const WRITE_PATTERNS = [
 ];
 
 /** `serverText`: what the server printed or answered; `lookups`: the hosts that it looked up. */
-export function keptFrom(
+export function denialsIn(
   serverText: string,
   lookups: readonly string[],
   root: string,
-  allowed: Partial<Kept> = {},
-): Kept {
+  allowed: Partial<Denials> = {},
+): Denials {
   const deniedHosts = HOST_PATTERNS.flatMap((pattern) =>
     [...serverText.matchAll(pattern)].map(([, host = ""]) => host.replace(/:(443|80)$/, "")),
   );
@@ -49,10 +49,10 @@ export function keptFrom(
   };
 }
 
-export const isAny = ({ hosts, write }: Kept): boolean => hosts.length + write.length > 0;
+export const hasDenials = ({ hosts, write }: Denials): boolean => hosts.length + write.length > 0;
 
 /** The server's settings with that allowed. */
-function widened({ config }: Server, { hosts, write }: Kept) {
+function widened({ config }: Server, { hosts, write }: Denials) {
   const ownSandbox = typeof config.sandbox === "object" ? config.sandbox : {};
   return {
     ...((hosts.length || ownSandbox.hosts) && {
@@ -64,7 +64,7 @@ function widened({ config }: Server, { hosts, write }: Kept) {
   };
 }
 
-export function wordsOf(server: Server, denials: Kept): string {
+export function describeDenials(server: Server, denials: Denials): string {
   const { hosts, write } = denials;
   const refused = [
     ...hosts.map((host) => `to reach ${host}`),
@@ -81,11 +81,11 @@ export function wordsOf(server: Server, denials: Kept): string {
 export async function allow(
   { zz }: Hub,
   server: Server,
-  denials: Kept,
+  denials: Denials,
   ctx: Ctx,
 ): Promise<boolean> {
   const { name, config, from } = server;
-  if (!ctx.ask || !isAny(denials)) return false;
+  if (!ctx.ask || !hasDenials(denials)) return false;
   const { hosts, write } = denials;
   const request = [
     ...hosts.map((host) => `reach ${host}`),

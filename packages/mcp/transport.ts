@@ -7,17 +7,17 @@ import type { Transport } from "@modelcontextprotocol/client";
 import type { Ctx, Zz } from "zz";
 import { errnoSentence, fault } from "zz/text";
 import type { Server } from "./hub.ts";
-import { type Kept, keptFrom } from "./sandbox-denials.ts";
+import { type Denials, denialsIn } from "./sandbox-denials.ts";
 import type { ServerConfig } from "./settings.ts";
 import { stdio } from "./stdio.ts";
 
 type Connection = {
   transport: Transport;
   endReason(): string;
-  kept(serverText?: string): Kept;
+  kept(serverText?: string): Denials;
   close(): void;
 };
-const NOTHING: Kept = { hosts: [], write: [] };
+const NOTHING: Denials = { hosts: [], write: [] };
 
 /** `filledConfig`: the server's settings with variables filled in. */
 export function transportOf(
@@ -135,7 +135,7 @@ async function asProgram(
   );
   const missed = (serverText = "") =>
     box
-      ? keptFrom(`${transport.errors()}\n${serverText}`, box.failedLookups?.() ?? [], ctx.root, {
+      ? denialsIn(`${transport.errors()}\n${serverText}`, box.failedLookups?.() ?? [], ctx.root, {
           ...allowed,
           write,
         })

@@ -6,10 +6,10 @@ import { type KnownPrompt, type KnownTool, steering, toolName } from "./describe
 import {
   type Accepts,
   countOf,
+  ensureRunning,
   type Hub,
   needName,
   needsOf,
-  running,
   type Server,
   serverNamed,
   stop,
@@ -17,7 +17,7 @@ import {
 } from "./hub.ts";
 import type { Answers } from "./link.ts";
 import { cut, ofResource, readContent, resultOf } from "./results.ts";
-import { allow, isAny, wordsOf } from "./sandbox-denials.ts";
+import { allow, describeDenials, hasDenials } from "./sandbox-denials.ts";
 
 export { tell, toolName };
 
@@ -93,7 +93,7 @@ export async function call(
   ctx: Ctx,
 ): Promise<Result> {
   const server = serverNamed(hub, serverName);
-  const link = await running(hub, server, ctx);
+  const link = await ensureRunning(hub, server, ctx);
   const heldReason = server.held.get(remoteTool);
   if (heldReason)
     throw fault(
@@ -109,10 +109,12 @@ export async function call(
   }
   const result = resultOf(await link.call(remoteTool, callArguments, ctx));
   const denials = result.failed ? server.kept?.(result.text) : undefined;
-  if (!denials || !isAny(denials)) return result;
+  if (!denials || !hasDenials(denials)) return result;
   const isAllowed = await allow(hub, server, denials, ctx);
   if (isAllowed) await stop(server);
-  const nextStep = isAllowed ? "It is allowed now: call it again." : wordsOf(server, denials);
+  const nextStep = isAllowed
+    ? "It is allowed now: call it again."
+    : describeDenials(server, denials);
   return { ...result, text: `${result.text}\n[zz: ${nextStep}]` };
 }
 
@@ -144,7 +146,7 @@ export function briefly({ name, catalog }: Server): string {
 export async function renew(hub: Hub, ctx: Ctx): Promise<void> {
   for (const server of hub.servers.values())
     if (server.stale && server.running)
-      await running(hub, server, ctx).catch((error) => tell(hub, ctx, sentenceOf(error)));
+      await ensureRunning(hub, server, ctx).catch((error) => tell(hub, ctx, sentenceOf(error)));
 }
 
 export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx): Promise<Needs> {
@@ -169,7 +171,7 @@ export async function describeAll(
   const describedRows: string[] = [];
   for (const serverName of names) {
     const server = serverNamed(hub, serverName);
-    const link = await running(hub, server, ctx);
+    const link = await ensureRunning(hub, server, ctx);
     describedRows.push(
       ...offeredOf(server, registeredNameOf).map(
         (offeredTool) => `${offeredTool.name}: ${clip(oneLine(offeredTool.description), 120)}`,
@@ -203,7 +205,7 @@ export async function resource(
   uri: string | undefined,
   ctx: Ctx,
 ): Promise<Result> {
-  const link = await running(hub, serverNamed(hub, serverName), ctx);
+  const link = await ensureRunning(hub, serverNamed(hub, serverName), ctx);
   if (!link.can.resources) throw fault(`MCP server '${serverName}' has no resources.`);
   if (uri !== undefined) return readResource(await link.read(uri, ctx));
   const resources = await link.resources(ctx);
@@ -248,7 +250,7 @@ export async function attachResources(hub: Hub, typedLine: string, ctx: Ctx): Pr
     try {
       const judgement = ctx.permissions.judge("run", needName(serverName, "resources/read"));
       if (judgement.verdict === "deny") throw fault(`it is denied ${judgement.why}.`);
-      await started(serverName, ctx);
+      await startThroughGate(serverName, ctx);
       const { text, images = [] } = await resource(hub, serverName, uri, ctx);
       const title = `RESOURCE ${serverName}:${uri}`;
       if (text) ctx.chat.attach(`--- ${title} ---\n${text}\n--- END ${title} ---`);
@@ -267,13 +269,13 @@ export async function attachResources(hub: Hub, typedLine: string, ctx: Ctx): Pr
 }
 
 /** Starts a server through the gate, also when the person asked for it. */
-export async function started(serverName: string, ctx: Ctx): Promise<void> {
+export async function startThroughGate(serverName: string, ctx: Ctx): Promise<void> {
   const { failed, text } = await ctx.call("mcp_start", { server: serverName });
   if (failed) throw fault(text);
 }
 export async function start(hub: Hub, serverName: string, ctx: Ctx): Promise<string> {
   const server = serverNamed(hub, serverName);
-  await running(hub, server, ctx);
+  await ensureRunning(hub, server, ctx);
   return `MCP server '${serverName}' runs: ${countOf(server)}.`;
 }
 
@@ -294,8 +296,8 @@ export async function sendPrompt(
   ctx: Ctx,
 ): Promise<void> {
   const server = serverNamed(hub, serverName);
-  await started(serverName, ctx);
-  const link = await running(hub, server, ctx);
+  await startThroughGate(serverName, ctx);
+  const link = await ensureRunning(hub, server, ctx);
   const knownPrompt = server.catalog!.prompts.find((candidate) => candidate.name === promptName);
   if (!knownPrompt)
     throw fault(`MCP server '${serverName}' no longer has the prompt '${promptName}'.`);

@@ -39,8 +39,8 @@ export default (zz: Zz) => {
   zz.wrap("request", async (request, runNext, ctx) => {
     if (!request.messages.some((message) => message.role !== "assistant" && message.images?.length))
       return runNext(request);
-    const { suited } = await import("./unfit-media.ts");
-    return runNext(suited(request, await ctx.about.model(request.model, true)));
+    const { withoutUnfitMedia } = await import("./unfit-media.ts");
+    return runNext(withoutUnfitMedia(request, await ctx.about.model(request.model, true)));
   });
 };
 

@@ -3,7 +3,7 @@
 import type { ChatRequest, Message, Model } from "zz";
 import { usage } from "zz/text";
 
-export function suited(request: ChatRequest, model: Model | undefined): ChatRequest {
+export function withoutUnfitMedia(request: ChatRequest, model: Model | undefined): ChatRequest {
   const isTaken = (mediaType: string) => modelTakes(model, mediaType);
   const answered = request.messages.findLastIndex(({ role }) => role === "assistant");
   const askedIndex = request.messages.findLastIndex(

@@ -109,7 +109,7 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
     async set(templateName, ctx) {
       const template = templateNamed(String(templateName), ctx);
       wanted.template = template;
-      return { line: await (await import("./templates.ts")).lineOf(template, wanted) };
+      return { line: await (await import("./templates.ts")).expandTemplate(template, wanted) };
     },
   });
   zz.flag({

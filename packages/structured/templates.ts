@@ -52,7 +52,7 @@ const OF_THIS_RUN = [
  * What -t stands for on the command line: flags such as --model, then the template's command if it
  * has words.
  */
-export async function lineOf(
+export async function expandTemplate(
   { name, head, fill }: NonNullable<Wanted["template"]>,
   wanted: Wanted,
 ): Promise<string[]> {

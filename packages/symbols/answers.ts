@@ -14,10 +14,10 @@ import {
 import { findCalls } from "./answers/find-calls.ts";
 import { findReferences } from "./answers/find-references.ts";
 import { listDependencies, listDependents } from "./answers/list-imports.ts";
-import { layer, noticeChange, scheduleMap, showMap } from "./answers/map.ts";
+import { mapForPrompt, noticeChange, scheduleMap, showMap } from "./answers/map.ts";
 import { listTodos, measureComplexity } from "./answers/measure-code.ts";
 import { renameSymbol } from "./answers/rename-symbol.ts";
-import { freshIndex, lean, type State, type ToldMap } from "./answers/tool-state.ts";
+import { freshIndex, runWithSmallHeap, type State, type ToldMap } from "./answers/tool-state.ts";
 import { type AnswerTopic, missingSentence, qualifyText } from "./answers/unread.ts";
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
@@ -57,7 +57,7 @@ export function openAnswers(
   return {
     answer: (toolName: string, args: any, ctx: Ctx) =>
       answerTool(state, ANSWERS[toolName]!, args, ctx),
-    layer: (ctx: Ctx) => layer(state, ctx),
+    layer: (ctx: Ctx) => mapForPrompt(state, ctx),
     scheduleMap: () => scheduleMap(state),
     reindex: (ctx: Ctx) => reindex(state, ctx),
     close(): void {
@@ -111,7 +111,7 @@ async function answerTool(
       .filter(Boolean)
       .join("\n");
   };
-  const answered = await lean(() => runTool(state, args, ctx)).catch((error: Error) => {
+  const answered = await runWithSmallHeap(() => runTool(state, args, ctx)).catch((error: Error) => {
     error.message = completed(error.message);
     throw error;
   });

@@ -101,7 +101,7 @@ function startWatching(
   let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal(watching);
   for (const folder of [...folders].slice(0, MAX_FOLDERS))
     isWhole = watchFolder(watching, folder, () => scheduleUpdate(watching)) && isWhole;
-  watching.isWhole = false; // until it is w.known which others there are
+  watching.isWhole = false; // until it is known which others there are
   if (isWhole) void watchOthers(watching, folders, git, ++watching.run);
 }
 
@@ -182,7 +182,7 @@ function watchFolder(watching: Watching, folder: string, onEvent?: () => void): 
     watching.generation++;
     return true;
   } catch {
-    // it is gone, or the system has no w.watchers left: each question looks for itself
+    // it is gone, or the system has no watchers left: each question looks for itself
     return false;
   }
 }

@@ -16,7 +16,7 @@ import {
 import { Book, type Kept } from "./book.ts";
 import { wordsIn } from "./incoming.ts";
 import { moveChat, moveIn, pairedAsText, removeChat } from "./pairing.ts";
-import { answerByWords, lockOf, press as pressElsewhere } from "./phone.ts";
+import { answerByWords, lockOf, passOnPress as pressElsewhere } from "./phone.ts";
 import { Chat } from "./phone-chat.ts";
 import { closeQuestion, NO_WORDS, type Standing, sendQuestion, tokenOf } from "./questions.ts";
 import { addressOf } from "./say.ts";

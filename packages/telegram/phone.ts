@@ -134,7 +134,7 @@ export class Phone implements AnswerPlace {
     const chatId = (pressed?.message ?? message)?.chat.id;
     if (!pressOrMessage?.from || !Object.hasOwn(kept.people, pressOrMessage.from.id)) return;
     if (!Object.hasOwn(kept.chats, `${chatId}`)) return;
-    if (pressed) await press(this.#telegram, this.#ctx.about.home, pressed);
+    if (pressed) await passOnPress(this.#telegram, this.#ctx.about.home, pressed);
     else if (message && !answerByWords(this.#ctx.about.home, message))
       await this.#telegram.raw.sendMessage({ chat_id: message.chat.id, text: NOT_RUNNING });
   }
@@ -143,7 +143,7 @@ export class Phone implements AnswerPlace {
 const NOT_RUNNING = "Nothing was done with this: zz --telegram is not running.";
 
 /** Hands a press on to the process whose question it answers. */
-export async function press(
+export async function passOnPress(
   { raw }: Telegram,
   home: string,
   { id, data = "", message }: Pick<CallbackQuery, "id" | "data" | "message">,

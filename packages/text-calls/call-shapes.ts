@@ -4,7 +4,7 @@
 import { typeOf } from "./coerce.ts";
 import { type Json, readJson, skipSpace, type Work, wholeJson } from "./json.ts";
 import { matchAt } from "./search-text.ts";
-import { MAX_CALLS, type Piece, type Raw, type Source, type Tool } from "./types.ts";
+import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Source, type Tool } from "./types.ts";
 
 const NAME_KEYS = ["name", "tool_name", "tool", "function", "action", "recipient_name"];
 const ARGUMENTS = [
@@ -35,7 +35,7 @@ function callsIn(
   if (depth > 4) return undefined;
   if (Array.isArray(value)) {
     const callLists = value
-      .slice(0, MAX_CALLS)
+      .slice(0, MAX_CALLS_PER_MARK)
       .map((element) => callsIn(element, json, source, strong, depth + 1));
     const listedCalls = callLists.filter((callList) => callList !== undefined).flat();
     return value.length && listedCalls.length && (strong || callLists.every(Boolean))
@@ -153,7 +153,7 @@ export function readObjects(
   let callsEnd = startIndex;
   let nextIndex = skipFence(text, startIndex);
   if (PYTHON_LIST.test(text.slice(nextIndex, nextIndex + 20))) return undefined;
-  for (let i = 0; i < MAX_CALLS; i++) {
+  for (let i = 0; i < MAX_CALLS_PER_MARK; i++) {
     const parsedJson = readJson(text, nextIndex, work);
     if (!parsedJson) break;
     const objectCalls = callsIn(parsedJson.value, parsedJson, source, strong);

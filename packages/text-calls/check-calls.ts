@@ -3,7 +3,7 @@ import type { Call } from "zz";
 import { argumentsFor, decodeArgs, fits, toolFor } from "./coerce.ts";
 import type { Raw, Source } from "./types.ts";
 
-export const MAX_CALLS = 128;
+export const MAX_CALLS_PER_REPLY = 128;
 /** Translates a call of another program's tool into calls of zz's own tools. */
 export type Translate = (call: Call) => Promise<Call[]>;
 export interface CheckedCall {
@@ -20,7 +20,9 @@ export const checkCalls = async (
 ): Promise<CheckedCall[]> =>
   (
     await Promise.all(
-      rawCalls.slice(0, MAX_CALLS + 1).map((rawCall) => checkCall(source, rawCall, translate)),
+      rawCalls
+        .slice(0, MAX_CALLS_PER_REPLY + 1)
+        .map((rawCall) => checkCall(source, rawCall, translate)),
     )
   ).flat();
 async function checkCall(
@@ -83,13 +85,13 @@ export function asCalls(takenCalls: readonly CheckedCall[], noneReason = ""): Ca
   const namedCalls = takenCalls.filter(({ raw, name }) => name || !raw.cut);
   const cutReason = takenCalls.some(isCutOff) ? CUT_ALL : "";
   return namedCalls
-    .slice(0, MAX_CALLS + 1)
+    .slice(0, MAX_CALLS_PER_REPLY + 1)
     .map(({ raw, verdict, name, args, broken: reason }, i) => {
       const id = raw.id && !takenIds.has(raw.id) ? raw.id : makeCallId();
       takenIds.add(id);
       const tooMany =
-        i === MAX_CALLS &&
-        `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
+        i === MAX_CALLS_PER_REPLY &&
+        `This reply had more than ${MAX_CALLS_PER_REPLY} calls. The rest did not run. Make those that are still needed next.`;
       const wrongReason =
         raw.wrong &&
         `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;

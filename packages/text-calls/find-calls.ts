@@ -2,7 +2,13 @@
 // is nothing but calls.
 import type { Call } from "zz";
 import { readObjects } from "./call-shapes.ts";
-import { asCalls, type CheckedCall, checkCalls, MAX_CALLS, type Translate } from "./check-calls.ts";
+import {
+  asCalls,
+  type CheckedCall,
+  checkCalls,
+  MAX_CALLS_PER_REPLY,
+  type Translate,
+} from "./check-calls.ts";
 import { toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
 import { closerOf, isThinking, type Mark, marksIn } from "./marks.ts";
@@ -238,7 +244,7 @@ async function takePiece(
   takenCalls.push(...checkedCalls);
   scan.end = Math.max(piece.end, markEnd);
   scan.quoted.skip(scan.end);
-  return takenCalls.length <= MAX_CALLS;
+  return takenCalls.length <= MAX_CALLS_PER_REPLY;
 }
 
 /** Whether a text may be between a wrapper and what it wraps. */

@@ -2,7 +2,7 @@
 import { toolFor } from "./coerce.ts";
 import { readLiteral, setField, skipSpace } from "./json.ts";
 import { matchAt } from "./search-text.ts";
-import { MAX_CALLS, type Piece, type Raw, type Source } from "./types.ts";
+import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Source } from "./types.ts";
 
 const CALL_HEAD = /((?:[A-Za-z_][\w]{0,99}\.){0,5}[A-Za-z_][\w-]{0,99})\s{0,10}\(/y;
 const KEYWORD = /([A-Za-z_]\w{0,99})\s{0,10}=(?!=)/y;
@@ -20,7 +20,7 @@ export function readPythonic(
     if (text[nextIndex] !== "[") return undefined;
     nextIndex = skipSpace(text, nextIndex + 1);
   }
-  for (; calls.length < MAX_CALLS; ) {
+  for (; calls.length < MAX_CALLS_PER_MARK; ) {
     const parsedCall = readCall(source, nextIndex);
     if (!parsedCall) break;
     calls.push(parsedCall.call);

@@ -6,7 +6,7 @@ import { toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
 import { readPythonic } from "./pythonic.ts";
 import { matchAt } from "./search-text.ts";
-import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
+import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** Reads objects or a list of them after a marker, in JSON or in Python. */
 const makeListReader =
@@ -90,7 +90,7 @@ function readNamed(
   const calls: Raw[] = [];
   let callEnd = startIndex;
   let nextIndex = startIndex;
-  for (; calls.length < MAX_CALLS; nextIndex = callEnd) {
+  for (; calls.length < MAX_CALLS_PER_MARK; nextIndex = callEnd) {
     nextIndex = skipAll(begin, text, nextIndex);
     const headMatch = matchAt(head, text, nextIndex);
     const [, toolName = "", id] = headMatch?.filter((group) => group !== undefined) ?? [];
@@ -271,7 +271,7 @@ export function readBareHarmony(source: Source): (Piece & { thinking: string }) 
   let end = 0;
   for (
     let headMatch = BARE_TO.exec(text);
-    headMatch && calls.length < MAX_CALLS;
+    headMatch && calls.length < MAX_CALLS_PER_MARK;
     headMatch = BARE_TO.exec(text)
   ) {
     const parsedCall = readArguments(source, headMatch[1]!, BARE_TO.lastIndex);

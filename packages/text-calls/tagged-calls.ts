@@ -5,7 +5,7 @@ import { longestName, readArguments, readObjects, skipFence } from "./call-shape
 import { toolFor } from "./coerce.ts";
 import { setField, skipSpace, wholeJson } from "./json.ts";
 import { matchAt } from "./search-text.ts";
-import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
+import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** An XML value, without one line break at either end, which belongs to the tags. */
 const trimValue = (tagValue: string): string => tagValue.replace(/^\n/, "").replace(/\n$/, "");
@@ -86,7 +86,11 @@ function readSeries(source: Source, startIndex: number, tagFamily: Tags): Piece 
   const { text } = source;
   const calls: Raw[] = [];
   let end = startIndex;
-  for (let nextIndex = startIndex; calls.length < MAX_CALLS; nextIndex = skipSpace(text, end)) {
+  for (
+    let nextIndex = startIndex;
+    calls.length < MAX_CALLS_PER_MARK;
+    nextIndex = skipSpace(text, end)
+  ) {
     const parsedCall = readTaggedCall(source, nextIndex, tagFamily);
     if (!parsedCall) break;
     calls.push(parsedCall.call);
@@ -340,7 +344,7 @@ export const readMarked: Reader = (source, markerStart) => {
   const headPattern = /<invoke name=["']?([^"'<>\s]{1,200})["']?>/g;
   for (
     let headMatch = headPattern.exec(plainText);
-    headMatch && calls.length < MAX_CALLS;
+    headMatch && calls.length < MAX_CALLS_PER_MARK;
     headMatch = headPattern.exec(plainText)
   ) {
     const callEnd = plainText.indexOf("</invoke>", headPattern.lastIndex);

@@ -2,7 +2,7 @@
 import type { ChatRequest } from "zz";
 import type { Work } from "./json.ts";
 
-export const MAX_CALLS = 1_000; // that one mark begins
+export const MAX_CALLS_PER_MARK = 1_000; // that one mark begins
 
 // foreign: under another program's name
 export type Tool = ChatRequest["tools"][number] & { foreign?: true };

@@ -6,11 +6,11 @@ import { completion } from "./completion.ts";
 import { help, MAX_COLUMNS } from "./flags-page.ts";
 import { helpOn, sections } from "./help-page.ts";
 import {
-  choices,
+  completePlugins,
+  describePlugin,
   isOn,
+  listPlugins,
   noteReloads,
-  plugin,
-  plugins,
   stateOf,
   switchPlugin,
 } from "./list-plugins.ts";
@@ -82,7 +82,7 @@ function registerPlugins(zz: Zz): void {
       "/plugins on openai": "load it again",
     },
     group: "settings",
-    complete: (typedText, { about }) => choices(typedText, about),
+    complete: (typedText, { about }) => completePlugins(typedText, about),
     async run(typedText, ctx) {
       const [, switchVerb, pluginName] =
         /^(enable|disable|on|off)(?:\s+(\S+))?$/.exec(typedText) ?? [];
@@ -91,7 +91,11 @@ function registerPlugins(zz: Zz): void {
       else if (pluginName) await switchPlugin(pluginName, isOn(switchVerb!), ctx);
       else {
         const columns = availableColumns(ctx.io);
-        ctx.note(typedText ? plugin(typedText, ctx.about, columns) : plugins(ctx.about, columns));
+        ctx.note(
+          typedText
+            ? describePlugin(typedText, ctx.about, columns)
+            : listPlugins(ctx.about, columns),
+        );
       }
     },
   });

@@ -19,7 +19,7 @@ export function noteReloads(reloads: Reloaded[], writeNote: Ctx["note"]): void {
     );
 }
 /** The user's plugins and those that failed, with what each adds; zz's own only by name. */
-export function plugins({ plugins }: Pick<About, "plugins">, maxColumns: number): string {
+export function listPlugins({ plugins }: Pick<About, "plugins">, maxColumns: number): string {
   const ownPlugins = plugins.filter(
     ({ from, failure, disabled }) => from === "zz" && !failure && !disabled,
   );
@@ -66,7 +66,7 @@ const listAdditions = ({ adds }: Plugin): string =>
         `${additionKind} ${[...new Set(additions.map(({ name }) => (additionKind === "command" ? `/${name}` : name)))].join(", ")}`,
     )
     .join("; ");
-export function plugin(pluginName: string, { plugins }: About, maxColumns: number): string {
+export function describePlugin(pluginName: string, { plugins }: About, maxColumns: number): string {
   const matches = plugins.filter((plugin) => plugin.name === pluginName);
   if (!matches.length) return `There is no plugin '${pluginName}'. /plugins lists them.`;
   return matches
@@ -84,7 +84,7 @@ export function plugin(pluginName: string, { plugins }: About, maxColumns: numbe
     ])
     .join("\n");
 }
-export const choices = (typedText: string, { plugins }: About): Choice[] => {
+export const completePlugins = (typedText: string, { plugins }: About): Choice[] => {
   const [, switchVerb = ""] = /^(on|off|enable|disable)\s/.exec(typedText) ?? [];
   const fitsVerb = ({ disabled }: Plugin) => !switchVerb || Boolean(disabled) === isOn(switchVerb);
   const pluginChoices = plugins

@@ -34,7 +34,9 @@ export interface Found {
  * Undefined for what is missing, too large, not text or not a file. Links are not followed: their
  * targets are found under their own names.
  */
-export function reader(openFile: Ctx["files"]["open"]): (fileName: string) => Buffer | undefined {
+export function openReader(
+  openFile: Ctx["files"]["open"],
+): (fileName: string) => Buffer | undefined {
   const sharedBuffer = Buffer.allocUnsafe(BUFFER_BYTES);
   return (fileName) => {
     let descriptor: number | undefined;
@@ -72,7 +74,7 @@ export interface Finder {
   find(fileTexts: string[]): Promise<Found[]>;
 }
 
-export function finder(
+export function createFinder(
   { query, regex, ignoreCase }: Query,
   signal: AbortSignal,
   clock: Clock,

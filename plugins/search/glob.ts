@@ -4,7 +4,7 @@ import type { Zz } from "zz";
 import { notUtf8 } from "zz/text";
 import { newYielder } from "./find-in-lines.ts";
 import { shownName } from "./path.ts";
-import { matcher } from "./pattern.ts";
+import { compilePattern } from "./pattern.ts";
 
 const MAX_PATHS = 100;
 
@@ -36,7 +36,7 @@ export const glob = (zz: Zz<any>) =>
       return { text: resultRows.join("\n") || (await noMatchText()), data: matchingPaths };
 
       async function matching(pattern: string): Promise<string[]> {
-        const matchesName = matcher(pattern);
+        const matchesName = compilePattern(pattern);
         const yieldIfDue = newYielder(signal);
         const matched: string[] = [];
         for (const fileName of fileNames) {

@@ -4,18 +4,18 @@ import { relative, resolve } from "node:path";
 import type { Ctx, Zz } from "zz";
 import { notUtf8, plural } from "zz/text";
 import {
+  createFinder,
   type Finder,
-  finder,
   type Hit,
   isBinary,
   linesOf,
   MAX_HITS,
   newYielder,
+  openReader,
   type Query,
-  reader,
 } from "./find-in-lines.ts";
 import { shownName } from "./path.ts";
-import { matcher } from "./pattern.ts";
+import { compilePattern } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";
 import { type Once, sharing } from "./together.ts";
 
@@ -88,7 +88,7 @@ async function searchFor(callArguments: Args, ctx: Ctx, ripgrep: string, once: O
   const search: Search = {
     ctx,
     once,
-    finder: finder(askedQuery, ctx.signal, ctx.io.clock),
+    finder: createFinder(askedQuery, ctx.signal, ctx.io.clock),
     isFolder: false,
     hits: [],
     stuck: [],
@@ -149,7 +149,7 @@ function checkedArgs({ query, glob, ...how }: Args): ((fileName: string) => bool
       `Cannot search for ${query.length} characters: at most ${MAX_QUERY_CHARS} are allowed. Search for a part of them.`,
     );
   const matches =
-    glob === undefined ? undefined : matcher(glob.includes("/") ? glob : `**/${glob}`);
+    glob === undefined ? undefined : compilePattern(glob.includes("/") ? glob : `**/${glob}`);
   if (query.includes("\n"))
     throw new Error(
       "Cannot search for more than one line: only single lines are searched. Search for one of them.",
@@ -182,7 +182,7 @@ async function searchFolder(
           matches(fileName) || (prefixLength > 1 && matches(fileName.slice(prefixLength))),
       )
     : listedNames;
-  const bytesOf = reader(files.open);
+  const bytesOf = openReader(files.open);
   for (const fileName of fileNames) {
     if (canMatch.get(fileName) === false || (askedQuery.regex && !mayTryRegex(search, fileName)))
       continue;

@@ -14,7 +14,7 @@ type Token = string | ((character: string) => boolean);
  * `*` and `?` within a name, `**` for any folders, {a,b}, [a-z], [!a-z]. Brackets also stand for
  * themselves.
  */
-export function matcher(pattern: string): (fileName: string) => boolean {
+export function compilePattern(pattern: string): (fileName: string) => boolean {
   if (pattern.length > MAX_PATTERN_CHARS)
     throw new Error(
       `Cannot use a pattern of ${pattern.length} characters: at most ${MAX_PATTERN_CHARS} are allowed. Make it shorter.`,

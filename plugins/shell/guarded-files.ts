@@ -5,7 +5,12 @@ import path from "node:path";
 import { isInside } from "zz/text";
 import { isFolder, real } from "./resolve-paths.ts";
 import type { Guard } from "./sandbox-limits.ts";
-import { IN_GIT, type ProjectScan, type SelfRunningFiles, stores } from "./self-running-files.ts";
+import {
+  findLinkedPackages,
+  IN_GIT,
+  type ProjectScan,
+  type SelfRunningFiles,
+} from "./self-running-files.ts";
 
 interface RepositoryPaths {
   write: string[]; // writable, though it may be outside of the project
@@ -128,7 +133,7 @@ export function findGuardedFiles(
       return fileStats && !fileStats.isSymbolicLink();
     },
   );
-  const packages = roots.flatMap(stores);
+  const packages = roots.flatMap(findLinkedPackages);
   const cacheFolders = packages.flatMap((packageFolder) =>
     [".cache", ".vite", ".vite-temp"].map((cacheName) => path.join(packageFolder, cacheName)),
   );

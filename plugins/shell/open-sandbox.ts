@@ -11,7 +11,7 @@ import { isFolder, real } from "./resolve-paths.ts";
 import { watchGuardedFiles } from "./restore-guarded.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./sandbox-limits.ts";
 import { seccompFilter } from "./seccomp.ts";
-import { findRepositories } from "./self-running-files.ts";
+import { scanProject } from "./self-running-files.ts";
 import { findEndpoints } from "./sockets-and-fifos.ts";
 
 export type { Limits } from "./sandbox-limits.ts";
@@ -68,10 +68,10 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
       // Sockets and FIFOs of the lower folder cannot be reached through an overlay.
       const inProject = limits.view
         ? []
-        : (inner.guard?.endpoints ?? findRepositories(root, false).endpoints);
+        : (inner.guard?.endpoints ?? scanProject(root, false).endpoints);
       const sockets = findEndpoints(folders, inProject);
       inner.endpoints = sockets.paths;
-      const filterFile = callsFile(workFolder, !sockets.unknown || inner.proxy !== undefined);
+      const filterFile = writeFilterFile(workFolder, !sockets.unknown || inner.proxy !== undefined);
       const fullArgv = [...withLimits(program, filterFile), ...bubblewrapArgs(inner), ...argv];
       return { argv: limits.view?.wrap(fullArgv) ?? fullArgv, env: environment(inner) };
     },
@@ -138,7 +138,7 @@ function requireBubblewrap(
  * If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy
  * needs one.
  */
-export function callsFile(workFolder: string, unix: boolean): string | undefined {
+export function writeFilterFile(workFolder: string, unix: boolean): string | undefined {
   const [filterFile, callFilter] = [
     path.join(workFolder, unix ? "calls" : "calls-without-unix"),
     seccompFilter({ unix }),

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Ctx } from "zz";
 import { isInside, removeTree, temporaryFolder } from "zz/text";
 import { findOutside } from "./find-sandbox.ts";
-import { callsFile, type Sandbox, withLimits } from "./open-sandbox.ts";
+import { type Sandbox, withLimits, writeFilterFile } from "./open-sandbox.ts";
 import { isFolder, real } from "./resolve-paths.ts";
 import { outsideRules } from "./seatbelt.ts";
 import { findUnreadableFiles } from "./unreadable-files.ts";
@@ -33,7 +33,7 @@ export async function openReadingSandbox(
   if (process.platform === "darwin") return openOnMac(visible, hiddenPaths);
   const program = findOutside(programs, "bwrap", [])!; // it was tried before
   const workFolder = temporaryFolder("sandbox");
-  const filterFile = callsFile(workFolder, false);
+  const filterFile = writeFilterFile(workFolder, false);
   return {
     wrap: (argv) => ({
       argv: [

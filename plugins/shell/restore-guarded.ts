@@ -7,7 +7,6 @@ import { bytesOf, direntsOf, isFolder } from "./resolve-paths.ts";
 import type { Guard } from "./sandbox-limits.ts";
 import {
   askGit,
-  findRepositories,
   findSelfRunningFiles,
   type GitProgram,
   gitFolders,
@@ -15,6 +14,7 @@ import {
   type ProjectScan,
   parseGitSetting,
   type SelfRunningFiles,
+  scanProject,
 } from "./self-running-files.ts";
 
 interface SavedFile {
@@ -130,7 +130,7 @@ function restoreGuarded(
 }
 
 function scanProjects(roots: string[], checksLinks = true): ProjectScan {
-  const projectScans = roots.map((root) => findRepositories(root, checksLinks));
+  const projectScans = roots.map((root) => scanProject(root, checksLinks));
   const outerFolders = repositoryPaths(roots[0]!).folders.flatMap(gitFolders);
   return {
     folders: [...new Set([...outerFolders, ...projectScans.flatMap((scan) => scan.folders)])],

@@ -241,7 +241,7 @@ const MAX_FILES = 20_000; // checked for hard links
  * Searches a project, nearest folders first, without installed packages, in which a person does not
  * work.
  */
-export function findRepositories(root: string, checksLinks = true): ProjectScan {
+export function scanProject(root: string, checksLinks = true): ProjectScan {
   const projectScan: ProjectScan = {
     folders: [],
     gitPointers: [],
@@ -320,7 +320,7 @@ function moduleFolders(moduleFolder: string): string[] {
  * Packages whose files are hard links into a store in the home, as pnpm, bun and uv make them:
  * other projects share them.
  */
-export function stores(root: string): string[] {
+export function findLinkedPackages(root: string): string[] {
   const modules = path.join(root, "node_modules");
   const isHardLinked = (filePath: string): boolean =>
     (fs.statSync(filePath, { throwIfNoEntry: false })?.nlink ?? 1) > 1;

@@ -5,7 +5,7 @@ import type { Zz } from "zz";
 import { isPlainLine } from "./plain-line.ts";
 import { promptOf } from "./prompt-mark.ts";
 import type { Look } from "./render-markdown.ts";
-import { defaults, isRich, look, openScreen, readColours, themeNameOf } from "./screen.ts";
+import { currentTheme, defaults, isRich, openScreen, readColours, themeNameOf } from "./screen.ts";
 import { addShowImage } from "./show-image.ts";
 import { showTurns } from "./show-turn.ts";
 import { STYLES } from "./styles.ts";
@@ -107,7 +107,7 @@ export default (zz: Zz<typeof defaults>) => {
   zz.wrap("preview", async ({ about, changes }) => {
     const { newRoom, renderDiff } = await import("./draw-diff.ts");
     if (!screen.theme) await readColours(screen).catch(() => {});
-    const [theme, searchRoom] = [look(screen), newRoom()];
+    const [theme, searchRoom] = [currentTheme(screen), newRoom()];
     const { removed, added, changed: strong, dim, syntax } = theme;
     const { highlight } = syntax ? await import("./highlight.ts") : {};
     const code =
@@ -130,7 +130,7 @@ export default (zz: Zz<typeof defaults>) => {
       if (!isRich(screen)) return plainAnswer;
       const shownAnswer = await rendered(plainAnswer, {
         width: zz.io.stdout.columns || 80,
-        theme: look(screen),
+        theme: currentTheme(screen),
       });
       return zz.config.reveal === "words" ? revealWords(zz, shownAnswer, ctx.signal) : shownAnswer;
     },
@@ -139,7 +139,7 @@ export default (zz: Zz<typeof defaults>) => {
   zz.wrap(
     "prompt",
     async (promptMark, next, ctx) =>
-      `${look(screen).dim(await promptOf(ctx, screen.since))}${await next(promptMark)}`,
+      `${currentTheme(screen).dim(await promptOf(ctx, screen.since))}${await next(promptMark)}`,
   );
   zz.defer(screen.line.stop);
 };

@@ -60,7 +60,7 @@ export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
   // a call is one row, live until it is printed: first its name, then what came of it
   const waiting = () =>
     screen.calls.flatMap(({ row, result }) => (row && (result ?? row).split("\n")[0]) || []);
-  const liveContext = { on, io, waiting, look: () => look(screen) };
+  const liveContext = { on, io, waiting, look: () => currentTheme(screen) };
   const screen: Screen = {
     io,
     config,
@@ -94,7 +94,8 @@ const isColoured = (screen: Screen): boolean =>
   Boolean(screen.io.stderr.isTTY) &&
   screen.config().theme !== "none";
 
-export const look = (screen: Screen): Theme => (isColoured(screen) && screen.theme) || PLAIN;
+export const currentTheme = (screen: Screen): Theme =>
+  (isColoured(screen) && screen.theme) || PLAIN;
 
 /** For a dark terminal, unless it says or its environment says that it is light. */
 export function themeNameOf({ config, isLight, io }: Screen): ThemeName {
@@ -129,5 +130,5 @@ export function printAbove({ io, line, live }: Screen, rowText: string): void {
 export function formatRow(screen: Screen, rowHead: string, rowMiddle: string, rowEnd = ""): string {
   const middleWidth = columnsOf(screen) - width(rowHead) - width(rowEnd) - 2;
   const dimmedText = `${shortenToColumns(rowMiddle, Math.max(middleWidth, 1))}${rowEnd}`;
-  return dimmedText ? `${rowHead} ${look(screen).dim(dimmedText)}` : rowHead;
+  return dimmedText ? `${rowHead} ${currentTheme(screen).dim(dimmedText)}` : rowHead;
 }

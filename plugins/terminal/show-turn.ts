@@ -6,10 +6,10 @@ import { seconds } from "./live-row.ts";
 import {
   type Announced,
   columnsOf,
+  currentTheme,
   formatRow,
   isPlain,
   isRich,
-  look,
   printAbove,
   type Screen,
   signsOf,
@@ -76,7 +76,7 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (stats)
       printAbove(
         screen,
-        `${look(screen).dim(shortenToColumns(figures(turnAnswer), columnsOf(screen) - 1))}\n`,
+        `${currentTheme(screen).dim(shortenToColumns(figures(turnAnswer), columnsOf(screen) - 1))}\n`,
       );
   });
 }
@@ -90,7 +90,7 @@ function showThought(screen: Screen, { text, ms }: Events["thought"]): void {
     : foldRows(text, columnsOf(screen) - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
         (thoughtRow) => `┆ ${thoughtRow}`,
       );
-  for (const printedRow of thoughtRows) printAbove(screen, look(screen).dim(printedRow));
+  for (const printedRow of thoughtRows) printAbove(screen, currentTheme(screen).dim(printedRow));
 }
 
 /** Shows calls, and nothing beside a question. */
@@ -107,8 +107,9 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
     if (waiting && !screen.idle) line.resume(waiting.name);
   });
   zz.on("planned", ({ calls, text }, { about }) => {
-    if (text) printAbove(screen, look(screen).dim(shortenToColumns(text, columnsOf(screen) - 1)));
-    const callSign = look(screen).accent(signsOf(screen).call);
+    if (text)
+      printAbove(screen, currentTheme(screen).dim(shortenToColumns(text, columnsOf(screen) - 1)));
+    const callSign = currentTheme(screen).accent(signsOf(screen).call);
     const isAnnounced = config().calls === "all";
     screen.calls = calls.map((plannedCall) => {
       const name = shortenToColumns(plannedCall.name);
@@ -203,7 +204,7 @@ function formatResult(screen: Screen, fact: Events["called"], subject: string): 
   return [
     firstRow,
     ...linesBelow.map((lineBelow) =>
-      look(screen).dim(`  ${shortenToColumns(lineBelow, columnsOf(screen) - 3)}`),
+      currentTheme(screen).dim(`  ${shortenToColumns(lineBelow, columnsOf(screen) - 3)}`),
     ),
   ].join("\n");
 }
@@ -215,7 +216,7 @@ function formatCallRow(
   subject: string,
 ): string {
   const { ok, bad } = signsOf(screen);
-  const resultSign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
+  const resultSign = result.failed ? currentTheme(screen).bad(bad) : currentTheme(screen).ok(ok);
   const elapsedTime = ms < 1_000 ? "" : ` · ${seconds(ms)}`;
   const resultSummary = shortenToColumns(shown ?? summary(result.text), columnsOf(screen));
   const rowWidth = columnsOf(screen) - 1 - width(`✓ ${shortenToColumns(name)}  · ${elapsedTime}`);

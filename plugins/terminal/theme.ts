@@ -89,7 +89,7 @@ function assignStyle(styleWords: string, scopeNames: string): Record<string, str
 }
 
 /**
- * `own`: the person's styles, in the same words; `depth`: the bits of colour that the terminal has.
+ * `personColours`: the person's styles, in the same words; `depth`: the bits of colour that the terminal has.
  */
 export function themeOf(
   themeName: ThemeName,

@@ -4,7 +4,7 @@
 import type { OpenAI } from "openai/client";
 import type { ChatRequest, Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
-import { baseOf, memory, type Preset, quirksOf } from "./wire-types.ts";
+import { baseOf, type Preset, quirksOf, rememberByModel } from "./wire-types.ts";
 
 const REQUEST_PATH = /\/(chat\/completions|responses)$/;
 const OFFICIAL = "https://api.openai.com/v1";
@@ -142,7 +142,7 @@ function headersOf(
   };
 }
 
-const refusedOf = memory<Set<string>>(() => new Set());
+const refusedOf = rememberByModel<Set<string>>(() => new Set());
 
 /** How a wire builds a request, and what it may leave out of it. */
 interface Leaving {

@@ -56,7 +56,7 @@ export const quirksOf = (preset: Preset, endpoint: Endpoint): Quirks =>
   preset.is && baseOf(preset, endpoint) !== preset.url ? {} : (preset.quirks ?? {});
 
 /** Remembers by address and model what servers refused, so that it is not sent again. */
-export function memory<T>(createEntry: () => T): (serverUrl: string, model: string) => T {
+export function rememberByModel<T>(createEntry: () => T): (serverUrl: string, model: string) => T {
   const registry = new Map<string, T>();
   return (serverUrl, model) => {
     const registryKey = `${serverUrl} ${model}`;

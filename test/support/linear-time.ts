@@ -23,8 +23,8 @@ import { readSchema, shortForm } from "../../packages/structured/schema.ts";
 import { scan } from "../../packages/symbols/scan.ts";
 import { rescue } from "../../packages/text-calls/rescue.ts";
 import { applyEdits } from "../../plugins/edit-file/cascade.ts";
-import { finder } from "../../plugins/search/find-in-lines.ts";
-import { matcher } from "../../plugins/search/pattern.ts";
+import { createFinder } from "../../plugins/search/find-in-lines.ts";
+import { compilePattern } from "../../plugins/search/pattern.ts";
 import { patternFor } from "../../plugins/search/ripgrep.ts";
 import { renderDiff } from "../../plugins/terminal/draw-diff.ts";
 import { highlight } from "../../plugins/terminal/highlight.ts";
@@ -110,9 +110,9 @@ const tools = new Map(
   ]),
 ) as any;
 const fits = (pattern: string) =>
-  ["src/a.ts", "a".repeat(200), `${"a/".repeat(50)}b`].map(matcher(pattern));
+  ["src/a.ts", "a".repeat(200), `${"a/".repeat(50)}b`].map(compilePattern(pattern));
 const found = (text: string, query: string) =>
-  finder(
+  createFinder(
     { query, regex: query.length > 1, ignoreCase: false },
     new AbortController().signal,
     CLOCK,

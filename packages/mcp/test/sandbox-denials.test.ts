@@ -10,7 +10,7 @@ import { command, FAKE, fake, started } from "../../../test/support/mcp.ts";
 import { impossible, needs } from "../../../test/support/needs.ts";
 import { isHidden, ROOT } from "../../../test/support/run.ts";
 import { elicit } from "../elicit.ts";
-import { keptFrom } from "../sandbox-denials.ts";
+import { denialsIn } from "../sandbox-denials.ts";
 
 test("what a server printed names hosts and folders that it may be given", () => {
   const rows: [said: string, hosts: string[], write: string[]][] = [
@@ -31,9 +31,9 @@ test("what a server printed names hosts and folders that it may be given", () =>
     ["all is well at https://example.com", [], []],
   ];
   for (const [said, hosts, write] of rows)
-    deepEqual(keptFrom(said, [], "/p"), { hosts, write }, said);
+    deepEqual(denialsIn(said, [], "/p"), { hosts, write }, said);
   deepEqual(
-    keptFrom("", ["a.example"], "/p", { hosts: ["a.example"] }),
+    denialsIn("", ["a.example"], "/p", { hosts: ["a.example"] }),
     { hosts: [], write: [] },
     "it has that",
   );

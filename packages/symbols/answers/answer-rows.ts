@@ -68,13 +68,13 @@ export function foundIn(index: Index, filePaths: readonly string[], ctx: Ctx): F
 }
 
 /** Relative to the project, as in the index. */
-export function relative(givenPath: string, { root, files }: Ctx): string {
+export function toProjectPath(givenPath: string, { root, files }: Ctx): string {
   return path.relative(root, files.path(givenPath)).split(path.sep).join("/");
 }
 
 /** Throws where none can be: "nothing" would be taken for an answer. */
 export function filesUnder(index: Index, givenPath: string, ctx: Ctx): string[] {
-  const folderPath = relative(givenPath, ctx);
+  const folderPath = toProjectPath(givenPath, ctx);
   const filesInside = index.files.filter((filePath) => isUnder(filePath, folderPath));
   const codeFiles = filesInside.filter((filePath) => CODE.test(filePath) && mayRead(ctx, filePath));
   const reason = !codeFiles.length && folderPath && whyUnread(index, givenPath, ctx);
@@ -102,7 +102,7 @@ export function whyUnread(index: Index, givenPath: string, ctx: Ctx): string {
   if (!fileStats) return "no such file or folder. Check the path.";
   if (fileStats.isDirectory()) return `it holds no such code. ${READ_HERE}`;
   if (!CODE.test(givenPath)) return READ_HERE.replace(/^O/, "o");
-  const filePath = relative(givenPath, ctx);
+  const filePath = toProjectPath(givenPath, ctx);
   if (!index.names.includes(filePath))
     return "it is not among the project's files: .gitignore names it, or git does not track its folder of built files. read_file shows it.";
   if (index.ignored.has(filePath))
@@ -125,7 +125,7 @@ export function notLookedAt(
   filePaths: string[],
   ctx: Ctx,
 ): string[] {
-  const folderPath = relative(givenPath, ctx);
+  const folderPath = toProjectPath(givenPath, ctx);
   const otherCode = index.names.filter(
     (filePath) => isUnder(filePath, folderPath) && OTHER_CODE.test(filePath),
   );
@@ -162,5 +162,5 @@ export const pathAndLine = ({ path: file, line }: { path: string; line: number }
   `${file}:${line}`;
 export const nameAndLine = (symbol: FoundSymbol): string =>
   `${symbol.name} (${pathAndLine(symbol)})`;
-export const row = ({ path: file, line, signature, doc }: FoundSymbol): string =>
+export const formatSymbolRow = ({ path: file, line, signature, doc }: FoundSymbol): string =>
   `${file}:${line}: ${signature}${doc ? `  // ${doc}` : ""}`;

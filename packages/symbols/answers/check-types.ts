@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { plural, tryTo } from "zz/text";
 import { checkFiles } from "../meaning/check-types.ts";
-import { atDesk, type Desk, wake } from "../meaning/desk.ts";
+import { atDesk, type Desk, startServerEarly } from "../meaning/desk.ts";
 import { capRows, filesUnder, MAX_ROWS, SCRIPT } from "./answer-rows.ts";
 import { freshIndex, type State } from "./tool-state.ts";
 
@@ -13,7 +13,7 @@ export async function checkTypes(
   { paths }: { paths: string[] },
   ctx: Ctx,
 ): Promise<Result> {
-  wake(undefined, ctx);
+  startServerEarly(undefined, ctx);
   const index = await freshIndex(state, ctx);
   const scriptFiles = paths
     .flatMap((givenPath) => filesUnder(index, givenPath, ctx))

@@ -9,8 +9,8 @@ import {
   lastName,
   meantBy,
   nameAndLine,
-  relative,
   SCRIPT,
+  toProjectPath,
   whyUnread,
 } from "./answer-rows.ts";
 import type { SymbolQuery } from "./tool-state.ts";
@@ -34,7 +34,7 @@ export function definitionsOf(
 ) {
   const { wanted, files: defining } = meantBy(index, symbol);
   const name = lastName(wanted);
-  const file = givenPath && relative(givenPath, ctx);
+  const file = givenPath && toProjectPath(givenPath, ctx);
   if (file && !index.facts(file))
     throw new Error(
       `Cannot look for '${symbol}' in '${givenPath}': ${whyUnread(index, givenPath, ctx)}`,

@@ -13,6 +13,7 @@ import { type Alias, aliasesOf } from "./aliases.ts";
 import {
   capRows,
   filesUnder,
+  formatSymbolRow,
   foundIn,
   lastName,
   MAX_NAMES_PER_FILE,
@@ -23,8 +24,7 @@ import {
   nameIn,
   notLookedAt,
   pathAndLine,
-  relative,
-  row,
+  toProjectPath,
 } from "./answer-rows.ts";
 import { freshIndex, type State } from "./tool-state.ts";
 
@@ -72,7 +72,7 @@ export async function findDefinition(
   if (!near.length)
     throw new Error(`Cannot find a definition of '${symbol}': nothing has that name. Try grep.`);
   return {
-    text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"),
+    text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(formatSymbolRow)].join("\n"),
     data: near,
   };
 }
@@ -91,8 +91,8 @@ function writtenFilesOf(index: Index): readonly string[] {
 
 const rowWithAlias = (symbol: FoundSymbol | Alias): string =>
   "exporter" in symbol
-    ? `${row(symbol)}  [exported as ${symbol.alias} by ${symbol.exporter}]`
-    : row(symbol);
+    ? `${formatSymbolRow(symbol)}  [exported as ${symbol.alias} by ${symbol.exporter}]`
+    : formatSymbolRow(symbol);
 
 export async function findSymbols(
   state: State,
@@ -103,7 +103,7 @@ export async function findSymbols(
   const codeFiles = filesUnder(index, under, ctx);
   const candidates = foundIn(
     index,
-    relative(under, ctx) ? codeFiles : writtenFilesOf(index),
+    toProjectPath(under, ctx) ? codeFiles : writtenFilesOf(index),
     ctx,
   ).filter((symbol) => !wantedKind || symbol.kind === wantedKind);
   const bestMatches = fuzzy(nameIn(query), candidates, MAX_ROWS);
@@ -112,7 +112,7 @@ export async function findSymbols(
       `Cannot find symbols like '${query}'${wantedKind ? ` of kind ${wantedKind}` : ""}: none is near. Try grep.`,
     );
   return {
-    text: bestMatches.map((symbol) => `${row(symbol)}  [${symbol.kind}]`).join("\n"),
+    text: bestMatches.map((symbol) => `${formatSymbolRow(symbol)}  [${symbol.kind}]`).join("\n"),
     data: bestMatches,
   };
 }
@@ -125,7 +125,7 @@ export async function showStructure(
   const index = await freshIndex(state, ctx);
   const codeFiles = filesUnder(index, under, ctx);
   if (!codeFiles.length) return [NO_CODE, ...notLookedAt(index, under, codeFiles, ctx)].join("\n");
-  if (codeFiles.length === 1 && codeFiles[0] === relative(under, ctx))
+  if (codeFiles.length === 1 && codeFiles[0] === toProjectPath(under, ctx))
     return outline(codeFiles[0], index.facts(codeFiles[0])!, depth);
   const fileRows = codeFiles.map((filePath) => {
     const { symbols, unread, exports } = index.facts(filePath)!;
@@ -143,7 +143,8 @@ export async function showStructure(
       ? `${filePath} (not read: ${unread})`
       : `${filePath} (${symbols.length}) ${shownNames.slice(0, MAX_NAMES_PER_FILE).join(" ")}${ellipsis}`.trimEnd();
   });
-  const folders = codeFiles.length > 2 * MAX_ROWS ? foldersOf(codeFiles, relative(under, ctx)) : [];
+  const folders =
+    codeFiles.length > 2 * MAX_ROWS ? foldersOf(codeFiles, toProjectPath(under, ctx)) : [];
   const folderRows = folders.length ? [...folders, "Files and what they export:"] : [];
   const text = [
     ...folderRows,
@@ -296,7 +297,7 @@ async function showPart(
           ),
         ).near;
     const nearestNames = nearest.slice(0, MAX_ROWS).map(nameAndLine);
-    const unreadReason = givenPath && index.facts(relative(givenPath, ctx))?.unread;
+    const unreadReason = givenPath && index.facts(toProjectPath(givenPath, ctx))?.unread;
     if (unreadReason)
       throw new Error(
         `Cannot show ${partKind} '${name}': '${givenPath}' was not read (${unreadReason}). Try grep and read_file.`,

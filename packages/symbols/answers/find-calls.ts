@@ -4,7 +4,15 @@ import type { Called, Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { mayRead } from "../may-read.ts";
 import type { SymbolSpot } from "../meaning/code-uses.ts";
-import { atDesk, type Desk, locate, pointAt, textAt, toCodeUse, wake } from "../meaning/desk.ts";
+import {
+  atDesk,
+  type Desk,
+  locate,
+  pointAt,
+  startServerEarly,
+  textAt,
+  toCodeUse,
+} from "../meaning/desk.ts";
 import { isAt, showOthers } from "../meaning/references.ts";
 import { capRows, MAX_ROWS, pathAndLine } from "./answer-rows.ts";
 import { definitionsOf, nearestTo } from "./definitions-of.ts";
@@ -17,7 +25,7 @@ export async function findCalls(
   ctx: Ctx,
 ): Promise<Result> {
   const direction = callees ? "callees" : "callers";
-  wake(args.path, ctx);
+  startServerEarly(args.path, ctx);
   const index = await freshIndex(state, ctx);
   const { wanted, scriptDefinitions, others } = definitionsOf(index, args, ctx);
   const defined = [

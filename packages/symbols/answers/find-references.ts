@@ -4,7 +4,7 @@ import { plural } from "zz/text";
 import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
 import type { CodeUse, Group, SymbolSpot } from "../meaning/code-uses.ts";
-import { atDesk, wake } from "../meaning/desk.ts";
+import { atDesk, startServerEarly } from "../meaning/desk.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
 import { MAX_ROWS, pathAndLine } from "./answer-rows.ts";
 import { usesByName } from "./by-name.ts";
@@ -31,7 +31,7 @@ export async function findReferences(
   args: SymbolQuery & { start?: number },
   ctx: Ctx,
 ): Promise<Result> {
-  wake(args.path, ctx);
+  startServerEarly(args.path, ctx);
   const index = await freshIndex(state, ctx);
   const { wanted, unlistedCount, scriptDefinitions, users, others } = definitionsOf(
     index,

@@ -9,7 +9,7 @@ import {
   isUnder,
   MAX_NAMES_PER_FILE,
   MAX_ROWS,
-  relative,
+  toProjectPath,
   whyUnread,
 } from "./answer-rows.ts";
 import { freshIndex, type Resolved, type State } from "./tool-state.ts";
@@ -28,7 +28,7 @@ export async function listDependencies(
   const index = await freshIndex(state, ctx);
   const graph = await importGraph(state, index, ctx);
   if (name === undefined) return projectOverview(graph, index, ctx);
-  const relativePath = relative(name, ctx);
+  const relativePath = toProjectPath(name, ctx);
   const filePaths = filesAt(graph, relativePath, ctx);
   if (!filePaths.length)
     throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
@@ -113,7 +113,7 @@ export async function listDependents(
   const index = await freshIndex(state, ctx);
   const graph = await importGraph(state, index, ctx);
   const { imports, dependents } = graph;
-  const relativePath = relative(name, ctx);
+  const relativePath = toProjectPath(name, ctx);
   const filePaths = filesAt(graph, relativePath, ctx);
   if (!filePaths.length)
     throw new Error(`Cannot list what imports '${name}': ${whyUnread(index, name, ctx)}`);

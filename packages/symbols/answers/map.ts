@@ -14,8 +14,8 @@ import { importGraph, leadsAsBefore } from "./list-imports.ts";
 import { historyOf } from "./project-history.ts";
 import {
   freshIndex,
-  lean,
   type Resolved,
+  runWithSmallHeap,
   type ShownMap,
   type State,
   unattended,
@@ -80,7 +80,7 @@ function isKnown(index: Index, focusName: string): boolean {
 const makeMap = (
   ...[state, index, request, ctx, arrived]: [State, Index, MapRequest, Ctx, Iterable<string>?]
 ): Promise<RepoMap> =>
-  lean(async () => {
+  runWithSmallHeap(async () => {
     const { mapFrom } = await import("../rank.ts");
     const [survey, history] = await Promise.all([
       surveyFor(state, index, ctx),
@@ -185,7 +185,7 @@ function factsToCount(fileFacts: Facts | undefined): Facts | undefined {
  * letter until code changes, so that a provider's prompt cache stays valid. Waited for is the first
  * map, and a moment for what was just saved.
  */
-export async function layer(state: State, ctx: Ctx): Promise<string | undefined> {
+export async function mapForPrompt(state: State, ctx: Ctx): Promise<string | undefined> {
   state.lastCtx = unattended(ctx);
   if (isForAnother(state, ctx)) state.shownMap = undefined;
   const { config, shownMap, mapLook } = state;

@@ -5,7 +5,7 @@ import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
 import { mayRead } from "../may-read.ts";
 import type { CodeUse, Edit, SymbolSpot } from "../meaning/code-uses.ts";
-import { atDesk, type Desk, wake } from "../meaning/desk.ts";
+import { atDesk, type Desk, startServerEarly } from "../meaning/desk.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
 import { applyEdits, planRename, type Renaming } from "../meaning/rename.ts";
 import { filesUsing } from "../rows.ts";
@@ -22,7 +22,7 @@ export async function renameSymbol(
   args: SymbolQuery & { to: string },
   ctx: Ctx,
 ): Promise<Result> {
-  wake(args.path, ctx);
+  startServerEarly(args.path, ctx);
   const index = await freshIndex(state, ctx);
   const {
     wanted,

@@ -84,7 +84,7 @@ export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
 /**
  * What is read of all files is garbage soon: V8 would make room for it, of 60 MB, and keep that.
  */
-export async function lean<T>(runTask: () => Promise<T>): Promise<T> {
+export async function runWithSmallHeap<T>(runTask: () => Promise<T>): Promise<T> {
   v8.setFlagsFromString("--semi-space-growth-factor=1");
   try {
     return await runTask();

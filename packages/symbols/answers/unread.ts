@@ -6,7 +6,7 @@ import type { Index } from "../index-view.ts";
 import { isComponent, languageOf } from "../languages/table.ts";
 import { mayRead } from "../may-read.ts";
 import { isGenerated } from "../scan/generated-files.ts";
-import { relative, SCRIPT } from "./answer-rows.ts";
+import { SCRIPT, toProjectPath } from "./answer-rows.ts";
 
 const MAX_NAMED = 3; // files in a sentence
 const MAX_LOOK_BYTES = 64_000_000; // of all files that are searched for one answer
@@ -75,7 +75,7 @@ export function missingSentence(
   if (!unreadFiles.length) return "";
   if (/^Cannot .*\b(?:was|were) not read\b/.test(answer.text)) return ""; // said already
   const { words = [], path, users } = topic;
-  const file = path === undefined ? "" : relative(path, ctx);
+  const file = path === undefined ? "" : toProjectPath(path, ctx);
   const fileItself = unreadFiles.find((unreadFile) => unreadFile.path === file);
   if (fileItself && !users)
     return /not read/.test(answer.text)

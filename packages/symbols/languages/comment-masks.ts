@@ -32,7 +32,7 @@ export function maskOf(
 export function usesIn(
   sourceText: string,
   charMask: Uint8Array,
-  wordPattern: RegExp = wordsOf(sourceText),
+  wordPattern: RegExp = wordPatternFor(sourceText),
 ): Map<string, number> {
   const useCounts = new Map<string, number>();
   for (const { 0: usedName, index } of sourceText.matchAll(wordPattern)) {
@@ -49,7 +49,7 @@ export function usesIn(
   return useCounts;
 }
 /** Letters of all the world's scripts take twice the time. */
-const wordsOf = (sourceText: string): RegExp =>
+const wordPatternFor = (sourceText: string): RegExp =>
   /[^\x00-\x7f]/.test(sourceText) ? WORD_PATTERN : /[a-z_]\w*/gi;
 const isQuoted = (sourceText: string, nameStart: number, nameLength: number): boolean =>
   /["'`]/.test(sourceText[nameStart - 1] ?? "") &&

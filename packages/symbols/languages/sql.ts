@@ -136,10 +136,10 @@ function defineSymbol(
   if (docLine && !/\n\s*\n/.test(text.slice(docSpan[1], statementStart)))
     sym.doc = docLine.slice(0, MAX_TEXT_CHARS);
   symbols.push(sym);
-  if (/^table$/i.test(objectKind!)) columns(symbols, sym, statement, statementStart, starts);
+  if (/^table$/i.test(objectKind!)) addColumns(symbols, sym, statement, statementStart, starts);
 }
 
-function columns(
+function addColumns(
   symbols: Sym[],
   { name: owner }: Sym,
   statement: string,

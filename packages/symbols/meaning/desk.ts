@@ -84,7 +84,7 @@ export async function atDesk<T>(
 }
 
 /** Starts the server of such a file, while the index is brought up to date. */
-export function wake(filePath: string | undefined, ctx: Ctx): void {
+export function startServerEarly(filePath: string | undefined, ctx: Ctx): void {
   const question = {
     file: filePath ?? "index.ts",
     stamps: new Map(),

@@ -124,7 +124,7 @@ export function cycles({ imports }: Graph): { files: string[]; round: string[] }
   for (const [importer, targets] of targetsByFile)
     for (const target of targets)
       importersByFile.get(target)?.push(importer) ?? importersByFile.set(target, [importer]);
-  const remaining = innermost(targetsByFile, importersByFile);
+  const remaining = withoutDeadEnds(targetsByFile, importersByFile);
   const circles: ReturnType<typeof cycles> = [];
   for (const firstFile of [...remaining].sort()) {
     if (!remaining.has(firstFile)) continue;
@@ -140,7 +140,7 @@ export function cycles({ imports }: Graph): { files: string[]; round: string[] }
 }
 
 /** Without the files that lead to no circle, or that no circle leads to. */
-function innermost(
+function withoutDeadEnds(
   targetsByFile: Map<string, string[]>,
   importersByFile: Map<string, string[]>,
 ): Set<string> {

@@ -14,7 +14,7 @@ import {
   isHeld,
   isObeyed,
 } from "./git-commands.ts";
-import { ask, type FileFacts, open, type ReadRuling, type Ruling } from "./judge-state.ts";
+import { ask, type FileFacts, leaveToRules, type ReadRuling, type Ruling } from "./judge-state.ts";
 import { hasOption, type ParsedOptions, parseOptions, split } from "./parse-options.ts";
 
 export function readsOfGit(
@@ -32,7 +32,7 @@ export function readsOfGit(
   const doubtfulOption = globalOptions.find(({ text }) => !GIT_PLAIN.test(text!));
   if (doubtfulOption)
     return doubted(ask(`git ${doubtfulOption.text!.split("=")[0]} may run or read something else`));
-  if (!commandName) return doubted(open("git alone"));
+  if (!commandName) return doubted(leaveToRules("git alone"));
   const wordTexts = commandArgs.map(({ text }) => text);
   const isPair = Object.hasOwn(GIT_READERS, `${commandName} ${wordTexts[0]}`);
   const readerKey = isPair ? `${commandName} ${wordTexts[0]}` : commandName;
@@ -47,13 +47,13 @@ export function readsOfGit(
     wordTexts.some((wordText) => wordText?.startsWith("ext::"))
   )
     return doubted(ask(`git ${commandName} can run other commands or write files this way`));
-  if (!gitReader) return doubted(open(`git ${commandName} may change something`));
+  if (!gitReader) return doubted(leaveToRules(`git ${commandName} may change something`));
   const parsedOptions = parseOptions(
     isPair ? commandArgs.slice(1) : commandArgs,
     gitReader.options,
   );
   if (parsedOptions.unknownOption)
-    return doubted(open(`'${parsedOptions.unknownOption}' may do more than read`));
+    return doubted(leaveToRules(`'${parsedOptions.unknownOption}' may do more than read`));
   const showsUnnamed = showsContent(commandName, parsedOptions);
   const ownDoubt = checkGit(commandName, gitReader, parsedOptions, dirs);
   if (ownDoubt) return doubted(ownDoubt);
@@ -96,7 +96,7 @@ function checkGit(
   const { operands, values } = parsedOptions;
   const isListing = lists === undefined || split(lists).some((option) => values.has(option));
   if (operands.length > (isListing ? (maxOperands ?? operands.length) : 0))
-    return open(`git ${commandName} with a name may change something`);
+    return leaveToRules(`git ${commandName} with a name may change something`);
   if (operands.some(({ text }) => /^:[(/!^]|[*?[\\]/.test(text!)))
     return ask("git itself looks for the files that this names");
   const formats = ["--format", "--pretty", "--sort"].flatMap((option) => values.get(option) ?? []);

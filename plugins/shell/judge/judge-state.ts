@@ -125,7 +125,7 @@ const MAX_DIRS = 8;
 const BY_SEVERITY = ["allow", "open", "ask", "unknown", "deny"];
 
 /** Its words are known, and the gate's rules decide. */
-export const open = (reason: string, writes?: string[]): Ruling => ({
+export const leaveToRules = (reason: string, writes?: string[]): Ruling => ({
   verdict: "open",
   why: reason,
   ...(writes && { writes }),

@@ -4,7 +4,7 @@ import { isFolderIn } from "../resolve-paths.ts";
 import { type Arg, ASSIGNMENT } from "./bash-words.ts";
 import { readsOfGit } from "./git-reads.ts";
 import { checkGrep, checkRg, isRecursive } from "./judge-searches.ts";
-import { ask, type FileFacts, open, type ReadRuling, type Ruling } from "./judge-state.ts";
+import { ask, type FileFacts, leaveToRules, type ReadRuling, type Ruling } from "./judge-state.ts";
 import { hasOption, type ParsedOptions, parseOptions, type Words } from "./parse-options.ts";
 import { isPrintingAwk, isPrintingSed } from "./printing-scripts.ts";
 import { SHELLS, WRAPPERS } from "./program-table.ts";
@@ -81,7 +81,7 @@ function readsByRules(
       otherwise ??
       (hasAnyOf(readerRules.searches) ? searches : `'${option}' may do more than read`);
     return {
-      doubt: otherwise || hasAnyOf(readerRules.asks) ? ask(reason) : open(reason),
+      doubt: otherwise || hasAnyOf(readerRules.asks) ? ask(reason) : leaveToRules(reason),
       reads: [],
     };
   }
@@ -267,7 +267,7 @@ const READERS: Record<string, ReaderRules> = {
       --skip-chars= --unique --zero-terminated --check-chars=`,
     check: ({ operands }) =>
       operands.length > 1
-        ? open("uniq writes to its second file", [operands[1]!.text ?? ""])
+        ? leaveToRules("uniq writes to its second file", [operands[1]!.text ?? ""])
         : undefined,
   },
   grep: GREP_RULES,

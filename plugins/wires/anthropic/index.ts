@@ -2,7 +2,7 @@
 // for the cache, and what a server refuses by name is sent differently from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
-import { baseOf, memory, type Preset, type Wire } from "../wire-types.ts";
+import { baseOf, type Preset, rememberByModel, type Wire } from "../wire-types.ts";
 import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./read-events.ts";
 import {
   bodyOf,
@@ -20,7 +20,7 @@ const PROTOCOL = "Anthropic's Messages";
 const MAX_PAUSES = 10; // of one answer, while the server's own tools run
 const MAX_PAGES = 50; // of the list of models
 
-const learntOf = memory<Learnt>(() => ({ without: new Set(), thoughts: new Set() }));
+const learntOf = rememberByModel<Learnt>(() => ({ without: new Set(), thoughts: new Set() }));
 
 export const anthropic: Wire = {
   model(_preset, id) {

@@ -3,7 +3,7 @@
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Zz } from "zz";
 import { fault } from "zz/text";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
-import { baseOf, memory, type Preset, type Wire } from "../wire-types.ts";
+import { baseOf, type Preset, rememberByModel, type Wire } from "../wire-types.ts";
 import { plainName } from "./contents.ts";
 import { type Reading, readAll } from "./read-answer.ts";
 import { bodyOf } from "./request.ts";
@@ -19,7 +19,7 @@ const PROTOCOL = "Gemini's generateContent";
 const MAX_PAGES = 50; // of the list of models
 
 /** What a server refused, so that it is not sent again. */
-const refusedOf = memory<Set<string>>(() => new Set());
+const refusedOf = rememberByModel<Set<string>>(() => new Set());
 
 export const gemini: Wire = {
   model(_preset, id) {

@@ -423,10 +423,8 @@ async function keepUnfinished(
   addMessage(core, chat, { role: "assistant", text, ...thought, cut: true, model });
   if (!show || !core.io.stdout.isTTY) return;
   enterPhase(core, chat, "responding");
-  const shownText = await rendered(turn, clean(text));
-  await (async () => show(`${shownText.trimEnd()}\n[unfinished: /continue goes on]`))().catch(
-    () => {},
-  );
+  const draft = await rendered(turn, clean(text));
+  await (async () => show(`${draft.trimEnd()}\n[unfinished: /continue goes on]`))().catch(() => {});
 }
 
 /** After any turn: saves what plugins keep and makes room for the next one. */

@@ -116,8 +116,8 @@ export async function createRun(
 }
 
 /**
- * Opens a run for asking; `reportNote` hears what is wrong in its file. One process at a time has it
- * open.
+ * Opens a run for asking; `reportNote` hears what is wrong in its file. One process at a time has
+ * it open.
  */
 export async function openRun(
   home: string,

@@ -4,8 +4,8 @@
 // How a queue implements it (BullMQ, say): `add` puts a job with the input's number as its id, so
 // that adding twice adds once; `take` waits for the next job and holds its lease; `answer`
 // completes the job and `giveBack` moves it to the delayed ones, or to the dead letters without
-// `retryAfterMs`. The first answer of a number counts: a worker whose lease ran out may answer as well.
-// `outcome` reads what the job came to, `settled` waits until one more has come to something.
+// `retryAfterMs`. The first answer of a number counts: a worker whose lease ran out may answer as
+// well. `outcome` reads what the job came to, `settled` waits until one more has come to something.
 // Nothing above this interface knows where a run is kept, and nothing below it knows what is asked.
 import type { Usage } from "zz";
 

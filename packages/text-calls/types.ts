@@ -32,7 +32,7 @@ export interface Source {
   next(sought: string | RegExp, fromIndex: number): { at: number; end: number } | undefined;
 }
 /**
- * Reads what begins at a marker; undefined if it is not a call. `markerEnd` is where the marker ends.
+ * Reads what begins at a marker and goes on at `markerEnd`; undefined if it is not a call.
  */
 export type Reader = (
   source: Source,

@@ -89,7 +89,8 @@ function assignStyle(styleWords: string, scopeNames: string): Record<string, str
 }
 
 /**
- * `personColours`: the person's styles, in the same words; `depth`: the bits of colour that the terminal has.
+ * `personColours`: the person's styles, in the same words; `depth`: the bits of colour that the
+ * terminal has.
  */
 export function themeOf(
   themeName: ThemeName,

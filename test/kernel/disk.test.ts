@@ -17,6 +17,7 @@ import {
 } from "../../kernel/system/file-state.ts";
 import { openReal } from "../../kernel/system/open-real.ts";
 import { errorMessage } from "../../kernel/text/secrets.ts";
+import { temporaryFolder } from "../support/files.ts";
 import { isAll } from "../support/runs.ts";
 import { walk } from "../support/walk.ts";
 
@@ -152,8 +153,7 @@ test("What the disk refuses Node itself is a sentence, with a path and without, 
 });
 
 test("A path that leads elsewhere is tried ten times, and not opened", (t) => {
-  const at = fs.mkdtempSync(join(os.tmpdir(), "zz-test-"));
-  t.after(() => fs.rmSync(at, { recursive: true }));
+  const at = temporaryFolder("zz-test-");
   fs.writeFileSync(join(at, "a"), "");
   fs.symlinkSync(at, join(at, "link"));
   const { mock } = t.mock.method(fs, "closeSync");

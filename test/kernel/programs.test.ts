@@ -2,13 +2,14 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import childProcess from "node:child_process";
 import fs from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, describe, type TestContext, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
 import { openChat } from "../../kernel/conversation/chat.ts";
 import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { findProgram, programs, safePath } from "../../kernel/system/other-programs.ts";
 import { createZz } from "../../zz.ts";
+import { temporaryFolder } from "../support/files.ts";
 import { needs } from "../support/needs.ts";
 import { INIT, shell } from "../support/repository.ts";
 import { type Place, place, ROOT } from "../support/run.ts";
@@ -16,8 +17,7 @@ import { waitFor } from "../support/wait.ts";
 
 const NAMES =
   "rg git bash sh xclip pbcopy wl-copy xdg-open open stty bwrap mkfifo node npm setsid".split(" ");
-const base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "zz-programs-")));
-after(() => fs.rmSync(base, { recursive: true, force: true }));
+const base = fs.realpathSync(temporaryFolder("zz-programs-"));
 
 /** A folder of programs that leave a mark when they run. */
 function plant(folder: string, mark: string, names = NAMES): string {

@@ -1,20 +1,11 @@
 // What images, PDFs and sounds are, by their bytes.
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  closeSync,
-  constants,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, constants, mkdirSync, openSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { type Media, mediaIn, mediaOf, readMedia } from "../../sdk/media.ts";
+import { temporaryFolder } from "../support/files.ts";
 import { FLAC, GIF, JPEG, OGG, PDF, png, TAGGED, WAV, WEBP } from "../support/media.ts";
 
 const text = (words: string): Buffer => Buffer.from(words, "latin1");
@@ -69,8 +60,7 @@ test("mediaIn() refuses what is not whole", () => {
   equal(mediaIn(text("hello")), undefined);
 });
 
-const folder = mkdtempSync(join(tmpdir(), "zz-media-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("zz-media-");
 const put = (name: string, bytes: Buffer, size?: number): string => {
   writeFileSync(join(folder, name), bytes);
   if (size) truncateSync(join(folder, name), size);

@@ -3,14 +3,14 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, type TestContext, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, type Setup, type Step } from "zz/test";
+import { temporaryFolder } from "../support/files.ts";
 import { put } from "../support/repository.ts";
 import { ROOT } from "../support/run.ts";
 
-const tapes = mkdtempSync(join(tmpdir(), "kit-"));
-after(() => rmSync(tapes, { recursive: true, force: true }));
+const tapes = temporaryFolder("kit-");
 
 /** A folder of the test's own for what is temporary: what is left in it can be counted. */
 function temporary(t: TestContext): () => string[] {
@@ -201,9 +201,8 @@ describe("files of plugins", () => {
   const source = (answer: string) =>
     `import type { Zz } from "zz";\nimport { z } from "zod";\nimport { word } from "./words.ts";\nexport default (zz: Zz) => {\n  const kept = zz.state({ count: 0 });\n  zz.tool({ name: "lamp", description: "d", params: z.object({}), run: () => word + ${JSON.stringify(answer)} + ++kept.count });\n};\n`;
   /** A folder outside of any project, as a person's own. */
-  function folder(t: TestContext, files: Record<string, string>): (name: string) => string {
-    const base = mkdtempSync(join(tmpdir(), "kit-"));
-    t.after(() => rmSync(base, { recursive: true, force: true }));
+  function folder(_t: TestContext, files: Record<string, string>): (name: string) => string {
+    const base = temporaryFolder("kit-");
     put(base, files);
     return (name) => join(base, name);
   }

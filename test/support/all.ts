@@ -74,7 +74,7 @@ events.on("test:fail", () => {
   process.exitCode = 1;
 });
 const watch = setInterval(endWhatHangs, 5_000);
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 Readable.from(report(events))
   .on("end", () => {
     clearInterval(watch);

@@ -2,11 +2,9 @@
 // than what git does.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { after } from "node:test";
-import { put, type Tree } from "./files.ts";
+import { put, type Tree, temporaryFolder } from "./files.ts";
 import { has } from "./needs.ts";
 import { type Place, place } from "./run.ts";
 
@@ -63,8 +61,7 @@ export function objectOf(content: string): string {
   return join(hash.slice(0, 2), hash.slice(2));
 }
 
-const models = mkdtempSync(join(tmpdir(), "zz-models-"));
-after(() => rmSync(models, { recursive: true, force: true }));
+const models = temporaryFolder("zz-models-");
 const made = new Map<string, string>();
 /**
  * Fills a folder with what `make` makes of an empty one. That is done once for each key, and copied

@@ -1,15 +1,13 @@
 // Runs the program itself, as a person's shell would: its own process, its own home, its own
 // folder.
 import { type ChildProcess, spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Readable, Writable } from "node:stream";
-import { after } from "node:test";
 import type { Clock } from "../../kernel/contract.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
 import { PATIENT } from "../../sdk/clock.ts";
-import { put, type Tree } from "./files.ts";
+import { put, type Tree, temporaryFolder } from "./files.ts";
 import "./ripgrep.ts";
 
 /**
@@ -32,8 +30,7 @@ export const isHidden = ROOT.startsWith("/tmp/");
 export function visible(name: string): string {
   const file = join(ROOT, name);
   if (!isHidden) return file;
-  const folder = mkdtempSync("/var/tmp/zz-visible-");
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder("/var/tmp/zz-visible-");
   copyFileSync(file, join(folder, basename(file)));
   return join(folder, basename(file));
 }
@@ -89,8 +86,7 @@ export const clockOf = ({ clock = PATIENT }: { clock?: Clock | undefined }): Clo
  * ends.
  */
 export function place(files: Tree = {}, settings: object = {}, homes: Tree = {}): Place {
-  const base = mkdtempSync(join(tmpdir(), "zz-test-"));
-  after(() => rmSync(base, { recursive: true, force: true }));
+  const base = temporaryFolder("zz-test-");
   const [home, cwd] = [join(base, "home"), join(base, "project")];
   mkdirSync(cwd);
   put(cwd, files);

@@ -1,20 +1,18 @@
 // Runs turns against a native wire's fake, in this process, with a few tools that only report what
 // they were given.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after } from "node:test";
 import type { Answer, Clock, Events, Fault, Image, Message } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/instance.ts";
 import { processIo } from "../../kernel/system/streams.ts";
 import type { Fake } from "./fake/http.ts";
+import { temporaryFolder } from "./files.ts";
 import { clockOf } from "./run.ts";
 import { kernel } from "./script.ts";
 
 export const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-const base = mkdtempSync(join(tmpdir(), "zz-wires-"));
-after(() => rmSync(base, { recursive: true, force: true }));
+const base = temporaryFolder("zz-wires-");
 /**
  * A plugin with the tools; it also moves the options `effort` and `schema` into the request's own
  * fields.

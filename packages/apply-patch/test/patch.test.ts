@@ -1,11 +1,11 @@
 // Patches: what is read out of them, where they go, what they leave alone, and what is said when
 // they do not fit.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { createTwoFilesPatch, structuredPatch } from "diff";
+import { temporaryFolder } from "../../../test/support/files.ts";
 import { needs } from "../../../test/support/needs.ts";
 import { fc } from "../../../test/support/property.ts";
 import { shell, put as write } from "../../../test/support/repository.ts";
@@ -275,8 +275,7 @@ describe("as git has it", () => {
     join(import.meta.dirname, "..", "..", "..", "kernel", "contract.ts"),
     "utf8",
   );
-  const folder = mkdtempSync(join(tmpdir(), "zz-patch-"));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder("zz-patch-");
   test("a repository's diff with a rename, a new and a removed file, and odd names", () => {
     const repo = mkdtempSync(join(folder, "repo-"));
     const git = (words: string) => shell(repo, `git -c user.name=t -c user.email=t@t ${words}`);

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after } from "node:test";
+import { temporaryFolder } from "../../../test/support/files.ts";
 import { waitFor } from "../../../test/support/wait.ts";
 import type { Options } from "../protocol.ts";
 import { openRedis } from "../store.ts";
@@ -86,8 +87,7 @@ export async function redisServer(...options: string[]): Promise<Server> {
 
 /** A server that encrypts, with a certificate for 127.0.0.1 that is its own CA. */
 export async function encryptingServer(...options: string[]) {
-  const folder = mkdtempSync(join(tmpdir(), "zz-tls-"));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder("zz-tls-");
   const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
   const made = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=zz -keyout".split(" ");
   const names = ["-addext", "subjectAltName=IP:127.0.0.1"];

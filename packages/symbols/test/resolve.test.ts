@@ -2,11 +2,11 @@
 // the same disk.
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import fs from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { ts } from "ts-morph";
+import { temporaryFolder } from "../../../test/support/files.ts";
 import { fc } from "../../../test/support/property.ts";
 import { runs } from "../../../test/support/runs.ts";
 import { waitFor } from "../../../test/support/wait.ts";
@@ -14,8 +14,7 @@ import type { Edge, How, Kept } from "../resolve.ts";
 import { cycles, entryPoints, folderOf, graphOf, hubs, openResolver } from "../resolve.ts";
 import { type Facts, scan } from "../scan.ts";
 
-const BASE = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "zz-resolve-")));
-after(() => fs.rmSync(BASE, { recursive: true, force: true }));
+const BASE = fs.realpathSync(temporaryFolder("zz-resolve-"));
 
 interface More {
   with?: Record<string, string | object>; // files that have content

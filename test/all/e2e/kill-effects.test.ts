@@ -2,9 +2,8 @@
 // new, undo takes the rest back, and nothing is left behind.
 import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
-import os from "node:os";
 import { join } from "node:path";
-import { after } from "node:test";
+import { temporaryFolder } from "../../support/files.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -19,8 +18,7 @@ const MOMENTS = [1, 20, 150];
  * A folder for temporary files of its own: any other zz would sweep here too, and might not have
  * finished when we look.
  */
-const TMP = fs.mkdtempSync(join(os.tmpdir(), "zz-test-"));
-after(() => fs.rmSync(TMP, { recursive: true, force: true }));
+const TMP = temporaryFolder("zz-test-");
 
 /**
  * Edits, removes and adds ignored and other files; turns a folder into a file, and makes a folder

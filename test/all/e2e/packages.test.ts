@@ -10,16 +10,15 @@ import fs, {
   readFileSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { brotliCompressSync } from "node:zlib";
 import { askable, call, say } from "../../support/fake/openai.ts";
+import { temporaryFolder } from "../../support/files.ts";
 import { ROOT } from "../../support/run.ts";
 
-const base = mkdtempSync(join(tmpdir(), "zz-packages-"));
-after(() => fs.rmSync(base, { recursive: true, force: true }));
+const base = temporaryFolder("zz-packages-");
 const npm = (args: string[], cwd: string) =>
   execFileSync("npm", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
 

@@ -2,15 +2,14 @@
 // starts, and does what everyone needs.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { temporaryFolder } from "../../support/files.ts";
 import { place, ROOT } from "../../support/run.ts";
 
-const base = mkdtempSync(join(tmpdir(), "zz-without-"));
-after(() => rmSync(base, { recursive: true, force: true }));
+const base = temporaryFolder("zz-without-");
 
 function copyOf(name: string): string {
   const folder = join(base, name);

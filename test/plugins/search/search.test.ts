@@ -2,7 +2,6 @@
 // read_file.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import type { Core, Options } from "../../../kernel/instance.ts";
@@ -11,6 +10,7 @@ import { processStartTime } from "../../../kernel/system/temporary-files.ts";
 import { compilePattern } from "../../../plugins/search/pattern.ts";
 import { standingClock } from "../../../sdk/testing.ts";
 import { createZz } from "../../../zz.ts";
+import { temporaryFolder } from "../../support/files.ts";
 import { has, needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
 import { project, put, shell, type Tree } from "../../support/repository.ts";
@@ -397,10 +397,9 @@ for (const [what, args, files] of [
     await end();
   });
 
-test("grep stops at Ctrl+C in ripgrep, which ends too", async (t) => {
+test("grep stops at Ctrl+C in ripgrep, which ends too", async (_t) => {
   const where = project({ "a.txt": "x\n" });
-  const tools = fs.mkdtempSync(join(tmpdir(), "zz-fake-")); // not in the project or right above it
-  t.after(() => fs.rmSync(tools, { recursive: true }));
+  const tools = temporaryFolder("zz-fake-"); // not in the project or right above it
   const [fake, pids] = [join(tools, "rg"), join(tools, "pids")];
   fs.writeFileSync(fake, `#!/bin/sh\necho $$ >> ${pids}\nexec sleep 300\n`, { mode: 0o755 });
   const { end } = await grepping(where, fake, { query: "x" });

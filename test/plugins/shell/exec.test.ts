@@ -3,9 +3,8 @@ import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/
 import { execFileSync, spawn } from "node:child_process";
 import { getEventListeners } from "node:events";
 import fs from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
 import { cleanEnv } from "../../../plugins/shell/command-variables.ts";
@@ -19,12 +18,12 @@ import { runJob } from "../../../plugins/shell/run-process.ts";
 import { outputForModel } from "../../../plugins/shell/shorten-output.ts";
 import { type StandingClock, standingClock } from "../../../sdk/clock.ts";
 import { tryTo } from "../../../sdk/text.ts";
+import { temporaryFolder } from "../../support/files.ts";
 import { needs } from "../../support/needs.ts";
 import { some } from "../../support/runs.ts";
 import { waitFor } from "../../support/wait.ts";
 
-const base = fs.mkdtempSync(join(tmpdir(), "zz-exec-"));
-after(() => fs.rmSync(base, { recursive: true, force: true }));
+const base = temporaryFolder("zz-exec-");
 const cwd = join(base, "project");
 const keepIn = join(base, "kept");
 fs.mkdirSync(cwd);

@@ -2,14 +2,14 @@
 // of which those that are allowed really run, in a jail that sees every program started and every
 // file touched.
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { realpathSync } from "node:fs";
 import path, { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { holdsSecret } from "../../../kernel/gate/secret-files.ts";
 import { type Judged, judgeLine, type Lists } from "../../../plugins/shell/judge/judge-line.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { DANGEROUS, type Row } from "../../support/dangerous.ts";
+import { temporaryFolder } from "../../support/files.ts";
 import { fuzz } from "../../support/fuzz-judge.ts";
 import { needs } from "../../support/needs.ts";
 import { put, type Tree } from "../../support/repository.ts";
@@ -17,8 +17,7 @@ import { runs, SEED } from "../../support/runs.ts";
 
 const fileFacts = { secret: holdsSecret, git: { index: false, history: false, knows: () => true } };
 const NONE: Lists = { deny: [], except: [], repository: { reads: [] }, fileFacts };
-const base = realpathSync(mkdtempSync(join(tmpdir(), "zz-judge-")));
-after(() => rmSync(base, { recursive: true, force: true }));
+const base = realpathSync(temporaryFolder("zz-judge-"));
 
 /** A project of empty files, and others. */
 function project(name: string, empty: string[], more: Tree = {}): string {

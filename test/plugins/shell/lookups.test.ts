@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { recordLookups } from "../../../plugins/shell/host-lookups.ts";
+import { temporaryFolder } from "../../support/files.ts";
 
 const request = (type: number, name: string, length = name.length + 1): Buffer => {
   const head = Buffer.alloc(12);
@@ -30,8 +31,7 @@ const ask = (socket: string, ...pieces: Buffer[]) =>
   });
 
 async function hear(t: TestContext) {
-  const own = mkdtempSync(join(tmpdir(), "zz-names-"));
-  t.after(() => rmSync(own, { recursive: true, force: true }));
+  const own = temporaryFolder("zz-names-");
   const heard = await recordLookups(own);
   t.after(heard.close);
   return heard;

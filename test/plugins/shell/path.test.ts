@@ -1,13 +1,13 @@
 // docs/how-it-is-built.md follows one command through the code: here it is run, and says what it
 // enters.
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
 import { pathToFileURL } from "node:url";
 import { ts } from "@ts-morph/common";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { temporaryFolder } from "../../support/files.ts";
 import { needs } from "../../support/needs.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
 
@@ -48,8 +48,7 @@ needs("bwrap", "unshare")(
       const functions = inFile.map((step) => step.split(": ")[1]!);
       return [pathToFileURL(join(ROOT, file)).href, tellingSource(file, functions)];
     });
-    const folder = mkdtempSync(join(tmpdir(), "zz-path-"));
-    after(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder("zz-path-");
     const list = join(folder, "sources.json");
     writeFileSync(list, JSON.stringify(Object.fromEntries(sources)));
     const hook = `import{registerHooks}from"node:module";import{readFileSync}from"node:fs";

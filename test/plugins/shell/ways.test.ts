@@ -9,6 +9,7 @@ import { judgeLine } from "../../../plugins/shell/judge/judge-line.ts";
 import { whyNotOnCopy } from "../../../plugins/shell/not-on-a-copy.ts";
 import { findMissingAccess } from "../../../plugins/shell/offer-rerun.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
+import { temporaryFolder } from "../../support/files.ts";
 import { project as filled, INIT, shell } from "../../support/repository.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
@@ -293,8 +294,7 @@ viewTest(
   "in a worktree of a repository elsewhere git can look, and change nothing there",
   async (t) => {
     const zz = await harness({ own: true, answer: "nobody" }, t);
-    const main = fs.mkdtempSync("/var/tmp/zz-ways-");
-    t.after(() => fs.rmSync(main, { recursive: true, force: true }));
+    const main = temporaryFolder("/var/tmp/zz-ways-");
     const commit = "git -c user.name=n -c user.email=e@x commit -q --allow-empty -m first";
     shell(main, `${INIT}; ${commit}; git worktree add -q "$1"`, zz.root);
     const config = fs.readFileSync(join(main, ".git/config"), "utf8");

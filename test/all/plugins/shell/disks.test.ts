@@ -8,6 +8,7 @@ import os from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type Harness, harness } from "../../../../sdk/testing.ts";
+import { temporaryFolder } from "../../../support/files.ts";
 import { impossible, type Needed, type Test } from "../../../support/needs.ts";
 import { withEnvironment } from "../../../support/run.ts";
 import { needsView } from "../../../support/view.ts";
@@ -100,8 +101,7 @@ for (const [what, options] of Object.entries(DISKS))
     `${what}: no leaves all as it was, yes keeps it, /undo takes it back`,
     async (t) => {
       const { zz, said } = await onDisk(t, bindfs(...options), SETUP);
-      const plain = fs.mkdtempSync(join(os.tmpdir(), "zz-plain-"));
-      t.after(() => fs.rmSync(plain, { recursive: true, force: true }));
+      const plain = temporaryFolder("zz-plain-");
       sh(plain, `${SETUP}\n${SCRIPT}`);
       const was = walk(zz.root);
       await run(zz, SCRIPT);

@@ -19,8 +19,8 @@ export type Deadline = {
   wait<T>(promise: Promise<T>): Promise<T>;
 };
 /**
- * A signal that aborts after some time. `restartTimer` starts it again, `wait` stops its clock while
- * a promise is pending, `lift` ends it.
+ * A signal that aborts after some time. `restartTimer` starts it again, `wait` stops its clock
+ * while a promise is pending, `lift` ends it.
  */
 export function deadline(clock: Clock, timeoutMs: number, createFault: () => Fault): Deadline {
   const abortController = new AbortController();

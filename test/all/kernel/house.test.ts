@@ -1,5 +1,5 @@
 // The code stays easy to read: small files and functions, and comments that fit.
-import { deepEqual } from "node:assert/strict";
+import { deepEqual, ok } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -93,6 +93,34 @@ function tokensIn(
       functions.push([line, tokens, lineOf(node.end) - line + 1]);
     }
     return tokens;
+  }
+}
+
+/** Names that say nothing alone. */
+const VAGUE =
+  /^(one|all|own|given|found|said|told|left|known|more|what|way|much|whole|rest|both|many|few|now|come|made|here|most|seen|taken|place|at|like|apart|why|how|who|thing|some|other|same|kind|entry|its?|out)$/;
+
+test("Names have seven letters on average, and hardly ever are a word that says nothing", () => {
+  const names = [...ROOMS.flatMap(sources), "zz.ts"].filter(isProduct).flatMap(declaredNames);
+  const average = names.join("").length / names.length;
+  ok(average >= 7, `${average} letters`);
+  const vague = names.filter((name) => VAGUE.test(name)).length / names.length;
+  ok(vague <= 0.015, `${100 * vague} %`);
+});
+
+function declaredNames(file: string): string[] {
+  const names: string[] = [];
+  visit(ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest));
+  return names;
+
+  function visit(node: ts.Node): void {
+    const hasName =
+      ts.isParameter(node) ||
+      ts.isVariableDeclaration(node) ||
+      ts.isBindingElement(node) ||
+      ts.isFunctionDeclaration(node);
+    if (hasName && node.name && ts.isIdentifier(node.name)) names.push(node.name.text);
+    node.forEachChild(visit);
   }
 }
 

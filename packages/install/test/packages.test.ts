@@ -58,9 +58,47 @@ for (const [what, files, why] of [
     { "package.json": show({ name: "1x", zz: "a.ts" }) },
     /'1x' cannot be a plugin's name/,
   ],
+  [
+    "a file that is no text",
+    { "package.json": show({ zz: 5 }) },
+    /wrong: "zz" has to name the plugin's file, as text\. Fix it$/,
+  ],
+  ["an empty file", { "package.json": show({ zz: "" }) }, /wrong: "zz" is empty/],
+  [
+    "a name that is no text",
+    { "package.json": show({ zz: "a.ts", name: {} }) },
+    /wrong: "name" has to be text/,
+  ],
+  [
+    "versions that are no text",
+    { "package.json": show({ zz: "a.ts", engines: { zz: 1 } }) },
+    /wrong: "engines\.zz" has to name versions/,
+  ],
+  [
+    "engines that are no object",
+    { "package.json": show({ zz: "a.ts", engines: "1" }) },
+    /wrong: "engines" has to be an object/,
+  ],
 ] as [string, Record<string, string>, RegExp][])
   test(`a package is refused for ${what}`, () =>
     throws(() => aboutOf(place({ "a.ts": "", ...files }).cwd, "x"), why));
+
+for (const [what, fields] of [
+  ["an old form of the license", { license: { type: "MIT" } }],
+  [
+    "what cannot be shown",
+    { license: "MIT", version: 1, description: ["a"], keywords: "zz-plugin" },
+  ],
+  ["fields that zz does not know", { license: "MIT", exports: null, contributes: { a: 1 } }],
+] as const)
+  test(`a package is taken with ${what}`, () => {
+    const packed = place({
+      "a.ts": "",
+      "package.json": show({ zz: "a.ts", type: "module", ...fields }),
+    });
+    const { name, version, license, description } = aboutOf(packed.cwd, "x");
+    deepEqual([name, version, license, description], ["x", undefined, "MIT", undefined]);
+  });
 
 for (const [text, adds, reaches] of [
   [`zz.tool({ name: "a" })`, ["tool a"], []],

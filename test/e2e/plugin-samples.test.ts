@@ -84,6 +84,24 @@ needs("git")(
   },
 );
 
+test("Compacting: what a failed call said is left out, and comes back with /back", async (t) => {
+  const { file } = saved('name: "drop-errors"', "drop");
+  const script = [
+    { call: ["read_file", { path: "none.txt" }] as [string, object] },
+    { text: "Gone." },
+  ];
+  const kit = await harness({ plugins: [file], own: true, script }, t);
+  await kit.ask("read it");
+  const results = () =>
+    kit.chat.messages.flatMap(({ role, text }) => (role === "tool" ? text : []));
+  const [said] = results();
+  match(said!, /none\.txt/);
+  deepEqual(await kit.command("/drop-errors"), ["Left out: 1 result."]);
+  deepEqual(results(), ["(failed)"]);
+  kit.chat.back(kit.chat.tree().branch.findLast(({ type }) => type === "message")!.id);
+  deepEqual(results(), [said]);
+});
+
 test("Flags: one sets something before the turn, the other is all that zz does", async () => {
   const where = saved('name: "topic"', "topic");
   const plugin = ["--plugin", where.file];

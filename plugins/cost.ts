@@ -1,7 +1,7 @@
 // /cost: the cost of a conversation, at the prices per million tokens in the settings or from a
 // provider. At the person's limit ("budget", in dollars) zz asks before it goes on.
 import type { Ctx, Entry, Usage, Zz } from "zz";
-import { sumUsage } from "zz/text";
+import { ownValue, sumUsage } from "zz/text";
 
 /**
  * Per million tokens. Input tokens without a price of their own (cached, written) cost as much as
@@ -57,7 +57,7 @@ export default (zz: Zz<Prices>) => {
     const budget = budgetIn(ctx);
     if (typeof budget !== "number" || budget <= 0) return nextRequest(request);
     const prices = await pricesFor(ctx, request.model);
-    if (!prices[request.model] && !unpriced.has(request.model)) {
+    if (!ownValue(prices, request.model) && !unpriced.has(request.model)) {
       unpriced.add(request.model);
       ctx.note(
         `No price of ${request.model} is known, so the budget does not count it. /config prices sets one.`,
@@ -77,7 +77,7 @@ export default (zz: Zz<Prices>) => {
    */
   async function pricesFor({ about, chat }: Ctx, nextModel = chat.model): Promise<Prices> {
     const unknownModels = [nextModel, ...spentOn(chat.tree().entries).keys()].filter(
-      (modelName) => !zz.config[modelName] && !askedModels.has(modelName),
+      (modelName) => !ownValue(zz.config, modelName) && !askedModels.has(modelName),
     );
     for (const modelName of unknownModels) askedModels.add(modelName);
     const listTimeout = new Promise<undefined>((resolveLate) =>
@@ -135,7 +135,7 @@ function spentOn(entries: readonly Entry[]): Map<string, Usage> {
 
 const sumOf = (entries: readonly Entry[], prices: Readonly<Prices>): number =>
   [...spentOn(entries)].reduce((costSoFar, [modelName, modelUsage]) => {
-    const modelPrice = Object.hasOwn(prices, modelName) ? prices[modelName] : undefined;
+    const modelPrice = ownValue(prices, modelName);
     return costSoFar + (modelPrice ? costOf(modelUsage, modelPrice) : 0);
   }, 0);
 
@@ -145,7 +145,7 @@ function listCosts(entries: readonly Entry[], prices: Readonly<Prices>): string[
   const someCached = [...usageByModel.values()].some(({ cached }) => cached);
   const tableRows = [...usageByModel].map(([modelName, modelUsage]) => {
     const { input, output, cached = 0 } = modelUsage;
-    const modelPrice = Object.hasOwn(prices, modelName) ? prices[modelName] : undefined;
+    const modelPrice = ownValue(prices, modelName);
     const modelCost = modelPrice && costOf(modelUsage, modelPrice);
     totalDollars += modelCost ?? 0;
     const costText = modelCost === undefined ? "no price" : modelCost.toFixed(4);

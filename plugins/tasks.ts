@@ -1,7 +1,7 @@
 // Models by task, if the settings name them: `models.code` answers prompt files whose front matter
 // says `task: code`, and `models.title` gives a conversation its title after the first answer.
 import type { Ctx, Zz } from "zz";
-import { clip, oneLine, sentenceOf, wordsOf } from "zz/text";
+import { clip, oneLine, ownValue, sentenceOf, wordsOf } from "zz/text";
 
 const MAX_TITLE_COLUMNS = 60;
 const MAX_TITLE_MS = 20_000;
@@ -47,7 +47,7 @@ function modelFor(task: string, { settings }: Ctx): string | undefined {
   const modelsByTask = settings.list().find(({ name }) => name === "models")?.value as
     | Record<string, string>
     | undefined;
-  return modelsByTask?.[task];
+  return ownValue(modelsByTask, task);
 }
 
 /**

@@ -34,6 +34,7 @@ export {
   CHARS_PER_TOKEN,
   compare,
   jsonOrText,
+  ownValue,
   partsOf,
   plural,
   shorten,

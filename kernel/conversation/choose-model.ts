@@ -26,7 +26,7 @@ import {
   sealUrl,
 } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
-import { tryTo } from "../text/words.ts";
+import { ownValue, tryTo } from "../text/words.ts";
 
 export async function listModels(
   core: Core,
@@ -67,7 +67,7 @@ export function providerNamed(core: Core, modelName: string): Provider {
   const provider = providers.get(providerName);
   refuseUnknownFields(core, providerName);
   if (provider) return provider;
-  const { like } = ownSettings(core)[providerName] ?? {};
+  const { like } = ownValue(ownSettings(core), providerName) ?? {};
   if (like)
     throw usage(
       `Cannot use provider '${providerName}': it is said to be like '${like}', and ${unknown("provider", like, providers.keys())}`,
@@ -98,7 +98,7 @@ function refuseUnknownFields(core: Core, providerName: string): void {
       `the settings describe '${shortenName(misspelt)}', which nobody has. Correct its name, or say what it is "like".`,
     );
   const knownFields = Object.keys(ENDPOINT.properties);
-  const strange = Object.keys(providers[providerName] ?? {}).find(
+  const strange = Object.keys(ownValue(providers, providerName) ?? {}).find(
     (fieldName) => fieldName !== "kept" && !knownFields.includes(fieldName),
   );
   if (strange === undefined) return;
@@ -134,7 +134,7 @@ function whyNotUnderstood(core: Core, ...meantSettings: (keyof Settings)[]): str
 
 export function endpointOf(core: Core, provider: string): Endpoint {
   const { options } = core;
-  const configured = options.settings.providers?.[provider];
+  const configured = ownValue(options.settings.providers, provider);
   const {
     url: _,
     key: __,
@@ -142,7 +142,7 @@ export function endpointOf(core: Core, provider: string): Endpoint {
     key_command: command,
     key_command_seconds: seconds,
     ...more
-  } = ownSettings(core)[provider] ?? {};
+  } = ownValue(ownSettings(core), provider) ?? {};
   const registered = allProviders(core).get(provider);
   const meantProvider =
     core.namedProvider || wantedModel(core)?.split("/")[0] || (defaultProvider(core) ?? provider);

@@ -5,7 +5,7 @@ import { saveEntry } from "../conversation/save-chat.ts";
 import { sendRequest } from "../conversation/send-request.ts";
 import type { Core, LiveChat, TurnContext } from "../instance.ts";
 import { unknown } from "../text/did-you-mean.ts";
-import { sumUsage } from "../text/words.ts";
+import { ownValue, sumUsage } from "../text/words.ts";
 import { findTool, offeredTools, requireTool, runCall } from "./run-call.ts";
 
 const HELPER_ROUNDS = 10;
@@ -17,7 +17,7 @@ export async function sideRequest(turn: TurnContext, sideQuestion: SideRequest):
   const {
     task,
     system = "",
-    model = core.options.settings.models?.[task] ?? chat.model,
+    model = ownValue(core.options.settings.models, task) ?? chat.model,
     rounds = HELPER_ROUNDS,
   } = sideQuestion;
   const messages = [...sideQuestion.messages];

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import type { Flag } from "../contract.ts";
 import { UNLISTED_FLAGS } from "../settings/flag-table.ts";
 import { usage } from "../text/faults.ts";
+import { ownValue } from "../text/words.ts";
 
 const storedName = ({ name, as }: Flag & { as?: string }): string => as ?? name;
 /** What a flag means without its value. */
@@ -72,7 +73,7 @@ function joinPairs(
   for (let i = 0; i < args.length; i++) {
     if (args[i] === "--") return [...joinedArgs, ...args.slice(i)];
     const [optionKey, optionValue] = [args[i + 1], args[i + 2]];
-    const meantFlag = MEANT_WITHOUT_VALUE[args[i]!];
+    const meantFlag = ownValue(MEANT_WITHOUT_VALUE, args[i]!);
     if (meantFlag && (optionKey === undefined || optionKey.startsWith("-"))) {
       joinedArgs.push(meantFlag);
       continue;

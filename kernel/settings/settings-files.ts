@@ -11,7 +11,7 @@ import { codeOf, usage } from "../text/faults.ts";
 import type { Misfit } from "../text/json-schema.ts";
 import { isInside, readRegular, textOf } from "../text/read-quietly.ts";
 import { errorMessage, learnData, learnSecret } from "../text/secrets.ts";
-import { isObject, tryTo } from "../text/words.ts";
+import { isObject, ownValue, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import {
   BY_PROJECT,
@@ -266,7 +266,7 @@ async function allowedProjectSettings(
     settingName: string,
     settingValue: unknown,
   ): Promise<[string, unknown][]> {
-    const projectRight = project.trusted || BY_PROJECT[settingName];
+    const projectRight = project.trusted || ownValue(BY_PROJECT, settingName);
     const permitted = project.trusted ? withoutSends(settingName, settingValue) : settingValue;
     const misfits =
       projectRight && permitted !== undefined

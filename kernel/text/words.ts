@@ -12,6 +12,12 @@ export const byName = (first: { name: string }, second: { name: string }): numbe
 export const isObject = (candidate: unknown): candidate is Record<string, unknown> =>
   typeof candidate === "object" && candidate !== null && !Array.isArray(candidate);
 
+/** What stands in a table itself under a key: "constructor" is in every object. */
+export const ownValue = <T>(
+  table: Readonly<Record<string, T>> | undefined,
+  key: string,
+): T | undefined => (table && Object.hasOwn(table, key) ? table[key] : undefined);
+
 /** `1 file`, `2 files`; `2 matches` with the plural given. */
 export const plural = (
   count: number,

@@ -5,7 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Ctx, Zz } from "zz";
-import { errnoSentence, fault } from "zz/text";
+import { errnoSentence, fault, ownValue } from "zz/text";
 import type { Server } from "./hub.ts";
 import { type Denials, denialsIn } from "./sandbox-denials.ts";
 import type { ServerConfig } from "./settings.ts";
@@ -107,7 +107,7 @@ async function asProgram(
   const cache =
     sandbox !== false &&
     (await ctx.service("sandbox")?.name(ctx)) &&
-    CACHE_VARIABLES[path.basename(program).replace(/\..*/, "")];
+    ownValue(CACHE_VARIABLES, path.basename(program).replace(/\..*/, ""));
   const kept = cache
     ? path.join(zz.io.variable("XDG_CACHE_HOME") ?? path.join(os.homedir(), ".cache"), "zz", name)
     : "";

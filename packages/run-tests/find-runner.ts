@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import type { Ctx } from "zz";
+import { ownValue } from "zz/text";
 
 export type Runner = "node" | "vitest" | "jest" | "mocha";
 export interface Wanted {
@@ -139,8 +140,9 @@ function parse(
     .filter((word) => SETTING.test(word));
   const [, runWord, scriptName = ""] =
     /^(?:npm|pnpm|yarn|bun) (run )?(\S+)$/.exec(commandWords.join(" ")) ?? [];
-  if (runWord && scripts[scriptName] && nestingDepth < 5) {
-    const inner = parse(scripts[scriptName], scripts, nestingDepth + 1);
+  const scriptText = ownValue(scripts, scriptName);
+  if (runWord && scriptText && nestingDepth < 5) {
+    const inner = parse(scriptText, scripts, nestingDepth + 1);
     return inner && { ...inner, before: [before, inner.before].filter(Boolean).join(" && ") };
   }
   if (runnerStart < 0) return undefined;

@@ -1,6 +1,6 @@
 // Pulls a model for Ollama, with its progress on one line.
 import type { Choice, HttpAnswer, Secret, Zz } from "zz";
-import { clip } from "zz/text";
+import { clip, ownValue } from "zz/text";
 
 /** Small models that call tools well, with their sizes. */
 export const SMALL: Choice[] = [
@@ -18,7 +18,7 @@ export function ollamaAt(hostSetting?: string): string {
   const address = hostSetting?.trim() || "127.0.0.1:11434";
   const [, scheme, login = "", hostName = "", portNumber, urlPath = ""] =
     /^(https?:\/\/)?([^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?([/?#].*)?$/.exec(address) ?? [];
-  const reachableHost = REACHABLE_HOSTS[hostName] ?? hostName;
+  const reachableHost = ownValue(REACHABLE_HOSTS, hostName) ?? hostName;
   const defaultPort = scheme ? "" : ":11434";
   const basePath = urlPath.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
   return `${scheme ?? "http://"}${login}${reachableHost}${portNumber ? `:${portNumber}` : defaultPort}${basePath}`;

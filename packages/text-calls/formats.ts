@@ -1,6 +1,8 @@
 // The formats in which zz asks for calls in words: for which models, how a call and a result are
 // written, and what the prompt says. marks.ts reads them, as well as families of models that have
 // no format here.
+
+import { ownValue } from "zz/text";
 import type { Tool } from "./types.ts";
 
 type Written = { id: string; name: string; args: Record<string, unknown> };
@@ -55,7 +57,7 @@ const isPlain = (args: Written["args"], schema: unknown): boolean => {
       return (
         argumentValue !== undefined &&
         !/[<]/.test(JSON.stringify(argumentValue)) &&
-        properties[argumentName]?.type !== "string"
+        ownValue(properties, argumentName)?.type !== "string"
       );
     const schemaType = properties[argumentName]?.type;
     return (

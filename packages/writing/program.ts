@@ -7,7 +7,7 @@ import path from "node:path";
 import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
-import { tryTo } from "zz/text";
+import { ownValue, tryTo } from "zz/text";
 import { contractFiles, packageAt, packageFolder } from "./locate-zz.ts";
 
 export { ts };
@@ -168,7 +168,7 @@ function resolveImports(mainFile: string, { host, options, node, gate }: Resolvi
       moduleCache,
     );
     if (isLibrary) IMPORT_LEADS.set(`${importer}\n${specifier}`, resolution);
-    const zzSource = SOURCES[specifier];
+    const zzSource = ownValue(SOURCES, specifier);
     const resolvedFile = resolution.resolvedModule?.resolvedFileName;
     const isOwnImport =
       /^\.\.?(\/|$)/.test(specifier) && !/\/node_modules\/|\.d\.[cm]?ts$/.test(importer);

@@ -1,5 +1,6 @@
 // Names that people bring from other agents: what they mean here, said once when they are used.
 import type { Ctx, Zz } from "zz";
+import { ownValue } from "zz/text";
 import { COMMANDS, WORDS } from "./other-names.ts";
 
 const COMMAND_LINE = /^\/([A-Za-z][\w-]*)(?:[^\S\n]+(.*))?$/;
@@ -11,7 +12,7 @@ export default (zz: Zz) => {
     const [, typedName = "", typedWords = ""] = COMMAND_LINE.exec(typedLine.trim()) ?? [];
     const ownCommand =
       typedName && !isCommand(typedName, ctx)
-        ? ownEntry(COMMANDS, typedName.toLowerCase())
+        ? ownValue(COMMANDS, typedName.toLowerCase())
         : undefined;
     if (!ownCommand) return nextLine(typedLine);
     if (!ownCommand.startsWith("/")) {
@@ -25,7 +26,7 @@ export default (zz: Zz) => {
   zz.wrap("words", async (typedLine, nextLine, ctx) => {
     const [firstWord = "", ...otherWords] = typedLine.words;
     const instead =
-      otherWords.length || isAsked(typedLine.values) ? undefined : ownEntry(WORDS, firstWord);
+      otherWords.length || isAsked(typedLine.values) ? undefined : ownValue(WORDS, firstWord);
     if (!instead) return nextLine(typedLine);
     const isSameName = instead.at(-1) === `/${firstWord}` || instead.at(-1) === `--${firstWord}`;
     const meaningWords = isSameName ? "" : ` (${instead.join(" ")})`;
@@ -36,9 +37,6 @@ export default (zz: Zz) => {
   });
 };
 
-const ownEntry = <T>(nameTable: Record<string, T>, entryName: string): T | undefined =>
-  Object.hasOwn(nameTable, entryName) ? nameTable[entryName] : undefined;
-
 const isCommand = (typedName: string, { about }: Ctx): boolean =>
   about.commands.some((command) => command.name === typedName);
 
@@ -48,6 +46,6 @@ const isAsked = (flagValues: ReadonlyMap<string, unknown>): boolean =>
 
 /** What a name of another agent comes to, in a sentence. */
 function meaningOf(foreignName: string): string | undefined {
-  const ownCommand = ownEntry(COMMANDS, foreignName.toLowerCase());
+  const ownCommand = ownValue(COMMANDS, foreignName.toLowerCase());
   return ownCommand?.startsWith("/") ? `/${foreignName} is ${ownCommand} here.` : ownCommand;
 }

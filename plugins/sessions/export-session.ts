@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Entry, Header, Listed, Message, Saved } from "zz";
-import { oneLine, plural, wordsOf, writeWhole } from "zz/text";
+import { oneLine, ownValue, plural, tryTo, wordsOf, writeWhole } from "zz/text";
 import { idOf } from "./choose-session.ts";
 import { timeOf } from "./session-rows.ts";
 
@@ -16,12 +16,16 @@ const FORMATS: Record<string, string | undefined> = {
   "--json": ".json",
   "--jsonl": ".jsonl",
 };
+const isFolder = (name: string): boolean => tryTo(() => fs.statSync(name).isDirectory()) ?? false;
+
 export async function write(typedText: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, root, ask, note } = ctx;
   const allWords = typedText.split(/\s+/).filter(Boolean);
   // a file of that name is ./json
-  const extension = allWords.map((typedWord) => FORMATS[typedWord.toLowerCase()]).find(Boolean);
-  const nameWords = allWords.filter((typedWord) => !FORMATS[typedWord.toLowerCase()]);
+  const extension = allWords
+    .map((typedWord) => ownValue(FORMATS, typedWord.toLowerCase()))
+    .find(Boolean);
+  const nameWords = allWords.filter((typedWord) => !ownValue(FORMATS, typedWord.toLowerCase()));
   const otherId = nameWords.length ? idOf(nameWords[0]!, sessions.list()) : undefined;
   const fileName = nameWords.slice(otherId ? 1 : 0).join(" ");
   const saved = savedOf(otherId);
@@ -31,9 +35,9 @@ export async function write(typedText: string, ctx: Ctx): Promise<void> {
   );
   const format = extension ?? (/\.(jsonl?|md|html)$/i.exec(fileName)?.[0].toLowerCase() || ".md");
   const isJsonLines = format === ".jsonl";
-  if (fs.statSync(path.dirname(exportFile), { throwIfNoEntry: false })?.isDirectory() !== true)
+  if (!isFolder(path.dirname(exportFile)))
     throw new Error(`Cannot write '${exportFile}': its folder does not exist. Make it first.`);
-  if (fs.statSync(exportFile, { throwIfNoEntry: false })?.isDirectory())
+  if (isFolder(exportFile))
     throw new Error(`Cannot write '${exportFile}': it is a folder. Name a file in it.`);
   if (fs.existsSync(exportFile)) {
     if (!ask)

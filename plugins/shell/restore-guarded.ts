@@ -1,7 +1,7 @@
 // Restores or removes what a command left behind that other programs would run later.
 import fs from "node:fs";
 import path from "node:path";
-import { isInside } from "zz/text";
+import { isInside, ownValue } from "zz/text";
 import { findGuardedFiles, repositoryPaths } from "./guarded-files.ts";
 import { bytesOf, direntsOf, isFolder } from "./resolve-paths.ts";
 import type { Guard } from "./sandbox-limits.ts";
@@ -379,7 +379,9 @@ function isHarmless(
   settingValue: string,
 ): boolean {
   return (
-    section !== undefined && !!HARMLESS[section]?.test(settingKey) && !settingValue.includes("::")
+    section !== undefined &&
+    !!ownValue(HARMLESS, section)?.test(settingKey) &&
+    !settingValue.includes("::")
   );
 }
 

@@ -1,6 +1,7 @@
 // The colours of code, by highlight.js. Heavy, since it knows all languages: import it when there
 // is code to colour.
 import { createRequire } from "node:module";
+import { ownValue } from "zz/text";
 import type { Paint, Theme } from "./styles.ts";
 
 /** Its own types would bring those of a browser into all of zz. */
@@ -50,7 +51,7 @@ function painted(highlighted: string, syntaxPaints: NonNullable<Theme["syntax"]>
       return innerPaint ? plainText.split("\n").map(innerPaint).join("\n") : plainText;
     }
     if (endTag) openPaints.pop();
-    else openPaints.push((scopeName && syntaxPaints[scopeName]) || openPaints.at(-1));
+    else openPaints.push((scopeName && ownValue(syntaxPaints, scopeName)) || openPaints.at(-1));
     return "";
   }).join("");
 }

@@ -1,5 +1,6 @@
 // From what a query found to symbols: their names, owners, signatures and comments.
 import type { Node, QueryMatch } from "web-tree-sitter";
+import { ownValue } from "zz/text";
 import { MAX_TEXT_CHARS, SYMBOL_KINDS, type Sym } from "../scan/facts.ts";
 import { lineAt } from "../scan/line-numbers.ts";
 import type { Span, Spans } from "./comment-masks.ts";
@@ -172,7 +173,7 @@ function definitionOf(
     name,
   };
   if (symbolKind === "scope") return definition;
-  const signature = oneLine((language.before?.[node.type] ?? "") + headText);
+  const signature = oneLine((ownValue(language.before, node.type) ?? "") + headText);
   const line = lineAt(starts, start);
   const sym: Sym = {
     name,

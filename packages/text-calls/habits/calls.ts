@@ -1,5 +1,6 @@
 // Applies the table of habits to the calls of a reply.
 import type { Call, ChatRequest, Ctx } from "zz";
+import { ownValue } from "zz/text";
 import { fits } from "../coerce.ts";
 import {
   type Args,
@@ -106,8 +107,7 @@ async function translateCall(
 }
 /** The tool for an editor's command; for a missing or unknown command, the tool that reports it. */
 const editorsTool = ({ command }: Args): string =>
-  (typeof command === "string" && Object.hasOwn(EDITORS.to, command) && EDITORS.to[command]) ||
-  "edit_file";
+  (typeof command === "string" && ownValue(EDITORS.to, command)) || "edit_file";
 
 function wrongEditor(command: unknown): string | undefined {
   if (command === "undo_edit") return EDITORS.undo;

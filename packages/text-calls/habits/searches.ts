@@ -1,6 +1,6 @@
 // Searches in the forms of other programs, where patterns are regular expressions and file types
 // replace globs.
-import { tryTo } from "zz/text";
+import { ownValue, tryTo } from "zz/text";
 import { type Args, bareName, hasOwnName } from "./rename-arguments.ts";
 import type { GivenCall } from "./values.ts";
 
@@ -78,8 +78,7 @@ export function grepCall({ args, original, name, tool }: GivenCall): undefined {
   if (args.path === "") delete args.path;
   const context = takeArgument("context", "c", "context_lines");
   if (context !== undefined) for (const side of ["before", "after"]) args[side] ??= context;
-  if (typeof args.output === "string")
-    args.output = lookUpWord(OUTPUTS, args.output) ?? args.output;
+  if (typeof args.output === "string") args.output = ownValue(OUTPUTS, args.output) ?? args.output;
   if (
     isTrue(takeArgument("names_only", "files_with_matches", "files_only", "l")) ||
     original.MatchPerLine === false
@@ -100,12 +99,10 @@ export function grepCall({ args, original, name, tool }: GivenCall): undefined {
   else
     args.query = args.query.replace(
       /\[:(\w+):\]/g,
-      (matched, className: string) => lookUpWord(POSIX_CLASSES, className) ?? matched,
+      (matched, className: string) => ownValue(POSIX_CLASSES, className) ?? matched,
     );
 }
 
-const lookUpWord = (wordTable: Record<string, string>, word: string): string | undefined =>
-  Object.hasOwn(wordTable, word) ? wordTable[word] : undefined;
 const isTrue = (value: unknown): boolean => value === true || value === "true";
 
 /**
@@ -126,10 +123,7 @@ function mergeGlobs(args: Args): void {
   if (globList.length && globList.every((globPart) => typeof globPart === "string"))
     args.glob = globList.length === 1 ? globList[0] : `{${globList.join(",")}}`;
   const endingGlob =
-    typeof type === "string" &&
-    args.glob === undefined &&
-    Object.hasOwn(GLOBS_BY_TYPE, type) &&
-    GLOBS_BY_TYPE[type];
+    typeof type === "string" && args.glob === undefined && ownValue(GLOBS_BY_TYPE, type);
   if (!endingGlob) return;
   args.glob = `*.${endingGlob}`;
   delete args.type;

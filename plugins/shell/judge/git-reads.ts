@@ -1,6 +1,6 @@
 // What git commands read, and which of them may show more than the files that they name.
 import type { GitDoubt } from "zz";
-import { repositoryTop } from "zz/text";
+import { ownValue, repositoryTop } from "zz/text";
 import { inFolder, isFolderIn, realOf } from "../resolve-paths.ts";
 import type { Arg } from "./bash-words.ts";
 import {
@@ -36,7 +36,7 @@ export function readsOfGit(
   const wordTexts = commandArgs.map(({ text }) => text);
   const isPair = Object.hasOwn(GIT_READERS, `${commandName} ${wordTexts[0]}`);
   const readerKey = isPair ? `${commandName} ${wordTexts[0]}` : commandName;
-  const gitReader = Object.hasOwn(GIT_READERS, readerKey) ? GIT_READERS[readerKey] : undefined;
+  const gitReader = ownValue(GIT_READERS, readerKey);
   if (!gitReader && !GIT_OWN.has(commandName))
     return doubted(ask(`git ${commandName} may be an alias, which runs anything`));
   const runsOthers =

@@ -1,6 +1,7 @@
 // Anthropic's Messages. Thinking is sent back with its signature, the unchanging prefix is marked
 // for the cache, and what a server refuses by name is sent differently from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
+import { ownValue } from "zz/text";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
 import { baseOf, type Preset, rememberByModel, type Wire } from "../wire-types.ts";
 import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./read-events.ts";
@@ -95,7 +96,9 @@ export const anthropic: Wire = {
       const isPaused = reading.stop === "pause_turn";
       if (!isPaused || pauseCount === MAX_PAUSES) {
         if (reading.stop || reading.ended)
-          yield [{ finish: isPaused ? "length" : (FINISH_REASONS[reading.stop!] ?? "stop") }];
+          yield [
+            { finish: isPaused ? "length" : (ownValue(FINISH_REASONS, reading.stop!) ?? "stop") },
+          ];
         return;
       }
       settle(reading);

@@ -1,6 +1,6 @@
 // Reads Anthropic's stream of events as zz's own deltas.
 import type { Delta, Usage } from "zz";
-import { sumUsage, tryTo } from "zz/text";
+import { ownValue, sumUsage, tryTo } from "zz/text";
 import type { Value } from "../native.ts";
 import { wordsOf } from "../sse.ts";
 import { ANSWER_TOOL, isThought } from "./request.ts";
@@ -32,7 +32,7 @@ export function* readAll(reading: Reading, valueBatch: Value[]): Generator<Delta
     const { type, index, delta } = value ?? {};
     if (type === "content_block_delta" && delta) {
       if (!reading.open.has(index))
-        yield* beginBlock(reading, index, { type: BLOCK_TYPES[delta.type] ?? "unknown" });
+        yield* beginBlock(reading, index, { type: ownValue(BLOCK_TYPES, delta.type) ?? "unknown" });
       yield growBlock(reading, index, delta);
     } else if (type === "message")
       for (const wholeEvent of wholeEvents(value)) yield* readDeltas(reading, wholeEvent);
@@ -215,6 +215,6 @@ const STATUS_CODES: Record<string, number> = {
 };
 function withStatus(errorValue: any): unknown {
   const errorDetails = errorValue?.error ?? errorValue;
-  const code = STATUS_CODES[errorDetails?.type];
+  const code = ownValue(STATUS_CODES, errorDetails?.type);
   return code ? { error: { ...errorDetails, code } } : errorValue;
 }

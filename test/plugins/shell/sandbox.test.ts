@@ -589,6 +589,7 @@ const TRAPS = [
   "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0 \\\\\\n\\n\\tfsmonitor = touch pwned\\n[include]\\n\\tpath = ../evil\\n' > .git/config; printf '[core]\\n\\tfsmonitor = touch pwned\\n' > evil",
   "git init -q . && mkdir -p .git/hooks && printf '#!/bin/sh\\ntouch pwned\\n' > .git/hooks/post-index-change && chmod 755 .git/hooks/post-index-change",
   "git init -q e && git -C e config core.fsmonitor 'touch pwned' && ln -s e/.git .git",
+  "git init -q . && printf '[constructor]\\n\\tx = y\\n[core]\\n\\tfsmonitor = touch pwned\\n' >> .git/config",
 ];
 sandboxTest("a repository that a sandboxed command lays as a trap is made harmless", async () => {
   for (const trap of some(TRAPS, 3)) {

@@ -19,6 +19,10 @@ export const settings = {
         maximum: 600,
         description: "seconds that a language server may take for one answer",
       },
+      others: {
+        type: "boolean",
+        description: "ask language servers of other languages, where they are on the PATH",
+      },
       warm: {
         type: "boolean",
         description: "start TypeScript's language server while the first line is typed",

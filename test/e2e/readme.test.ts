@@ -121,20 +121,25 @@ test("docs/plugins.md has every event and every step", () => {
   deepEqual(namesIn(sectionOf("docs/plugins.md", "Steps")), [...STEPS].sort());
 });
 
-test("docs/settings.md has every setting", async () => {
+test("docs/settings.md has every setting, and each is described", async () => {
   const { stdout } = await zz(place(), ["--config-schema"]);
   const settings = namesIn(sectionOf("docs/settings.md", "All settings"), /`([\w.$-]+)`/g);
+  const undescribed: string[] = [];
   deepEqual(settings, leavesOf(JSON.parse(stdout)).sort());
+  deepEqual(undescribed, []);
 
   function leavesOf(
     { properties = {} }: { properties?: Record<string, any> },
     above = "",
+    described = "", // by what holds them
   ): string[] {
-    return Object.entries(properties).flatMap(([name, shape]) =>
-      Object.keys(shape.properties ?? {}).length && !["providers", "permissions"].includes(name)
-        ? leavesOf(shape, `${above}${name}.`)
-        : `${above}${name}`,
-    );
+    return Object.entries(properties).flatMap(([name, shape]) => {
+      const isLeaf =
+        !Object.keys(shape.properties ?? {}).length || /^(providers|permissions)$/.test(name);
+      const description = described || shape.description;
+      if (isLeaf && !description) undescribed.push(`${above}${name}`);
+      return isLeaf ? `${above}${name}` : leavesOf(shape, `${above}${name}.`, description);
+    });
   }
 });
 

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Saved, Zz } from "zz";
-import { oneLine, usage, writeWhole } from "zz/text";
+import { oneLine, tryTo, usage, writeWhole } from "zz/text";
 
 export default (zz: Zz) => {
   zz.flag({
@@ -34,9 +34,8 @@ export default (zz: Zz) => {
       if (!ctx.chat.messages.length)
         throw new Error("Cannot share this conversation: nothing was said in it.");
       const pageHtml = await html(savedOf(ctx), ctx);
-      const targetFile = freeName(
-        path.resolve(ctx.root, typedName.trim() || "zz-conversation.html"),
-      );
+      const namedPath = typedName.trim().replace(/^~(?=\/|$)/, homeFolder);
+      const targetFile = freeName(path.resolve(ctx.root, namedPath || PAGE_NAME));
       writeWhole(targetFile, pageHtml);
       const kilobytes = Math.ceil(Buffer.byteLength(pageHtml) / 1_000);
       ctx.note(
@@ -45,13 +44,15 @@ export default (zz: Zz) => {
     },
   });
 
+  const homeFolder = () => zz.io.variable("HOME") ?? "";
+
   async function html(savedSession: Saved, ctx: Ctx): Promise<string> {
     const { pageOf } = await import("./page-of-session.ts");
     return pageOf(savedSession, {
       veil: (unveiledText) => zz.veil(unveiledText),
       hides: (changedFile) => ctx.permissions.secret(changedFile),
       describe: ({ name, args }) => ctx.about.line({ name, args }),
-      home: zz.io.variable("HOME") || "/nowhere",
+      home: homeFolder() || "/nowhere",
     });
   }
 };
@@ -73,13 +74,17 @@ function savedOf({ chat, root, sessions }: Ctx): Saved {
   return { header, entries, branch: () => [...branch] };
 }
 
-/** The name itself, or with a number where it is taken. */
-function freeName(wantedFile: string): string {
+const PAGE_NAME = "zz-conversation.html";
+const isFolder = (name: string): boolean => tryTo(() => fs.statSync(name).isDirectory()) ?? false;
+
+/** The name itself, or with a number where it is taken; in a folder, the usual one. */
+function freeName(wantedPath: string): string {
+  const wantedFile = isFolder(wantedPath) ? path.join(wantedPath, PAGE_NAME) : wantedPath;
   const { dir, name, ext } = path.parse(wantedFile);
-  if (!fs.statSync(dir, { throwIfNoEntry: false })?.isDirectory())
+  if (!isFolder(dir))
     throw new Error(`Cannot write '${wantedFile}': its folder does not exist. Make it first.`);
   let freePath = wantedFile;
   for (let suffixNumber = 2; fs.existsSync(freePath); suffixNumber++)
-    freePath = path.join(dir, `${name}-${suffixNumber}${ext || ".html"}`);
+    freePath = path.join(dir, `${name}-${suffixNumber}${ext}`);
   return freePath;
 }

@@ -141,13 +141,16 @@ describe("The page", () => {
   });
 });
 
-test("/share and /export FILE.html write the page beside the files", async () => {
-  await using kit = await harness({ own: true, script: ["hello there"] });
+test("/share and /export FILE.html write the page beside the files, or into a folder", async () => {
+  const files = { "pages/a.txt": "" };
+  await using kit = await harness({ own: true, script: ["hello there"], files });
   await kit.ask("hi");
   const [note = ""] = await kit.command("/share");
   match(note, /^Wrote .*zz-conversation\.html \(\d+ kB\)\. It holds all/);
   await kit.command("/share");
+  await kit.command("/share pages");
   await kit.command("/export talk.html");
-  for (const name of ["zz-conversation.html", "zz-conversation-2.html", "talk.html"])
+  const inFolder = "pages/zz-conversation.html";
+  for (const name of ["zz-conversation.html", "zz-conversation-2.html", inFolder, "talk.html"])
     match(kit.read(name) ?? "", /<!doctype html>[\s\S]*hello there/);
 });

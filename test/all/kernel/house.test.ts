@@ -17,7 +17,7 @@ const sources = (folder: string): string[] =>
 const BUDGETS = {
   core: 156_900, // 150,000 before a team's settings, hooks, words alone and flags found by judging
   plugins: 230_100, // 226,000 before vi's keys and the lists of models by zod
-  packages: 383_100, // 330,000 before page and queue came, 350,000 before telegram and hooks
+  packages: 383_200, // 330,000 before page and queue came, 350,000 before telegram and hooks
   file: 6_800,
   function: 1_400,
 };

@@ -84,41 +84,22 @@ const texts = project({
   loop: "->loop",
 });
 
+// biome-ignore format: one case a row.
 rows("read_file", texts, [
   ["numbers the lines", { path: "three.txt" }, "1\ta\n2\tb\n3\tc"],
   ["a range, both ends in it", { path: "three.txt", start: 2, end: 3 }, "2\tb\n3\tc"],
   ["a start of 0 is the first line", { path: "three.txt", start: 0, end: 1 }, "1\ta"],
-  [
-    "a negative start",
-    { path: "three.txt", start: -5, end: 1 },
-    /from line -5 to 1: lines count from 1\./,
-  ],
-  [
-    "a start past the end",
-    { path: "three.txt", start: 4 },
-    /from line 4: it has 3 lines\. Start earlier\./,
-  ],
+  ["a negative start", { path: "three.txt", start: -5, end: 1 }, /from line -5 to 1: lines count from 1\./],
+  ["a start past the end", { path: "three.txt", start: 4 }, /from line 4: it has 3 lines\. Start earlier\./],
   ["CRLF leaves no trace", { path: "windows.txt" }, "1\ta\n2\tb"],
   ["an empty file", { path: "empty.txt" }, /^1\t$|empty/],
-  [
-    "at most 2000 lines",
-    { path: "long.txt" },
-    /^1\tline 1\n[\s\S]*\n2000\t.*\n\[1 more line; read on from 2001\]$/,
-  ],
+  ["at most 2000 lines", { path: "long.txt" }, /^1\tline 1\n[\s\S]*\n2000\t.*\n\[1 more line; read on from 2001\]$/],
   ["2000 characters are not too wide", { path: "exact.txt" }, `1\t${"x".repeat(2_000)}`],
-  [
-    "bytes that are not UTF-8",
-    { path: "latin1.txt" },
-    /^1\tcaf\ufffd\n\[not all of it is UTF-8; \ufffd stands for /,
-  ],
+  ["bytes that are not UTF-8", { path: "latin1.txt" }, /^1\tcaf\ufffd\n\[not all of it is UTF-8; \ufffd stands for /],
   ["a binary file", { path: "binary.bin" }, /^Cannot read 'binary\.bin': it is not text\./],
   ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it with list_dir/],
   ["a FIFO does not hang", { path: "pipe" }, /^Cannot read 'pipe': it is not a regular file\./],
-  [
-    "a file that is missing",
-    { path: "gone.txt" },
-    /^Cannot read 'gone\.txt': no such file or folder\. /,
-  ],
+  ["a file that is missing", { path: "gone.txt" }, /^Cannot read 'gone\.txt': no such file or folder\. /],
   ["absolute, inside", { path: join(realpathSync(texts.cwd), "three.txt"), end: 1 }, "1\ta"],
   ["~ is a name, not the home", { path: "~/x" }, /^Cannot read '~\/x': no such file/],
 ]);
@@ -133,17 +114,10 @@ const tree = project({
   "pictures/a.bin": Buffer.from("GIF89a\0\0"),
   "pictures/b.txt": "a",
 });
+// biome-ignore format: one case a row.
 rows("list_dir", tree, [
-  [
-    "files, and folders with how many are in them",
-    {},
-    ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)",
-  ],
-  [
-    "a file that is not text, with its size",
-    { path: "pictures" },
-    "a.bin (binary, 8 bytes)\nb.txt",
-  ],
+  ["files, and folders with how many are in them", {}, ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)"],
+  ["a file that is not text, with its size", { path: "pictures" }, "a.bin (binary, 8 bytes)\nb.txt"],
   ["a folder, absolute", { path: join(realpathSync(tree.cwd), "src/deep") }, "three.ts\ntwo.ts"],
 ]);
 
@@ -196,18 +170,11 @@ const searched = project({
   "leaving-folder": `->${outside.cwd}`,
 });
 const PRICES = /^lib\/a\.ts:1: price again\nsrc\/a\.ts:1: .*\nsrcery\.txt:1: price of magic$/;
+// biome-ignore format: one case a row.
 rows("grep", searched, [
-  [
-    "a folder, with dots, and not its namesakes",
-    { query: "price", path: "lib/../src" },
-    /^src\/a\.ts:1: .*$/,
-  ],
+  ["a folder, with dots, and not its namesakes", { query: "price", path: "lib/../src" }, /^src\/a\.ts:1: .*$/],
   ["binary files are passed over, FIFOs do not hang", { query: "price" }, PRICES],
-  [
-    "what links bring from outside is not searched",
-    { query: "from outside" },
-    "Nothing holds 'from outside'.",
-  ],
+  ["what links bring from outside is not searched", { query: "from outside" }, "Nothing holds 'from outside'."],
 ]);
 
 // ── Symbols ──
@@ -266,66 +233,27 @@ const coded: Files = {
   "notes.md": "TODO: not code\nclass Lamp\n",
 };
 
+// biome-ignore format: one case a row.
 told(coded, [
   ["find_definition", { symbol: "Lamp" }, "src/code.ts:11: export class Lamp  // Shines."],
   // a syntax error does not stop it
   ["find_definition", { symbol: "after" }, /^src\/broken\.ts:2: export const after = 1/],
-  [
-    "find_definition",
-    { symbol: "room_enter" },
-    /^No definition .*'room_enter'. Nearest:\nsrc\/code\.ts:28: /,
-  ],
+  ["find_definition", { symbol: "room_enter" }, /^No definition .*'room_enter'. Nearest:\nsrc\/code\.ts:28: /],
   ["find_definition", { symbol: "lamp count" }, /src\/code\.ts:12: static count = 0/],
-  [
-    "find_references",
-    { symbol: "Lamp" },
-    /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/,
-  ],
-  [
-    "get_structure",
-    { path: "src/view.tsx" },
-    "src/view.tsx · 3 lines of code\n1-3: export function View()",
-  ],
-  [
-    "get_structure",
-    { path: "src/code.ts" },
-    /^11-23: export class Lamp\n {2}12-12: .*\n {2}13-13: #wire/m,
-  ],
+  ["find_references", { symbol: "Lamp" }, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/],
+  ["get_structure", { path: "src/view.tsx" }, "src/view.tsx · 3 lines of code\n1-3: export function View()"],
+  ["get_structure", { path: "src/code.ts" }, /^11-23: export class Lamp\n {2}12-12: .*\n {2}13-13: #wire/m],
   ["get_structure", { path: "src" }, /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /],
-  [
-    "get_structure",
-    { path: "src/broken.ts" },
-    /^\[syntax error: line 1: Expression expected\.\]$/m,
-  ],
-  [
-    "get_structure",
-    { path: "notes.md" },
-    /^Cannot look at 'notes\.md': only JavaScript, .* the rest\.$/,
-  ],
+  ["get_structure", { path: "src/broken.ts" }, /^\[syntax error: line 1: Expression expected\.\]$/m],
+  ["get_structure", { path: "notes.md" }, /^Cannot look at 'notes\.md': only JavaScript, .* the rest\.$/],
   ["get_function", { name: "Lamp.dim" }, /^src\/code\.ts:15-\d+(?: {2}.*)?\n15\t {2}dim\(level/],
-  [
-    "get_function",
-    { name: "legacy" },
-    /^src\/old\.js:1-1(?: {2}.*)?\n1\tfunction legacy\(\) \{\}$/,
-  ],
-  [
-    "get_function",
-    { name: "nope", path: "src/old.js" },
-    /'src\/old\.js' has none of that name\. There are: legacy \(/,
-  ],
+  ["get_function", { name: "legacy" }, /^src\/old\.js:1-1(?: {2}.*)?\n1\tfunction legacy\(\) \{\}$/],
+  ["get_function", { name: "nope", path: "src/old.js" }, /'src\/old\.js' has none of that name\. There are: legacy \(/],
   ["find_symbols", { query: "prlain" }, /^src\/code\.ts:2: .* {2}\[function\]/],
-  [
-    "get_complexity",
-    { path: "src/old.js" },
-    /^src\/old\.js: score 2 = 0 .* \/ 20\n1-1: legacy: 1 paths, 1 lines$/,
-  ],
+  ["get_complexity", { path: "src/old.js" }, /^src\/old\.js: score 2 = 0 .* \/ 20\n1-1: legacy: 1 paths, 1 lines$/],
   ["get_dependencies", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
   ["get_dependencies", {}, /^Entry points:\n(src\/\w+\.(ts|tsx|js) \(nothing imports it\)\n?)+$/],
-  [
-    "check_types",
-    { paths: ["src/broken.ts"] },
-    "src/broken.ts:1:23: error TS1109: Expression expected.",
-  ],
+  ["check_types", { paths: ["src/broken.ts"] }, "src/broken.ts:1:23: error TS1109: Expression expected."],
   ["check_types", { paths: ["src/view.tsx", "src/old.js"] }, /^No problems in 2 files\.$|TS\d+/],
   [
     "get_todos", // in comments alone: not in strings, templates, regular expressions, other words

@@ -67,22 +67,15 @@ const hear = (lines: string) => {
     if (/^\w+$/.test(line)) fs.writeFileSync(join(cwd, `heard-${line}`), "");
 };
 
+// biome-ignore format: one case a row.
 const ENDS: [command: string, exit: number | null, end: RegExp][] = [
   ["echo hi; exit 3", 3, /^hi\n\[exit code 3 · \d\.\d s\]$/],
   ["kill -SEGV $$", null, /^\[killed by SIGSEGV · \d\.\d s\]$/],
   ["bash -c 'kill -SEGV $$'; exit $?", 139, /\[exit code 139, as after SIGSEGV · \d\.\d s\]$/],
   ["read -p 'Sure? ' x", 1, /^\[nobody can type into a command: .*-y.*\]\n\[exit code 1 /],
   ["read x </dev/tty", 1, /No such device or address\n\[nobody can type into a command: /],
-  [
-    `echo a | tee /dev/stderr > /dev/null; ${untilHeard("a")}; echo b > /dev/stdout`,
-    0,
-    /^a\nb\n\[exit/,
-  ],
-  [
-    "printf 'caf\\351 \\377\\n'",
-    0,
-    /^caf\ufffd \ufffd\n\[not all of this is UTF-8: .*xxd.*\]\n\[exit code 0 /,
-  ],
+  [`echo a | tee /dev/stderr > /dev/null; ${untilHeard("a")}; echo b > /dev/stdout`, 0, /^a\nb\n\[exit/],
+  ["printf 'caf\\351 \\377\\n'", 0, /^caf\ufffd \ufffd\n\[not all of this is UTF-8: .*xxd.*\]\n\[exit code 0 /],
 ];
 for (const [command, exit, end] of ENDS)
   test(`runJob() says how '${command}' ended`, async () => {
@@ -333,26 +326,12 @@ const MANY =
 const FILL = "for i in 1 2 3 4 5 6 7 8 9; do head -c 20000000 /dev/zero > /tmp/$i; done; sleep 300";
 const OPEN =
   "exec 3> /tmp/a 4> /tmp/b; rm /tmp/a /tmp/b; for i in 3 4; do head -c 40000000 /dev/zero >&$i; done";
+// biome-ignore format: one case a row.
 const OVER: [what: string, command: string, caps: Partial<ResourceCaps>, says: RegExp][] = [
-  [
-    "takes too much memory",
-    `perl -e '$x = "x" x 300_000_000; sleep 300'`,
-    { memory: 200e6 },
-    MEMORY,
-  ],
-  [
-    "starts too many processes",
-    "for i in $(seq 60); do sleep 300 & done; wait",
-    { processes: 50 },
-    MANY,
-  ],
+  ["takes too much memory", `perl -e '$x = "x" x 300_000_000; sleep 300'`, { memory: 200e6 }, MEMORY],
+  ["starts too many processes", "for i in $(seq 60); do sleep 300 & done; wait", { processes: 50 }, MANY],
   ["fills its /tmp", FILL, { tmp: 50e6 }, TMP],
-  [
-    "fills its /tmp with files that it deletes and holds open",
-    `${OPEN}; sleep 300`,
-    { tmp: 50e6 },
-    TMP,
-  ],
+  ["fills its /tmp with files that it deletes and holds open", `${OPEN}; sleep 300`, { tmp: 50e6 }, TMP],
 ];
 for (const [what, command, caps, says] of OVER) {
   const test = command.includes("perl") ? needs("bwrap", "perl") : needs("bwrap");
@@ -465,22 +444,11 @@ test("runJob() shows the last lines as they change, ten times a second at most, 
   deepEqual(seen, ["10%", "20%", "30%"], "the last ones at its end");
 });
 
+// biome-ignore format: one case a row.
 const CANNOT: [what: string, job: Partial<CommandJob>, message: RegExp][] = [
-  [
-    "in a folder that is not there",
-    { cwd: join(base, "gone") },
-    /^Cannot run a command in '.*gone': no such folder/,
-  ],
-  [
-    "that is too long",
-    { command: `: ${"x".repeat(200_000)}` },
-    /^Cannot run the command: it is too long\. /,
-  ],
-  [
-    "that holds a NUL",
-    { command: "echo \0" },
-    /^Cannot run the command: it holds a NUL character\. /,
-  ],
+  ["in a folder that is not there", { cwd: join(base, "gone") }, /^Cannot run a command in '.*gone': no such folder/],
+  ["that is too long", { command: `: ${"x".repeat(200_000)}` }, /^Cannot run the command: it is too long\. /],
+  ["that holds a NUL", { command: "echo \0" }, /^Cannot run the command: it holds a NUL character\. /],
 ];
 for (const [what, job, message] of CANNOT)
   test(`runJob() says why it cannot run a command ${what}`, async () => {

@@ -263,6 +263,7 @@ sandboxTest("closing a sandbox leaves nothing behind", async (t) => {
 
 // ── reading ──────────────────────────────────────────────────────────────────────────────────────
 
+// biome-ignore format: one case a row.
 const READS: [what: string, command: string][] = [
   ["by its name", "cat .env"],
   ["by a link", "cat link"],
@@ -275,19 +276,10 @@ const READS: [what: string, command: string][] = [
   ["by git", "git add -f .env && git diff --cached"],
   ["after a change of its mode", "chmod 644 .env && cat .env"],
   ["after it is unmounted", "umount .env && cat .env"],
-  [
-    "after it is unmounted in namespaces of its own",
-    "unshare -Um sh -c 'umount .env; umount -l .env; cat .env'",
-  ],
-  [
-    "by a bind mount of its own",
-    `unshare -Um sh -c 'mkdir /tmp/m; mount --bind ${root} /tmp/m; cat /tmp/m/.env'`,
-  ],
+  ["after it is unmounted in namespaces of its own", "unshare -Um sh -c 'umount .env; umount -l .env; cat .env'"],
+  ["by a bind mount of its own", `unshare -Um sh -c 'mkdir /tmp/m; mount --bind ${root} /tmp/m; cat /tmp/m/.env'`],
   ["in the home's credentials", "cat ~/.ssh/id; ls ~/.ssh; cat ~/.netrc"],
-  [
-    "by an overlay",
-    `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`,
-  ],
+  ["by an overlay", `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`],
   ["in the memory of a process outside", `cat /proc/${victim.pid}/environ`],
 ];
 sandboxTest("a sandboxed command cannot read what is denied", () =>
@@ -523,20 +515,13 @@ const ELSEWHERE =
 const TAKEN =
   /\.git\/commondir' could run commands outside of the sandbox: what could was taken out of it\]/;
 const WORKTREE = "echo '[core] fsmonitor = touch pwned' > .git/config.worktree; false";
+// biome-ignore format: one case a row.
 const PLANTS: [what: string, command: string, says: RegExp][] = [
   ["write a hook", "echo 'touch pwned' > .git/hooks/post-commit", /Read-only file system/],
   ["remove the hooks", "rm -rf .git/hooks && mkdir .git/hooks", /busy|Read-only/],
   ["move the repository away", "mv .git .g && git init -q", /busy/],
-  [
-    "write to the configuration",
-    "echo '[core] fsmonitor = touch pwned' >> .git/config",
-    /Read-only file system/,
-  ],
-  [
-    "put another configuration there",
-    "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r",
-    /busy|Read-only/,
-  ],
+  ["write to the configuration", "echo '[core] fsmonitor = touch pwned' >> .git/config", /Read-only file system/],
+  ["put another configuration there", "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r", /busy|Read-only/],
   ["lead git to another folder", `${ELSEWHERE}; false`, TAKEN],
   ["add a worktree's configuration", WORKTREE, /\.git\/config\.worktree' could run commands/],
 ];

@@ -218,17 +218,16 @@ export function refusalOf(
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOTFOUND")
     return lasting("there is no host of that name. Correct the setting `store`");
-  if (
-    code ||
-    /Connection is closed|Stream isn't writeable|ClusterAllFailed|Failed to refresh slots/.test(
-      `${error.name} ${errorText}`,
-    )
-  )
+  if (code || CONNECTION_GONE.test(`${error.name} ${errorText}`))
     return passing(
       `it cannot be reached${code ? ` (${code})` : ""}. Start it, or correct the setting \`store\``,
     );
   return /^[A-Z]{3,} /.test(error.message) ? lasting(`it says '${error.message}'`) : undefined;
 }
+
+/** What the package says of a connection or a cluster that is gone, in a fail-over, say. */
+const CONNECTION_GONE =
+  /\b(Command|Connection|Cluster|Node|Socket|Stream) (is |isn't )?(aborted|closed|discarded|disconnect|ended|ready|timed out|timeout|writeable)|None of startup nodes|Too many Cluster redirections|max retries per request|ClusterAllFailed|Failed to refresh slots/;
 
 const KNOWN_REFUSALS: [RegExp, why: string, again: boolean][] = [
   [

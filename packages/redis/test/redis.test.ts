@@ -213,3 +213,24 @@ test("what a node says that is no longer the primary is a fail-over, and passes"
       again: true,
     });
 });
+
+test("all that the package says of a connection that is gone is tried again", () => {
+  for (const said of [
+    "Cluster is ended.",
+    "Cluster is disconnected.",
+    "Cluster is disconnecting.",
+    "Cluster isn't ready and enableOfflineQueue options is false",
+    "Command aborted due to connection close",
+    "Command timed out",
+    "Connection is aborted",
+    "Connection is closed.",
+    "Connection is discarded because a new connection is made",
+    "Node is disconnected",
+    "None of startup nodes is available",
+    "Reached the max retries per request limit (which is 0).",
+    "Socket timeout. Expecting data, but didn't receive any in 5ms.",
+    "Stream isn't writeable and enableOfflineQueue options is false",
+    "Too many Cluster redirections. Last error: Error: Connection is closed.",
+  ])
+    equal(refusalOf(new Error(said), { seconds: 5, cluster: true })?.again, true, said);
+});

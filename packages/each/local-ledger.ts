@@ -185,7 +185,7 @@ class LocalLedger implements RunLedger {
         contentHash.update(`${lineText}\n`);
       else if (!complete) {
         complete = parsedLine?.inputs === this.counts.inputs && this.counts.inputs > 0;
-        if (!complete) throw this.changed(`line ${lineNumber} is no line of a run`);
+        if (!complete) throw this.changed(`line ${lineNumber} is not a line of a run`);
         if (parsedLine.hash !== undefined && parsedLine.hash !== contentHash.digest("hex"))
           throw this.changed("it asks something else than before");
         this.states = new Uint8Array(this.counts.inputs);

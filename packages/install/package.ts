@@ -17,7 +17,7 @@ export interface About {
 const KEYWORD = "zz-plugin";
 const PLUGIN_NAME = /^[A-Za-z][\w-]{0,63}$/;
 
-/** What describes a package is left out where it is no text. */
+/** What describes a package is left out where it is not text. */
 const described = z
   .string()
   .min(1)

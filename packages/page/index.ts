@@ -34,7 +34,7 @@ export default (zz: Zz) => {
       if (!ctx.chat.messages.length)
         throw new Error("Cannot share this conversation: nothing was said in it.");
       const pageHtml = await html(savedOf(ctx), ctx);
-      const namedPath = typedName.trim().replace(/^~(?=\/|$)/, homeFolder);
+      const namedPath = typedName.trim().replace(/^~(?=\/|$)/, (tilde) => homeFolder() || tilde);
       const targetFile = freeName(path.resolve(ctx.root, namedPath || PAGE_NAME));
       writeWhole(targetFile, pageHtml);
       const kilobytes = Math.ceil(Buffer.byteLength(pageHtml) / 1_000);

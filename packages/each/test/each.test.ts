@@ -142,7 +142,7 @@ test("a run whose file was changed: a torn or spoilt answer is asked again, a ch
   );
   writeFileSync(file, whole.replace('{"input":"two"}', "[]"));
   const refused = await zz(where, [...model.args, "--each", "--resume"]);
-  assert.match(refused.stderr, /its file was changed: line 3 is no line of a run/);
+  assert.match(refused.stderr, /its file was changed: line 3 is not a line of a run/);
   assert.equal(refused.code, 2);
   appendFileSync(file, "");
 });

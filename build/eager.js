@@ -34,7 +34,9 @@ export async function compileAtStart(dist) {
  */
 async function watchStart(program, folder) {
   const piece = (choice) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`;
-  const stream = `${piece({ delta: { content: "Hi" } })}${piece({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`;
+  const stream =
+    `${piece({ delta: { content: "Hi" } })}${piece({ delta: {}, finish_reason: "stop" })}data: ` +
+    "[DONE]\n\n";
   const server = createServer((_, response) =>
     response.setHeader("content-type", "text/event-stream").end(stream),
   );

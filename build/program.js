@@ -60,15 +60,18 @@ const builtins = loads(/\.ts$/, ({ path }) => ({
  */
 const STAND_INS =
   "Headers, FormData, Blob, File, Response, Request, ReadableStream, surroundings as globalThis";
-const UNASKED =
-  /\/openai\/(resources\/(?!index|chat|responses)|lib|_vendor|helpers|core\/(?!error|api-promise|resource))/;
+const UNASKED_PLACES =
+  "resources/(?!index|chat|responses)|lib|_vendor|helpers|core/(?!error|api-promise|resource)";
+const UNASKED = new RegExp(`/openai/(${UNASKED_PLACES})`);
 const clients = loads(/node_modules\/(openai|ollama)\/.*\.mjs$/, async ({ path }) => {
   const names = UNASKED.test(path)
     ? Object.keys(await import(path)).filter((name) => name !== "default")
     : [];
   if (names.length) return { contents: names.map((name) => `export class ${name} {}`).join("\n") };
   return {
-    contents: `import { ${STAND_INS} } from "${ROOT}/plugins/wires/light.ts";\n${readFileSync(path, "utf8")}`,
+    contents:
+      `import { ${STAND_INS} } from "${ROOT}/plugins/wires/light.ts";\n` +
+      readFileSync(path, "utf8"),
   };
 });
 
@@ -151,8 +154,8 @@ const APART = Object.fromEntries([
 
 /**
  * Each chunk that a start loads takes it a third of a millisecond, and there are a dozen, since so
- * many others share a part of them. They become one file; what they were gives what others import
- * from it.
+ * many others share a part of them. They become one file, from which the others import; what they
+ * were is still there for what is imported by a name that is made at run time.
  */
 async function joinStart() {
   const textOf = (file) => readFileSync(`dist/chunks/${file}`, "utf8");
@@ -160,14 +163,10 @@ async function joinStart() {
   for (const file of joined) // those that are added are visited, too
     for (const [, name] of textOf(file).matchAll(/(?:from|import)"\.\/(?:chunks\/)?([\w-]+\.js)"/g))
       joined.add(name);
-  const parts = [...joined].map((file, i) => {
-    const names =
-      /export\{([^}]*)\};?\s*$/
-        .exec(textOf(file))?.[1]
-        .split(",")
-        .map((name) => name.split(" as ").at(-1)) ?? [];
-    return { file, names: names.map((name) => ({ name, alias: `${name}${i}` })) };
-  });
+  const parts = [...joined].map((file, i) => ({
+    file,
+    names: namesGivenBy(textOf(file)).map((name) => ({ name, alias: `${name}${i}` })),
+  }));
   const exportLines = parts.map(
     ({ file, names }) =>
       `export{${names.map(({ name, alias }) => `${name} as ${alias}`)}}from"./${file}";`,
@@ -207,7 +206,36 @@ async function joinStart() {
       `export{${names.map(({ name, alias }) => `${alias} as ${name}`)}}from"${from}";\n`,
     );
   }
+  const aliases = new Map(
+    parts.map(({ file, names }) => [
+      basename(file),
+      new Map(names.map(({ name, alias }) => [name, alias])),
+    ]),
+  );
+  const others = readdirSync("dist/chunks").filter((file) => /^(?!start\.).*\.js$/.test(file));
+  for (const file of others.filter((file) => !joined.has(file)))
+    writeFileSync(`dist/chunks/${file}`, fromStart(textOf(file), aliases));
 }
+
+const namesGivenBy = (text) =>
+  /export\{([^}]*)\};?\s*$/
+    .exec(text)?.[1]
+    .split(",")
+    .map((name) => name.split(" as ").at(-1)) ?? [];
+
+/** A chunk that imports from the one file what it imported from those that are joined. */
+const fromStart = (text, aliases) =>
+  text
+    .replace(/\bimport"\.\/([\w-]+\.js)";/g, (all, name) => (aliases.has(name) ? "" : all))
+    .replace(/\bimport\{([^{}]*)\}from"\.\/([\w-]+\.js)"/g, (all, list, name) => {
+      const names = aliases.get(name);
+      if (!names) return all;
+      const taken = list.split(",").map((item) => {
+        const [imported, local = imported] = item.split(" as ");
+        return `${names.get(imported)} as ${local}`;
+      });
+      return `import{${taken}}from"./start.js"`;
+    });
 
 /**
  * Grammars of other languages, compressed: 20 MB in their packages, 1.5 MB here. It takes ten

@@ -30,5 +30,7 @@ const packed = brotliCompressSync(Buffer.concat([index, ...bodies]), { params })
 const id = createHash("sha256").update(packed).digest("hex").slice(0, 16);
 // The packed bytes are one line of comment: Node reads all of it at each start, and the end of a
 // line is found soonest.
-const text = `#!/usr/bin/env node\nconst ID = "${id}";\n${readFileSync("build/unpack.js", "utf8")}//${packed.toString("base64")}\n`;
+const text =
+  `#!/usr/bin/env node\nconst ID = "${id}";\n` +
+  `${readFileSync("build/unpack.js", "utf8")}//${packed.toString("base64")}\n`;
 writeFileSync("dist/zz.mjs", text, { mode: 0o755 });

@@ -2,7 +2,8 @@
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 18)) {
   console.error(
-    `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one, or run it by npx in a checkout, which brings its own.`,
+    `zz needs Node 22.18 or later; this is ${process.versions.node}. ` +
+      "Install a newer one, or run it by npx in a checkout, which brings its own.",
   );
   process.exit(2);
 }

@@ -35,7 +35,11 @@ export const parser = {
 const NAMED = `
 const Plain = objectAllocator.getIdentifierConstructor();
 class Named extends Plain { get text() { return idText(this); } }
-setObjectAllocator({ ...objectAllocator, getIdentifierConstructor: () => Named, getPrivateIdentifierConstructor: () => Named });`;
+setObjectAllocator({
+  ...objectAllocator,
+  getIdentifierConstructor: () => Named,
+  getPrivateIdentifierConstructor: () => Named,
+});`;
 
 /**
  * The compiler is one script with its files one after the other; what comes before the binder

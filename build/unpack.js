@@ -55,7 +55,8 @@ function unpacked() {
       }
     }
     console.error(
-      `${cannot} Nor can it be in ${tried.join(" or ")}. Make room, or name another place with XDG_CACHE_HOME.`,
+      `${cannot} Nor can it be in ${tried.join(" or ")}. ` +
+        "Make room, or name another place with XDG_CACHE_HOME.",
     );
     process.exit(1);
   }

@@ -97,8 +97,9 @@ function fileLines(
 
 export const UNSAVED_IN_FILES = "It goes on unsaved; --home or ZZ_HOME names another place.";
 export const sessionsFolder = (home: string): string => path.join(home, "sessions");
-const sessionFile = (home: string, id: string): string =>
-  path.join(sessionsFolder(home), `${id}.jsonl`);
+const sessionFile = (home: string, id: string): string => fileIn(sessionsFolder(home), id);
+/** Without path.join(): there are thousands of them. */
+const fileIn = (folder: string, id: string): string => `${folder}${path.sep}${id}.jsonl`;
 const lockFile = (filePath: string): string => filePath.replace(/jsonl$/, "lock");
 
 /** Where sessions are: in files of this home, or in what the setting `store` names. */
@@ -193,11 +194,10 @@ export const listSessions = (sessionPlace: SessionPlace): Listed[] =>
 function listFiles(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const savedTitles = titlesOf(home);
-  const lockNames = new Set(
-    entriesOf(sessionsFolder(home)).filter((fileName) => fileName.endsWith(".lock")),
-  );
+  const folder = sessionsFolder(home);
+  const lockNames = new Set(entriesOf(folder).filter((fileName) => fileName.endsWith(".lock")));
   return sessionIds(home).flatMap((id): Listed | [] => {
-    const filePath = sessionFile(home, id);
+    const filePath = fileIn(folder, id);
     const { text, stat } = readPart(filePath, buffer, true);
     const isWholeFile = stat !== undefined && stat.size <= buffer.length;
     const header = headerOf(
@@ -302,15 +302,15 @@ function* recentFiles(
   root: string,
   warnPerson: (warningText: string) => void,
 ): Generator<string> {
-  const filePaths = sessionIds(home).map((id) => sessionFile(home, id));
-  const staleLocks = entriesOf(sessionsFolder(home)).filter(
+  const folder = sessionsFolder(home);
+  const filePaths = sessionIds(home).map((id) => fileIn(folder, id));
+  const staleLocks = entriesOf(folder).filter(
     (fileName) =>
-      fileName.endsWith(".lock") && !readFirstLine(sessionFile(home, fileName.slice(0, -5))),
+      fileName.endsWith(".lock") && !readFirstLine(fileIn(folder, fileName.slice(0, -5))),
   );
-  sweepParts(sessionsFolder(home));
+  sweepParts(folder);
   // killed before the first line
-  for (const lockName of staleLocks)
-    tryTo(() => acquireLock(path.join(sessionsFolder(home), lockName), "")());
+  for (const lockName of staleLocks) tryTo(() => acquireLock(path.join(folder, lockName), "")());
   const buffer = Buffer.allocUnsafe(8192);
   const usedFiles = filePaths.map((file) => {
     const fileStat = fs.statSync(file, { throwIfNoEntry: false });

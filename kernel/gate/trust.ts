@@ -63,16 +63,15 @@ function hashExtras(root: string, previousExtras?: ProjectExtras) {
   const stamps: ProjectExtras["stamps"] = {};
   let totalBytes = 0;
   let wrong: string | undefined;
-  const agentFiles = OTHER_AGENTS.filter(
-    (agentFile) => !isBehindLink(root, agentFile) && isOfUse(path.join(root, agentFile)),
-  );
-  for (const extraName of [...OWN_EXTRAS, ...agentFiles])
+  for (const extraName of [...OWN_EXTRAS, ...agentFilesIn(root)])
     try {
-      if (tryTo(() => fs.lstatSync(path.join(root, extraName)).isSymbolicLink()))
+      const extraPath = path.join(root, extraName);
+      const extraStat = fs.lstatSync(extraPath, { throwIfNoEntry: false });
+      if (extraStat?.isSymbolicLink())
         throw fault(
           `${extraName} is a link, and what it leads to was not looked at. Put it there itself`,
         );
-      hashBelow(path.join(root, extraName));
+      if (extraStat) hashBelow(extraPath);
     } catch (error) {
       wrong = (error as Error).message;
     }
@@ -107,23 +106,24 @@ const OWN_EXTRAS = [
   ".mcp.json",
 ];
 /** What other agents read, and zz too: commands, skills, agents and hooks. */
-const OTHER_AGENTS = [
-  ...[".claude", ".agents"].flatMap((agentFolder) => [
-    `${agentFolder}/commands`,
-    `${agentFolder}/skills`,
-    `${agentFolder}/agents`,
-    `${agentFolder}/hooks`,
-  ]),
-  ".agents/hooks.json",
-  ".codex/hooks.json",
-  ".claude/settings.json",
-  ".claude/settings.local.json",
-];
-/** What a link leads to may be another project's. */
-const isBehindLink = (root: string, relativePath: string): boolean =>
-  [path.dirname(relativePath), relativePath].some((candidate) =>
-    fs.lstatSync(path.join(root, candidate), { throwIfNoEntry: false })?.isSymbolicLink(),
+const AGENT_FILES = {
+  ".claude": "commands skills agents hooks settings.json settings.local.json",
+  ".agents": "commands skills agents hooks hooks.json",
+  ".codex": "hooks.json",
+};
+/** Those that may be there and are of use. What a link leads to may be another project's. */
+const agentFilesIn = (root: string): string[] =>
+  Object.entries(AGENT_FILES).flatMap(([agentFolder, fileNames]) =>
+    isThereItself(path.join(root, agentFolder))
+      ? fileNames
+          .split(" ")
+          .map((fileName) => `${agentFolder}/${fileName}`)
+          .filter((agentFile) => isThereItself(path.join(root, agentFile)))
+          .filter((agentFile) => isOfUse(path.join(root, agentFile)))
+      : [],
   );
+const isThereItself = (filePath: string): boolean =>
+  fs.lstatSync(filePath, { throwIfNoEntry: false })?.isSymbolicLink() === false;
 /** Settings of another agent count for their hooks alone. */
 const isOfUse = (extraFile: string): boolean =>
   !/settings(\.local)?\.json$/.test(extraFile) || textOf(extraFile).includes('"hooks"');

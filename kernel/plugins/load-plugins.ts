@@ -74,8 +74,9 @@ type Bundle = { default: Record<string, unknown>; packages: string[] };
 
 /** All plugins; the settings say which are disabled. */
 function findPlugins(core: Core, bundled: Bundle): LoadedPlugin[] {
+  const bundleFile = path.join(ZZ_FOLDER, "plugins.js");
   const fromBundle = Object.keys(bundled.default).map((name) => ({
-    ...newLoadedPlugin(path.join(ZZ_FOLDER, "plugins.js"), "zz"),
+    ...newLoadedPlugin(bundleFile, "zz"),
     name,
     ...(bundled.packages.includes(name) && { isPackage: true as const }),
   }));
@@ -295,7 +296,8 @@ function rescanProject(core: Core): boolean {
   )
     emitNote(
       core,
-      `${changed.join(", ")} changed since you trusted it. What was loaded stays in use; /trust shows and loads it.`,
+      `${changed.join(", ")} changed since you trusted it. ` +
+        "What was loaded stays in use; /trust shows and loads it.",
     );
   return !changed.length || given === true;
 }

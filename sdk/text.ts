@@ -30,6 +30,7 @@ export {
 } from "../kernel/text/read-quietly.ts";
 export { clean, cleanRendered, visible } from "../kernel/text/show-safely.ts";
 export {
+  anyOf,
   byName,
   CHARS_PER_TOKEN,
   compare,
@@ -67,6 +68,7 @@ export { type RateLimit, rateLimitIn, spanOf } from "./rate-limits.ts";
 export { shortSchema } from "./short-schema.ts";
 export { keptVariables, MIN_VALUE_CHARS, withoutValues } from "./variables.ts";
 export { clip, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
+export { workedMs, workLimit } from "./work-limit.ts";
 
 /**
  * What a job in a process of its own makes of strangers' bytes. Throws why it cannot, as what
@@ -152,7 +154,8 @@ export function notUtf8(
   );
   return lostNames.length
     ? [
-        `[${plural(lostNames.length, "file")} ${outcomeWords}, for ${lostNames.length === 1 ? "its name is" : "their names are"} not UTF-8]`,
+        `[${plural(lostNames.length, "file")} ${outcomeWords}, ` +
+          `for ${lostNames.length === 1 ? "its name is" : "their names are"} not UTF-8]`,
       ]
     : [];
 }

@@ -18,6 +18,10 @@ export const ownValue = <T>(
   key: string,
 ): T | undefined => (table && Object.hasOwn(table, key) ? table[key] : undefined);
 
+/** One pattern that fits where any of these does; its flags are those of the first. */
+export const anyOf = (...patterns: [RegExp, ...RegExp[]]): RegExp =>
+  new RegExp(patterns.map(({ source }) => source).join("|"), patterns[0].flags);
+
 /** `1 file`, `2 files`; `2 matches` with the plural given. */
 export const plural = (
   count: number,
@@ -41,7 +45,10 @@ export function shorten(longText: string, maxChars: number): string {
   if (longText.length <= maxChars) return longText;
   const [headLength, tailLength] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
   const omitted = longText.length - headLength - tailLength;
-  return `${longText.slice(0, headLength)}\n[… ${omitted} characters left out …]\n${longText.slice(longText.length - tailLength)}`.toWellFormed();
+  return (
+    `${longText.slice(0, headLength)}\n[… ${omitted} characters left out …]\n` +
+    longText.slice(longText.length - tailLength)
+  ).toWellFormed();
 }
 
 /**

@@ -1,29 +1,30 @@
 // Markdown as HTML that does nothing: markup in it is text, links lead to the web alone, and
 // pictures are links, since a page loads nothing from elsewhere.
 import { Marked, type MarkedExtension, type RendererObject, type Tokens } from "marked";
-import { clean } from "zz/text";
+import { clean, workLimit } from "zz/text";
 import { colourCode } from "./colour-code.ts";
 import { escapeHtml } from "./escape.ts";
 
 const WEB_ADDRESS = /^(?:https?:\/\/|mailto:)/i;
 const MAX_CHARS = 100_000; // of what is said: a browser takes long for more
-const PARSE_TIMEOUT = 500; // ms; what is not parsed by then stays as it was written
-const CLOCK_STEPS = 16; // parsing steps between two looks at the clock
+const MAX_PARSE_MS = 500; // of work; what is not parsed by then stays as it was written
 
 export function markdownToHtml(markdown: string): string {
   const excessChars = markdown.length - MAX_CHARS;
   if (excessChars > 0)
     return `${markdownToHtml(markdown.slice(0, MAX_CHARS))}<p>… ${excessChars} more characters</p>`;
   const cleanSource = clean(markdown.replace(/\r\n?/g, "\n"));
-  const deadline = performance.now() + PARSE_TIMEOUT;
   try {
-    const markedParser = new Marked({ async: false, gfm: true }, limitedTo(deadline), { renderer });
+    const markedParser = new Marked({ async: false, gfm: true }, limitedTo(MAX_PARSE_MS), {
+      renderer,
+    });
     const parsedHtml = markedParser.parse(cleanSource) as string;
     return parsedHtml.replace(/<(?:pre|table)>/g, (openingTag) =>
       openingTag.replace(">", ' tabindex="0">'),
     ); // they scroll
   } catch {
-    return `<pre tabindex="0">${escapeHtml(cleanSource)}</pre>`; // it takes too long, or is nested too deep
+    // it takes too long, or is nested too deep
+    return `<pre tabindex="0">${escapeHtml(cleanSource)}</pre>`;
   }
 }
 
@@ -49,16 +50,18 @@ const renderer: RendererObject = {
 
 function linkHtml(linkTarget: string, shownHtml: string): string {
   if (!WEB_ADDRESS.test(linkTarget)) return shownHtml;
-  return `<a href="${escapeHtml(linkTarget)}" rel="noreferrer noopener nofollow" target="_blank">${shownHtml}</a>`;
+  return (
+    `<a href="${escapeHtml(linkTarget)}" rel="noreferrer noopener ` +
+    `nofollow" target="_blank">${shownHtml}</a>`
+  );
 }
 
-/** The rules that are tried first look at the clock now and then; false: the parser goes on. */
-function limitedTo(deadline: number): MarkedExtension {
-  let parseSteps = 0;
-  const checkClock = (): false => {
-    if (++parseSteps % CLOCK_STEPS === 0 && performance.now() > deadline)
-      throw new Error("Cannot parse this text: it takes too long.");
+/** The rules that are tried first look at the limit; false: the parser goes on. */
+function limitedTo(milliseconds: number): MarkedExtension {
+  const isOver = workLimit(milliseconds);
+  const checkLimit = (): false => {
+    if (isOver()) throw new Error("Cannot parse this text: it takes too long.");
     return false;
   };
-  return { tokenizer: { space: checkClock, escape: checkClock } };
+  return { tokenizer: { space: checkLimit, escape: checkLimit } };
 }

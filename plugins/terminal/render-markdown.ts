@@ -13,7 +13,7 @@ import {
 } from "marked";
 // @ts-expect-error: it has no types.
 import { markedTerminal } from "marked-terminal";
-import { width } from "zz/text";
+import { width, workedMs, workLimit } from "zz/text";
 import type { Theme } from "./styles.ts";
 import { LINK_END, SEQUENCE, wrap } from "./wrap-styled.ts";
 
@@ -27,10 +27,9 @@ export interface Look {
 }
 
 const MAX_DEPTH = 24; // of nested quotes and lists; deeper ones stay as they were written
-// ms, if the look has none of its own; what is not parsed by then stays as it was written
-const PARSE_TIMEOUT = 1_500;
-const CLOCK_STEPS = 16; // parsing steps between two looks at the clock
-const COLOURING_TIME = 200; // ms for the colours of all code in a text; after that code has none
+// of work, if the look has none of its own; what is not parsed by then stays as it was written
+const MAX_PARSE_MS = 1_500;
+const MAX_COLOURING_MS = 200; // of work, for all code in a text; after that code has no colours
 const MIN_COLUMNS = 8; // nothing is indented if less would be left
 const MAX_WORD_COLUMNS = 12; // that a table gives to a word before it breaks it
 
@@ -68,7 +67,7 @@ function setUpParser(look: Look): { lexer: Lexer; parse: Parse } {
     inline: (inlineTokens) => parser.parseInline(inlineTokens),
     blocks: (blockTokens, isLoose) => renderBlocks(blockTokens, parser, isLoose),
   };
-  const page: Page = { look, parse, room: Math.max(1, look.width), colouring: COLOURING_TIME };
+  const page: Page = { look, parse, room: Math.max(1, look.width), colouring: MAX_COLOURING_MS };
   const marked = new Marked(markedTerminal(options(page)));
   marked.use({ renderer: renderer(page), tokenizer: tokenizer(look.parseTimeout) });
   const parser = new Parser(marked.defaults);
@@ -93,20 +92,16 @@ function readTokens(lexer: Lexer, sourceText: string): Token[] {
   return lexer.tokens;
 }
 
-/**
- * The rules that are tried first look at the clock now and then; false lets the parser continue.
- */
-function tokenizer(timeout = PARSE_TIMEOUT): NonNullable<MarkedExtension["tokenizer"]> {
-  const deadline = performance.now() + timeout;
-  let stepCount = 0;
-  const checkClock = (): false => {
-    if (++stepCount % CLOCK_STEPS === 0 && performance.now() > deadline)
-      throw new Error("Cannot parse this text: it takes too long.");
+/** The rules that are tried first look at the limit; false lets the parser continue. */
+function tokenizer(milliseconds = MAX_PARSE_MS): NonNullable<MarkedExtension["tokenizer"]> {
+  const isOver = workLimit(milliseconds);
+  const checkLimit = (): false => {
+    if (isOver()) throw new Error("Cannot parse this text: it takes too long.");
     return false;
   };
   return {
-    space: checkClock,
-    escape: checkClock,
+    space: checkLimit,
+    escape: checkLimit,
     // a footnote is text, not a link's address
     def: (sourceText) => (/^ {0,3}\[\^/.test(sourceText) ? undefined : false),
   };
@@ -269,9 +264,9 @@ function codeBlock(page: Page, { text, lang }: Tokens.Code): string {
   const language = clean(lang ?? "").trim();
   const code = text.replace(/\n$/, "");
   const name = /^[\w+#.-]*/.exec(language)![0].toLowerCase();
-  const startTime = performance.now();
+  const workedBefore = workedMs();
   const shownCode = page.colouring > 0 && name ? (highlight?.(code, name, theme) ?? code) : code;
-  page.colouring -= performance.now() - startTime;
+  page.colouring -= workedMs() - workedBefore;
   const headText = `─── ${language}`.trim();
   const endRule = theme.dim("─".repeat(Math.min(3, columns)));
   const headRule = width(headText) <= columns ? theme.dim(headText) : endRule;

@@ -69,23 +69,6 @@ function loadGrammar(grammarName: Name, queryText: string): Grammar | string {
 // of one file: a tree of what is none of its language can take very long to search
 export const MAX_PARSE_S = 4;
 
-/**
- * Tells when it is too late, in the work that this process did: another one's may take all of the
- * machine.
- */
-export function deadline(seconds = MAX_PARSE_S): () => boolean {
-  const usageBefore = process.cpuUsage();
-  let [isLate, nextLook] = [false, 0];
-  return () => {
-    // asking each time would take an eighth of the time
-    if (isLate || performance.now() < nextLook) return isLate;
-    nextLook = performance.now() + LOOK_MS;
-    const { user, system } = process.cpuUsage(usageBefore);
-    return (isLate = user + system > seconds * 1e6);
-  };
-}
-const LOOK_MS = 10;
-
 /** After a parser has failed, another one takes its place. */
 export function renew(grammar: Grammar): void {
   const { language } = grammar.parser;

@@ -1,9 +1,10 @@
 // Where a name stands in the code of a file, by its grammar: not in its comments, and not in its
 // strings.
+import { workLimit } from "zz/text";
 import { lineAt, lineStarts } from "../scan/line-numbers.ts";
 import { maskOf, type Span } from "./comment-masks.ts";
 import { componentSpans } from "./component.ts";
-import { deadline, grammarOf } from "./grammar.ts";
+import { grammarOf, MAX_PARSE_S } from "./grammar.ts";
 import { sqlSpans } from "./sql.ts";
 import { isComponent, languageOf } from "./table.ts";
 
@@ -62,7 +63,8 @@ function spansOf(
   if (!language?.grammar) return language ? { ...spans, ...sqlSpans(sourceText) } : spans;
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return spans;
-  const parseOptions = { progressCallback: deadline() }; // what is not known by then counts as code
+  // what is not known by then counts as code
+  const parseOptions = { progressCallback: workLimit(MAX_PARSE_S * 1_000) };
   grammar.parser.reset();
   const syntaxTree = grammar.parser.parse(sourceText, null, parseOptions);
   for (const { name, node } of syntaxTree

@@ -1,13 +1,14 @@
 // One file's facts in another language, by its grammar. Does not throw, whatever the text is;
 // prepare() comes first.
 import type { Node, QueryMatch, Tree } from "web-tree-sitter";
+import { workLimit } from "zz/text";
 import { emptyFacts, type Facts, type Import, unreadFacts } from "../scan/facts.ts";
 import { isMarkedGenerated } from "../scan/generated-files.ts";
 import { lineStarts } from "../scan/line-numbers.ts";
 import { packUses } from "../scan/uses.ts";
 import { countLines, maskOf, type Spans, todosIn, usesIn } from "./comment-masks.ts";
 import { scanComponent } from "./component.ts";
-import { deadline, type Grammar, grammarOf, MAX_PARSE_S, renew } from "./grammar.ts";
+import { type Grammar, grammarOf, MAX_PARSE_S, renew } from "./grammar.ts";
 import { importsIn } from "./read-imports.ts";
 import { scanSql } from "./sql.ts";
 import { definitionsIn, type Reading, symbolsOf } from "./symbols.ts";
@@ -49,7 +50,7 @@ function scanByGrammar(
   const language = rulingLanguage(namedLanguage, filePath, text);
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return { ...unreadFacts(grammar), retry: true };
-  const isLate = deadline(seconds);
+  const isLate = workLimit(seconds * 1_000);
   let syntaxTree: Tree | null | undefined;
   try {
     syntaxTree = parseText(grammar, text, isLate);
@@ -67,7 +68,8 @@ function scanByGrammar(
   } catch (parseError) {
     renew(grammar);
     return unreadFacts(
-      `its ${language.name} cannot be parsed: ${String((parseError as Error)?.message ?? parseError).split("\n")[0]}`,
+      `its ${language.name} cannot be parsed: ` +
+        `${String((parseError as Error)?.message ?? parseError).split("\n")[0]}`,
     );
   } finally {
     syntaxTree?.delete();

@@ -262,7 +262,7 @@ const CONTINUATIONS = 2;
 const CONTINUE =
   "Your answer was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 const REPORT =
-  "Stop here: no more tools can be used now. Say what was done, what is left, and what you know so far.";
+  "Stop here: no more tools can be used. Say what was done, what is left, and what you know now.";
 
 /** One round: asks the model, and asks for the rest of a reply that the output limit cut. */
 async function requestReply(turn: Turn): Promise<Reply> {

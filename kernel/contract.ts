@@ -408,7 +408,8 @@ export type Around<IO> = IO extends [infer In, infer Out]
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
-    "decided changed configured reloaded called progressed typed asked resumed noted answered failed",
+    "decided changed configured reloaded called progressed typed " +
+    "asked resumed noted answered failed",
 );
 export const STEPS = words<keyof Steps>(
   "line words offer request fetch call gate preview render prompt",

@@ -43,7 +43,8 @@ export async function emit<K extends keyof Events>(
 
 /** These events are veiled here. The others were veiled before, or hold nothing to veil. */
 const VEILED_EVENTS = words<keyof Events>(
-  "replied retried thought planned decided called progressed typed asked noted answered failed compacted",
+  "replied retried thought planned decided called progressed typed " +
+    "asked noted answered failed compacted",
 );
 export const emitNote = (core: Core, text: string): void => void emit(core, "noted", { text });
 
@@ -66,7 +67,9 @@ export function runStep<K extends keyof Steps>(
     const stepWrapper = stepWrappers[wrapIndex];
     if (!stepWrapper) return innerStep(stepInput);
     const { owner, value } = stepWrapper;
-    const lateMessage = `Plugin '${owner}' was cut off in '${stepName}': ${tooLongSentence(value.limit)}. Its own limit can be raised.`;
+    const lateMessage =
+      `Plugin '${owner}' was cut off in '${stepName}': ${tooLongSentence(value.limit)}. ` +
+      "Its own limit can be raised.";
     const timeLimit = deadline(clock, value.limit, () => fault(lateMessage));
     const runNext = (passedInput: Steps[K][0]) =>
       timeLimit.wait(runFrom(wrapIndex + 1, passedInput));
@@ -84,7 +87,8 @@ export function runStep<K extends keyof Steps>(
     );
     if (stepOutput !== undefined && stepOutput !== null) return stepOutput;
     throw fault(
-      `Plugin '${owner}' gave nothing back in '${stepName}'. Its wrapper must return what next() gave.`,
+      `Plugin '${owner}' gave nothing back in '${stepName}'. ` +
+        "Its wrapper must return what next() gave.",
     );
   }
 }
@@ -123,7 +127,8 @@ export function assertPhaseChange(fromPhase: Phase, toPhase: Phase): void {
 export function assertPhase({ phase }: LiveChat, ...allowedPhases: Phase[]): void {
   if (!allowedPhases.includes(phase))
     throw fault(
-      `Cannot do this while '${phase}', only while '${allowedPhases.join("' or '")}'. This is a bug in zz.`,
+      `Cannot do this while '${phase}', ` +
+        `only while '${allowedPhases.join("' or '")}'. This is a bug in zz.`,
     );
 }
 

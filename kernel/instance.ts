@@ -128,7 +128,8 @@ export function commandNamed(core: Core, typedName: string): contract.Command {
   const listNames = () => [...core.commands.keys()].map((commandName) => `/${commandName}`);
   if (!command)
     throw usage(
-      `Cannot run '/${typedName}': ${unknown("command", `/${typedName}`, listNames(), "/help lists them.")}`,
+      `Cannot run '/${typedName}': ` +
+        `${unknown("command", `/${typedName}`, listNames(), "/help lists them.")}`,
     );
   return command;
 }

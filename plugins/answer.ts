@@ -90,7 +90,8 @@ async function copyAnswer(argument: string, ctx: Ctx): Promise<void> {
   const copiedText = copyable[Number(typedNumber) - 1];
   if (copiedText === undefined)
     throw new Error(
-      `Cannot copy ${argument}: there ${copyable.length === 1 ? "is" : "are"} ${copyable.length || "none"}.`,
+      `Cannot copy ${argument}: ` +
+        `there ${copyable.length === 1 ? "is" : "are"} ${copyable.length || "none"}.`,
     );
   const usedMeans = [
     ...(toTerminal(copiedText, ctx) ? ["the terminal"] : []),
@@ -98,7 +99,8 @@ async function copyAnswer(argument: string, ctx: Ctx): Promise<void> {
   ];
   if (!usedMeans.length)
     throw new Error(
-      "Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.",
+      "Cannot copy: there is no terminal, nor wl-copy, xclip, " +
+        "pbcopy or clip.exe. /save FILE writes it.",
     );
   note(`Copied ${plural(copiedText.length, "character")} (through ${usedMeans.join(" and ")}).`);
 }
@@ -167,7 +169,9 @@ async function saveToFile(zz: Zz, argument: string, ctx: Ctx): Promise<void> {
     : await writeOutside(savedFile, savedText, ctx);
   if (writtenPlace)
     note(
-      `Wrote ${visible(fileName)} (${plural(savedText.length, "character")}).${writtenPlace === "inside" ? " /undo takes it back." : ""}`,
+      `Wrote ${visible(fileName)} ` +
+        `(${plural(savedText.length, "character")}).` +
+        `${writtenPlace === "inside" ? " /undo takes it back." : ""}`,
     );
 }
 

@@ -15,9 +15,10 @@ const EXIT_GRACE_MS = 200; // ms in which processes that a command left running 
 
 /** These need a real terminal, even with a single !. */
 const FULL_SCREEN = new Set(
-  "vi vim nvim nano pico emacs hx micro less more most man info top htop btop watch ssh mosh tmux screen fzf mc ranger tig lazygit gdb".split(
-    " ",
-  ),
+  (
+    "vi vim nvim nano pico emacs hx micro less more most man info top htop btop watch ssh mosh " +
+    "tmux screen fzf mc ranger tig lazygit gdb"
+  ).split(" "),
 );
 
 /** What the person may give to the conversation. */
@@ -72,7 +73,8 @@ export default (zz: Zz) => {
     const { words, text } = lastOutput;
     lastOutput = undefined;
     chat.attach(
-      `--- OUTPUT OF ${words} ---\n${shorten(text, MAX_OUTPUT_CHARS)}\n--- END OUTPUT OF ${words} ---`,
+      `--- OUTPUT OF ${words} ---\n${shorten(text, MAX_OUTPUT_CHARS)}\n` +
+        `--- END OUTPUT OF ${words} ---`,
     );
     note(`${plural(text.split("\n").length, "line")} of ${words} go with your next message.`);
     return true;
@@ -97,7 +99,9 @@ function commandOf(typedLine: string): Command | undefined {
 }
 
 function refusal(typedLine: string): Error {
-  const message = `Cannot run '${typedLine.split("\n")[0]}': your own commands run only in a conversation at a terminal. Run it in the shell, and pipe its output in: … | zz "words".`;
+  const message =
+    `Cannot run '${typedLine.split("\n")[0]}': your own commands run only in a conversation at ` +
+    'a terminal. Run it in the shell, and pipe its output in: … | zz "words".';
   return usage(message);
 }
 

@@ -44,7 +44,8 @@ export default (zz: Zz<typeof defaults>) => {
   zz.key({
     name: "tab",
     description:
-      "complete a command, its value, an @file, a path or a #symbol; on an empty line: give the output of your last !command to the model",
+      "complete a command, its value, an @file, a path or a #symbol; on an empty line: " +
+      "give the output of your last !command to the model",
     async press(editedLine, ctx) {
       if (!editedLine.text && ctx.service("ownOutput")?.give(ctx)) return;
       const completion = await findCompletion(editedLine.text.slice(0, editedLine.cursor), ctx);

@@ -76,7 +76,9 @@ function formatTable(settings: Setting[], tableWidth: number): string {
       const { name, about = "" } = setting;
       const assignment = `${name} = ${inForce(setting)}`;
       const originNote = ` (${describeOrigin(setting)})`;
-      const firstRow = `${clip(assignment, Math.max(tableWidth - originNote.length, width(name) + 6))}${originNote}`;
+      const firstRow =
+        `${clip(assignment, Math.max(tableWidth - originNote.length, width(name) + 6))}` +
+        originNote;
       return [
         firstRow,
         ...wrap(sentence(about), Math.max(tableWidth - 4, 10)).map(
@@ -108,7 +110,11 @@ function describeSetting(ctx: Ctx, settingName: string): string {
     const originWords = from
       ? `; set in ${from.map((settingSource) => SOURCE_WORDS[settingSource]).join(" and ")}`
       : "";
-    return `${settingName} = ${inForce(setting)}${about ? `\n${about}` : ""}${allowedWords}${defaultWords}\n${owner === "zz" ? "a setting of zz itself" : `plugin: ${owner}`}${originWords}`;
+    return (
+      `${settingName} = ` +
+      `${inForce(setting)}${about ? `\n${about}` : ""}${allowedWords}${defaultWords}\n` +
+      `${owner === "zz" ? "a setting of zz itself" : `plugin: ${owner}`}${originWords}`
+    );
   }
   const inner = findWithin(ctx, settingName);
   if (inner !== undefined) return `${settingName} = ${shown(inner)}`;
@@ -122,7 +128,8 @@ function describeSetting(ctx: Ctx, settingName: string): string {
     .filter((setting) => `${setting.name} ${setting.about}`.toLowerCase().includes(searchWords));
   if (matchingSettings.length) return formatTable(matchingSettings, terminalColumns(ctx.io) - 1);
   throw new Error(
-    `Cannot show '${settingName}': no such setting. ${nearNames.length ? `There are: ${nearNames.join(", ")}.` : "/config lists them."}`,
+    `Cannot show '${settingName}': no such setting. ` +
+      `${nearNames.length ? `There are: ${nearNames.join(", ")}.` : "/config lists them."}`,
   );
 }
 
@@ -159,7 +166,8 @@ async function changeSetting(ctx: Ctx, settingName: string, newValue: unknown): 
   const current = findSetting(ctx, settingName)?.value ?? findWithin(ctx, settingName);
   if (previousSetting?.from?.includes("project"))
     return ctx.note(
-      `Saved in your own settings: ${settingName} is ${shown(isSecret(current) ? current : newValue)}.`,
+      "Saved in your own settings: " +
+        `${settingName} is ${shown(isSecret(current) ? current : newValue)}.`,
     ); // the new one may be a secret too
   const previousWords =
     previousSetting && shown(previousSetting.value) !== shown(current)
@@ -175,7 +183,8 @@ const isSecret = (value: unknown): boolean =>
 async function schema(ctx: Ctx): Promise<void> {
   await ctx.settings.set("$schema", SCHEMA_FILE);
   ctx.note(
-    `Wrote ${path.basename(SCHEMA_FILE)} beside your settings, which name it: editors complete settings from it.`,
+    `Wrote ${path.basename(SCHEMA_FILE)} beside your settings, which name it: ` +
+      "editors complete settings from it.",
   );
 }
 

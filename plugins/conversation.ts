@@ -82,7 +82,8 @@ function clearChat(_: string, { chat, note }: Ctx): void {
   if (messageCount) chat.back(null, true); // pinned files stay
   note(
     messageCount
-      ? "The conversation starts over. What was said is kept (/tree shows it), and /undo still works."
+      ? "The conversation starts over. " +
+          "What was said is kept (/tree shows it), and /undo still works."
       : "There is nothing to clear.",
   );
 }
@@ -125,7 +126,8 @@ function goBack(argument: string, { chat, files, note }: Ctx): void {
     throw new Error("Cannot go back: nothing was said yet. /tree shows what was taken back.");
   if (Number(typedDigits) < 1 || Number(typedDigits) > userEntries.length)
     throw new Error(
-      `Cannot go back ${typedDigits}: ${plural(userEntries.length, "message")} of yours can be taken back.`,
+      `Cannot go back ${typedDigits}: ` +
+        `${plural(userEntries.length, "message")} of yours can be taken back.`,
     );
   chat.back(firstTakenBack!.parent);
   const takenBack =
@@ -133,7 +135,8 @@ function goBack(argument: string, { chat, files, note }: Ctx): void {
       ? `${plural(Number(typedDigits), "message")}, from ${quoteMessage(firstTakenBack!)} on`
       : quoteMessage(firstTakenBack!);
   note(
-    `Took back ${takenBack}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, firstTakenBack!, files)}`,
+    `Took back ${takenBack}. /back #${userEntries.at(-1)!.id} brings it ` +
+      `back.${stillChanged(branch, firstTakenBack!, files)}`,
   );
 
   function jumpToEntry(id: number): void {
@@ -156,7 +159,8 @@ function stillChanged(branch: readonly Entry[], firstEntry: Entry, files: Ctx["f
     .changes()
     .filter(({ id, undone }) => !undone && changeIds.has(id)).length;
   return changeCount
-    ? ` ${plural(changeCount, "change")} to files stay${changeCount === 1 ? "s" : ""}: /undo takes back the last.`
+    ? ` ${plural(changeCount, "change")} to files stay${changeCount === 1 ? "s" : ""}: ` +
+        "/undo takes back the last."
     : "";
 }
 
@@ -275,16 +279,13 @@ export function drawTree(
     const texts = asides.get(id) ?? [];
     const moreNote = texts.length > 1 ? ` (and ${texts.length - 1} more)` : "";
     const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}    told: `;
-    return texts
-      .slice(-1)
-      .map(
-        (text) =>
-          head + clip(text, Math.max(8, columns - 1 - head.length - moreNote.length)) + moreNote,
-      );
+    const room = Math.max(8, columns - 1 - head.length - moreNote.length);
+    return texts.slice(-1).map((text) => head + clip(text, room) + moreNote);
   }
 
   function lineOf({ id, message }: UserEntry, depth: number): string {
-    const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}${inForce.has(id) ? marks.here : marks.elsewhere} #${id} `;
+    const mark = inForce.has(id) ? marks.here : marks.elsewhere;
+    const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}${mark} #${id} `;
     const answer = answers.get(id) ?? "";
     const room = Math.max(8, columns - 1 - head.length);
     const text = beginningOf(message.text) || "(an image)";

@@ -14,7 +14,8 @@ export const settings = {
   schema: {
     type: "object",
     description:
-      "prices of models in dollars per million tokens: { model: { input, output, cached, written } }",
+      "prices of models in dollars per million tokens: { model: " +
+      "{ input, output, cached, written } }",
     additionalProperties: {
       type: "object",
       properties: {
@@ -29,6 +30,9 @@ export const settings = {
   },
 };
 const EXAMPLE = '{"input": 0.15, "output": 0.6}';
+
+const noteOnPrice = (model: string): string =>
+  `No price of ${model} is known, so the budget does not count it. /config prices sets one.`;
 
 export default (zz: Zz<Prices>) => {
   // budgets allowed, by conversation; /back keeps them
@@ -47,7 +51,8 @@ export default (zz: Zz<Prices>) => {
       if (Object.keys(prices).length)
         return note(listCosts(chat.tree().entries, prices).join("\n") || "Nothing was asked yet.");
       note(
-        `No price is known. Give it per million tokens, such as\n/config prices {"${chat.model}": ${EXAMPLE}}`,
+        "No price is known. Give it per million tokens, such as\n" +
+          `/config prices {"${chat.model}": ${EXAMPLE}}`,
       );
     },
   });
@@ -59,9 +64,7 @@ export default (zz: Zz<Prices>) => {
     const prices = await pricesFor(ctx, request.model);
     if (!ownValue(prices, request.model) && !unpriced.has(request.model)) {
       unpriced.add(request.model);
-      ctx.note(
-        `No price of ${request.model} is known, so the budget does not count it. /config prices sets one.`,
-      );
+      ctx.note(noteOnPrice(request.model));
     }
     const costSoFar = sumOf(ctx.chat.tree().entries, prices);
     const shares = granted.get(ctx.chat.id) ?? 1;
@@ -90,7 +93,9 @@ export default (zz: Zz<Prices>) => {
     return { ...fromProviders, ...zz.config };
   }
 };
-/** Looked up again after a change: the list of settings is long, and a run asks a thousand times. */
+/**
+ * Looked up again after a change: the list of settings is long, and a run asks a thousand times.
+ */
 function budgetReader(zz: Zz<Prices>): (ctx: Ctx) => unknown {
   let [budget, isKnown]: [unknown, boolean] = [undefined, false];
   for (const eventName of ["configured", "reloaded"] as const)
@@ -112,7 +117,8 @@ async function askToGoOn(costSoFar: number, budget: number, ctx: Ctx): Promise<v
     );
   if ((await ctx.ask(`${costSentence}. Go on for ${budgetText} more? [y/N] `, "yn")) !== "y")
     throw new Error(
-      `${costSentence}, and you said that this is enough. Send the message again to go on after all.`,
+      `${costSentence}, and you said that this is enough. ` +
+        "Send the message again to go on after all.",
     );
 }
 

@@ -12,7 +12,8 @@ export default (zz: Zz) =>
     async run({ path, content }, { files }) {
       if (fs.existsSync(files.path(path)))
         throw new Error(
-          `Cannot create '${path}': it is already there. Use edit_file, or write_file to replace all of it.`,
+          `Cannot create '${path}': it is already there. ` +
+            "Use edit_file, or write_file to replace all of it.",
         );
       await files.write(path, content);
       const contentLines = content.replace(/\n$/, "").split("\n").length;

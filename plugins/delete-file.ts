@@ -12,7 +12,8 @@ export default (zz: Zz) =>
     async run({ path }, { files }) {
       if (fs.statSync(files.path(path), { throwIfNoEntry: false })?.isDirectory())
         throw new Error(
-          `Cannot delete '${path}': it is a folder. Delete its files one by one; list_dir shows them.`,
+          `Cannot delete '${path}': it is a folder. ` +
+            "Delete its files one by one; list_dir shows them.",
         );
       await files.remove(path);
       return { text: `Deleted ${visible(path)}.`, data: { path } };

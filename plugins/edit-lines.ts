@@ -7,7 +7,8 @@ export default (zz: Zz) =>
   zz.tool({
     name: "edit_lines",
     description:
-      "Replace lines start to end (inclusive) of a file that was read by content; empty content deletes them. With end = start - 1, content is inserted before line start.",
+      "Replace lines start to end (inclusive) of a file that was read by content; " +
+      "empty content deletes them. With end = start - 1, content is inserted before line start.",
     params: {
       path: "string relative to the project",
       start: "integer first line, from 1",
@@ -91,7 +92,8 @@ function linesNow(
     .slice(firstShown - 1, lastShown)
     .map(({ text }, i) => `${firstShown + i}\t${text}`);
   return [
-    `this round changed it or read it for the first time, so these line numbers may be others. Lines ${firstShown}–${lastShown} of ${fileLines.length} now:`,
+    "this round changed it or read it for the first time, so these line numbers may be others. " +
+      `Lines ${firstShown}–${lastShown} of ${fileLines.length} now:`,
     ...currentLines,
     "Send the edit again, with the numbers as they are now.",
   ].join("\n");
@@ -130,9 +132,15 @@ function outOfRange(firstGiven: number, lastGiven: number, lineCount: number): s
   const lineCountWords = `it has ${plural(lineCount, "line")}`;
   if (firstGiven < 1) return `line ${firstGiven} is not there: lines count from 1.`;
   if (firstGiven > lineCount + 1)
-    return `line ${firstGiven} is not there: ${lineCountWords}. To append, start at ${lineCount + 1}.`;
+    return (
+      `line ${firstGiven} is not there: ${lineCountWords}. ` +
+      `To append, start at ${lineCount + 1}.`
+    );
   if (lastGiven < firstGiven - 1)
-    return `the end, ${lastGiven}, is before the start, ${firstGiven}. To insert before a line, end one less.`;
+    return (
+      `the end, ${lastGiven}, is before the start, ${firstGiven}. ` +
+      "To insert before a line, end one less."
+    );
   if (lastGiven > Math.max(lineCount, firstGiven === 1 ? 1 : 0))
     return `line ${lastGiven} is not there: ${lineCountWords}. End at ${lineCount}.`;
   return undefined;
@@ -186,11 +194,16 @@ function resultText(
 ): string {
   const nameRange = (rangeStart: number, rangeEnd: number) =>
     rangeStart === rangeEnd ? `line ${rangeStart}` : `lines ${rangeStart}–${rangeEnd}`;
-  const movedWords = `, which this round's other edits had moved to ${nameRange(firstGiven + lineShift, lastGiven + lineShift)},`;
+  const movedWords =
+    ", which this round's other edits had moved to " +
+    `${nameRange(firstGiven + lineShift, lastGiven + lineShift)},`;
   const oldRange = `${nameRange(firstGiven, lastGiven)}${lineShift ? movedWords : ""}`;
   const newRange = nameRange(firstGiven + lineShift, firstGiven + lineShift + newLineCount - 1);
   if (lastGiven < firstGiven)
-    return `Edited ${visible(filePath)}: inserted ${newRange}${lineShift ? ` (line ${firstGiven} before this round's other edits)` : ""}.`;
+    return (
+      `Edited ${visible(filePath)}: inserted ` +
+      `${newRange}${lineShift ? ` (line ${firstGiven} before this round's other edits)` : ""}.`
+    );
   if (!newLineCount) return `Edited ${visible(filePath)}: deleted ${oldRange.replace(/,$/, "")}.`;
   return `Edited ${visible(filePath)}: ${oldRange} became ${newRange}.`;
 }

@@ -22,7 +22,8 @@ export const settings = {
 
 export default (zz: Zz<typeof defaults>) => {
   let flagLevel: Effort | undefined;
-  const chosenEffort = zz.state({ level: "" as Effort | "" }); // set by /effort in this conversation
+  // set by /effort in this conversation
+  const chosenEffort = zz.state({ level: "" as Effort | "" });
   const inForce = () => chosenEffort.level || flagLevel || zz.config.level;
 
   zz.flag({

@@ -16,7 +16,8 @@ export default (zz: Zz) => {
         );
         const matchingInput = searchText ? history[matchIndex] : undefined;
         editedLine.prompt(
-          `search '${searchText}'${searchText && matchingInput === undefined ? ", nothing" : ""} › `,
+          "search " +
+            `'${searchText}'${searchText && matchingInput === undefined ? ", nothing" : ""} › `,
         );
         editedLine.set(
           matchingInput ?? text,
@@ -43,7 +44,8 @@ export default (zz: Zz) => {
             pressedKey.name === "ctrl+c";
           editedLine.prompt();
           editedLine.set(leavesSearch ? text : (matchingInput ?? text));
-          return leavesSearch ? undefined : editedLine.press(pressedKey); // Enter sends it, an arrow continues editing
+          // Enter sends it, an arrow continues editing
+          return leavesSearch ? undefined : editedLine.press(pressedKey);
         }
       }
     },

@@ -51,7 +51,8 @@ function entryRow(
   fileCount: number,
 ): string {
   if (entryName.endsWith("/")) return `${shownName(entryName)} (${plural(fileCount, "file")})`;
-  const linkTarget = tryTo(() => readlinkSync(`${folder}/${entryName}`)); // undefined if it is not a link
+  // undefined if it is not a link
+  const linkTarget = tryTo(() => readlinkSync(`${folder}/${entryName}`));
   if (linkTarget !== undefined) return `${shownName(entryName)} -> ${shownName(linkTarget)}`;
   // unreadable: just a name
   return (

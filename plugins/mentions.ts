@@ -19,8 +19,10 @@ const MEDIA_EXTENSIONS = /\.(png|jpe?g|gif|webp|pdf|mp3|wav|flac|ogg|m4a|aac|aif
  * Extensions for which a missing file gets a note, besides those of the project's files: @app.route
  * is not a file.
  */
-const EXTENSIONS =
-  /\.([cm]?[jt]sx?|json|md|txt|py|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|ya?ml|toml|html?|s?css|sql|csv|xml|vue|svelte|log|png|jpe?g|gif|webp|pdf|mp3|wav)$/i;
+const EXTENSION_NAMES =
+  "[cm]?[jt]sx?|json|md|txt|py|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|ya?ml|toml|html?|s?css" +
+  "|sql|csv|xml|vue|svelte|log|png|jpe?g|gif|webp|pdf|mp3|wav";
+const EXTENSIONS = new RegExp(String.raw`\.(${EXTENSION_NAMES})$`, "i");
 
 interface Target {
   path: string; // as typed
@@ -198,7 +200,8 @@ async function noteMissing(mentionedName: string, ctx: Ctx): Promise<void> {
     { limit: 1 },
   );
   ctx.note(
-    `@${mentionedName} is not attached: no such file. ${nearestFile ? `Did you mean @${nearestFile.item}?` : "Check the path."}`,
+    `@${mentionedName} is not attached: no such file. ` +
+      `${nearestFile ? `Did you mean @${nearestFile.item}?` : "Check the path."}`,
   );
 }
 

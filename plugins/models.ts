@@ -85,7 +85,9 @@ async function listModels(searchWord: string, ctx: Ctx, typedLine: Typed): Promi
   const matches = searchWord ? (await makeFinder(models))(searchWord) : models;
   if (!matches.length && searchWord)
     return {
-      text: `Cannot list models like '${searchWord}': none of ${models.length} is. --models lists all.`,
+      text:
+        `Cannot list models like '${searchWord}': ` +
+        `none of ${models.length} is. --models lists all.`,
       failed: true,
     };
   return { text: modelRows(matches).join("\n"), data: matches };
@@ -131,7 +133,8 @@ async function askOrRecall(
     Array.isArray(keptAnswer.models)
   ) {
     note(
-      `As of ${plural(Math.floor(keptAgeMs / 60_000), "minute")} ago. --models --refresh asks again.`,
+      `As of ${plural(Math.floor(keptAgeMs / 60_000), "minute")} ago. ` +
+        "--models --refresh asks again.",
     );
     return { models: keptAnswer.models, failures: keptAnswer.failures ?? [] };
   }
@@ -174,7 +177,8 @@ function forTasks({ settings }: Ctx): string[] {
   const otherTasks = Object.entries(modelsByTask).filter(([task]) => task !== "chat");
   return otherTasks.length
     ? [
-        `For other tasks: ${otherTasks.map(([task, taskModel]) => `${task} ${taskModel}`).join(", ")}.`,
+        "For other tasks: " +
+          `${otherTasks.map(([task, taskModel]) => `${task} ${taskModel}`).join(", ")}.`,
       ]
     : [];
 }
@@ -235,13 +239,15 @@ async function resolveModelName(
     ? `The nearest: ${nearIds.slice(0, 5).join(", ")}.`
     : "/models lists them.";
   if (isProvider && modelName.includes("/")) {
-    const question = `${provider} does not list '${modelName}'. ${nearestHint} Use it anyway? [y/N] `;
+    const unlistedNote = `${provider} does not list '${modelName}'. ${nearestHint}`;
+    const question = `${unlistedNote} Use it anyway? [y/N] `;
     if (ask) return (await ask(question, "yn")) === "y" ? modelName : undefined;
-    note(`${provider} does not list '${modelName}'. ${nearestHint}`);
+    note(unlistedNote);
     return modelName;
   }
   if (nearIds.length === 1) return nearIds[0];
   throw new Error(
-    `Cannot use model '${modelName}': ${nearIds.length ? `${nearIds.length} are like it` : "there is none"}. ${nearestHint}`,
+    `Cannot use model '${modelName}': ` +
+      `${nearIds.length ? `${nearIds.length} are like it` : "there is none"}. ${nearestHint}`,
   );
 }

@@ -8,7 +8,8 @@ export default (zz: Zz) =>
   zz.tool({
     name: "move_file",
     description:
-      "Move a file or folder, with imports. Makes the folders that it needs; fails if the new path is already there.",
+      "Move a file or folder, with imports. " +
+      "Makes the folders that it needs; fails if the new path is already there.",
     params: { from: "string the file, relative to the project", to: "string its new path" },
     changes: true,
     // under its new name it might be readable without asking

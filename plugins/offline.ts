@@ -83,13 +83,15 @@ const INTENTS: { tool: string; words: string[]; argument?: string; within?: true
     },
   ];
 const QUOTED_SUBJECT = /(?<!\w)[`"“']([^`"”']+)[`"”'](?!\w)/;
+const PATH_FORMS = /(?:\.?[\w-]+\/)*[\w-]+(?:\.\w+)+|(?:[\w.-]+\/)+[\w.-]*|(?<=ls +)[\w.-]+/.source;
 /** Where to look: after `in`, `of`, `under` or `ls`. */
-const PATH_PHRASE =
-  /\b(?:in|of|under|ls) +((?:\.?[\w-]+\/)*[\w-]+(?:\.\w+)+|(?:[\w.-]+\/)+[\w.-]*|(?<=ls +)[\w.-]+)(?=\W*$)/;
+const PATH_PHRASE = new RegExp(String.raw`\b(?:in|of|under|ls) +(${PATH_FORMS})(?=\W*$)`);
 const FILLER_WORDS = new Set(
-  "a an and any are as at be by can code do does exactly file find for function get give how i in is it its me my of on or our please project repo repository show that the there these this to tool we what where which who whose why with you".split(
-    " ",
-  ),
+  (
+    "a an and any are as at be by can code do does exactly file find for function get give how i " +
+    "in is it its me my of on or our please project repo repository show that the there these " +
+    "this to tool we what where which who whose why with you"
+  ).split(" "),
 );
 
 export default (zz: Zz) => {
@@ -110,7 +112,9 @@ export default (zz: Zz) => {
       if (lastMessage?.role === "tool") {
         const resultPhrase = lastMessage.failed ? "failed so" : "found this";
         yield {
-          text: `${lastMessage.text}\n\n(offline: not a model. \`${lastMessage.name}\` ${resultPhrase}; only words were matched.)`,
+          text:
+            `${lastMessage.text}\n\n(offline: not a model. ` +
+            `\`${lastMessage.name}\` ${resultPhrase}; only words were matched.)`,
         };
         yield { finish: "stop" };
         return;
@@ -194,6 +198,10 @@ function matchScore(words: string, spokenWords: string[]): number {
     : 0;
 }
 
+const COMPOUND_WORD =
+  /[a-z]+[A-Z]\w*|[A-Z]\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[\w-]+(?:\/[\w.-]+)+|[\w-]+(?:\.\w+)+/.source;
+const CODE_NAME = new RegExp(String.raw`\b(?:${COMPOUND_WORD})\b(?:\(\))?|(?<![\w.])\.\w[\w.-]*`);
+
 /**
  * The subject of the prompt: what it quotes, else a name written like code, else its words that are
  * not filler.
@@ -201,10 +209,7 @@ function matchScore(words: string, spokenWords: string[]): number {
 function subjectOf(prompt: string, intent: string[]): string {
   const quotedSubject = QUOTED_SUBJECT.exec(prompt)?.[1];
   if (quotedSubject) return quotedSubject;
-  const codeName =
-    /\b(?:[a-z]+[A-Z]\w*|[A-Z]\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[\w-]+(?:\/[\w.-]+)+|[\w-]+(?:\.\w+)+)\b(?:\(\))?|(?<![\w.])\.\w[\w.-]*/.exec(
-      prompt,
-    )?.[0];
+  const codeName = CODE_NAME.exec(prompt)?.[0];
   if (codeName) return codeName.replace(/\(\)$/, "");
   const spentWords = new Set(intent.flatMap((spentPhrase) => spentPhrase.split(" ")));
   const subjectWords = prompt
@@ -223,7 +228,8 @@ function abilities(offeredTools: ChatRequest["tools"]): string {
     offeredTools.some(({ name }) => name === tool),
   ).map(({ tool, says }) => `- ${says}  (${tool})`);
   return [
-    `zz is offline: this is not a model, it only matches words to tools. ${usableIntents.length ? "It understands:" : "It has no tools now."}`,
+    "zz is offline: this is not a model, it only matches words to tools. " +
+      `${usableIntents.length ? "It understands:" : "It has no tools now."}`,
     ...usableIntents,
     "",
     "For a model: type /setup at the prompt, or pass --model provider/model.",

@@ -79,7 +79,8 @@ async function* streamAnswer(
     if (error.exit) throw error;
     // an old server without `showModel`, or a dry run: the chat will tell
     if (error.status !== 404 || !/model ['"]/.test(error.message)) return {};
-    const message = `Ollama has no model '${request.model}'. Get it with: ollama pull ${request.model}`;
+    const pullCommand = `ollama pull ${request.model}`;
+    const message = `Ollama has no model '${request.model}'. Get it with: ${pullCommand}`;
     throw Object.assign(new Error(message), { status: 404 });
   });
   const requestBody = chatBody(request, shownModel, zz.config.window);
@@ -116,7 +117,8 @@ async function listModels(
   endpoint: Endpoint,
 ): Promise<string[]> {
   const { parsed } = await ask(zz, endpoint, signal, (ollama) => ollama.list());
-  return objectsIn(parsed?.models).slice(0, MAX_MODELS).map(({ name }) => String(name)); // biome-ignore format: one
+  const listedModels = objectsIn(parsed?.models).slice(0, MAX_MODELS);
+  return listedModels.map(({ name }) => String(name));
 }
 
 /** What the server holds in memory at the moment; an old one does not tell. */
@@ -250,7 +252,8 @@ function chatBody(
     lastMessage?.role === "user" && lastMessage.images?.find(({ type }) => !isImage(type));
   if (unusable)
     throw usage(
-      `Cannot send ${unusable.type} to '${model}': Ollama takes images alone. Attach those, or ask another provider.`,
+      `Cannot send ${unusable.type} to '${model}': Ollama takes images alone. ` +
+        "Attach those, or ask another provider.",
     );
   return {
     model,
@@ -288,7 +291,8 @@ export function hostOf({ url = "" }: Endpoint): string {
   if (URL.canParse(host) || URL.canParse(`http://${host || "here"}`) || /^:\d+/.test(host))
     return host;
   throw usage(
-    `Cannot reach Ollama at '${address}': not an address. Set OLLAMA_HOST or --base-url to host:port or a URL.`,
+    `Cannot reach Ollama at '${address}': not an address. ` +
+      "Set OLLAMA_HOST or --base-url to host:port or a URL.",
   );
 }
 const LOCAL_ADDRESSES: Record<string, string> = { "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
@@ -381,7 +385,8 @@ async function* readDeltas(response: HttpAnswer): AsyncGenerator<Iterable<Delta>
   let [answerBytes, restSize] = [0, 0];
   const tooLong = (subject: string, byteLimit: number) =>
     new Error(
-      `'ollama' sent ${subject} of more than ${byteLimit / MB} MB, and was given up. Check --base-url.`,
+      `'ollama' sent ${subject} of more than ${byteLimit / MB} MB, ` +
+        "and was given up. Check --base-url.",
     );
   for await (const bodyBytes of response.body) {
     const chunk = Buffer.from(bodyBytes.buffer, bodyBytes.byteOffset, bodyBytes.length);

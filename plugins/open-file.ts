@@ -18,8 +18,10 @@ const EXIT_REASONS: Record<number, string> = {
  */
 const RUNNABLE_EXTENSIONS = new Set(
   [
-    "app appimage apk appref-ms bash bat bin cmd com command cpl csh deb desktop dmg exe fish gadget hta jar",
-    "js jse ksh lnk mjs cjs msc msi msp out pif pkg pl ps1 psm1 py pyc pyw rb reg rpm run scf scpt scr service sh",
+    "app appimage apk appref-ms bash bat bin cmd com command cpl csh deb " +
+      "desktop dmg exe fish gadget hta jar",
+    "js jse ksh lnk mjs cjs msc msi msp out pif pkg pl ps1 psm1 py pyc pyw rb " +
+      "reg rpm run scf scpt scr service sh",
     "terminal tool url vb vbe vbs webloc inetloc fileloc workflow ws wsf wsh xbe zsh",
   ].flatMap((extensionRow) => extensionRow.split(" ")),
 );
@@ -42,7 +44,8 @@ export default (zz: Zz) =>
     params: { path: "string the file" },
     also: { path: ["file", "file_path", "filepath"] },
     needs(toolArguments, ctx) {
-      const checkedPath = checkedFile(toolArguments.path, ctx); // refuses before the person is asked
+      // refuses before the person is asked
+      const checkedPath = checkedFile(toolArguments.path, ctx);
       return {
         read: [toolArguments.path],
         run: [`${FILE_OPENER} ${quoteForShell(path.relative(ctx.root, checkedPath) || ".")}`],

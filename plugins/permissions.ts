@@ -120,10 +120,16 @@ function obeyCommand(argument: string, { permissions }: Ctx): string {
   const name = nameWords.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
   if (!ruleVerb) return formatRules(permissions.rules);
   if (ruleVerb === "only" && !name)
-    return `Cannot run '/permissions only ${subject}': name what may be done. /help permissions has examples.`;
+    return (
+      `Cannot run '/permissions only ${subject}': name what may be done. ` +
+      "/help permissions has examples."
+    );
   if (ruleVerb === "allow" || ruleVerb === "ask" || ruleVerb === "deny" || ruleVerb === "only") {
     if (!NEED_KINDS.includes(subject))
-      return `Cannot ${ruleVerb} '${subject}': the kinds are ${NEED_KINDS.join(", ")}. For example: /permissions ${ruleVerb} run npm test`;
+      return (
+        `Cannot ${ruleVerb} '${subject}': the kinds are ${NEED_KINDS.join(", ")}. ` +
+        `For example: /permissions ${ruleVerb} run npm test`
+      );
     const needKind = subject as Kind;
     permissions.add(
       ruleVerb === "only"
@@ -136,9 +142,15 @@ function obeyCommand(argument: string, { permissions }: Ctx): string {
   if (ruleVerb !== "keep" && ruleVerb !== "drop")
     return `Cannot run '/permissions ${ruleVerb}'. ${VERB_HINT}.`;
   if (!subject)
-    return `Cannot ${ruleVerb} a rule: give its number, /permissions ${ruleVerb} N. /permissions lists them.`;
+    return (
+      `Cannot ${ruleVerb} a rule: give its number, /permissions ${ruleVerb} N. ` +
+      "/permissions lists them."
+    );
   if (!numberedRule)
-    return `Cannot ${ruleVerb} '${subject}': there is no rule with that number. /permissions lists them.`;
+    return (
+      `Cannot ${ruleVerb} '${subject}': there is no rule with that number. ` +
+      "/permissions lists them."
+    );
   if (ruleVerb === "keep" && numberedRule.from !== "answer")
     return `Cannot keep rule ${subject}: it comes from ${RULE_SOURCES[numberedRule.from]}.`;
   permissions.drop(numberedRule);
@@ -194,7 +206,10 @@ function autoApply(argument: string, { permissions }: Ctx): string {
   const exception = verdict === "ask" ? "" : ` ${judgeReason}; /permissions lists it.`;
   if (argument === "on" && verdict === "deny") return `Edits in the project are denied${exception}`;
   if (argument === "on")
-    return "Edits in the project, and what commands change on a copy, are now kept without asking. /undo takes them back.";
+    return (
+      "Edits in the project, and what commands change on a copy, are now kept without asking. " +
+      "/undo takes them back."
+    );
   if (argument === "off")
     return verdict === "allow"
       ? `Edits are still made without asking${exception}`
@@ -212,7 +227,8 @@ const nameOf = ({ name, but }: Rule): string =>
 function formatRules(listedRules: readonly Rule[]): string {
   const ruleRows = listedRules.map(
     (rule, i) =>
-      `${String(i + 1).padStart(3)}  ${rule.verdict.padEnd(5)}  ${rule.kind.padEnd(5)}  ${nameOf(rule)}  (${RULE_SOURCES[rule.from]})`,
+      `${String(i + 1).padStart(3)}  ${rule.verdict.padEnd(5)}  ${rule.kind.padEnd(5)}  ` +
+      `${nameOf(rule)}  (${RULE_SOURCES[rule.from]})`,
   );
   return [
     ...ruleRows,

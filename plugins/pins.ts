@@ -9,7 +9,8 @@ const MAX_FILE_CHARS = 24_000;
 const TOKEN_BUDGET = 16_000; // tokens: all of that, with titles
 const MAX_FILE_BYTES = 1024 * 1024;
 const PREFACE =
-  "Files that the person pinned, as they were when this turn began. Read one again after it was changed.";
+  "Files that the person pinned, as they were when this turn began. " +
+  "Read one again after it was changed.";
 
 export default (zz: Zz) => {
   // relative to the project, or absolute outside it
@@ -118,7 +119,8 @@ async function pinnable(typedName: string, ctx: Ctx): Promise<string> {
   } catch (error) {
     if (String(error).includes("Cannot pin")) throw error;
     throw pinRefusal(
-      `it is read again in every turn, so one yes is not enough. Answer A, or start with --allow-read.`,
+      "it is read again in every turn, so one yes is not enough. " +
+        "Answer A, or start with --allow-read.",
     );
   }
   return displayName(ctx.files.path(typedName), ctx.root);
@@ -149,7 +151,10 @@ async function showFile(pinnedName: string, maxChars: number, ctx: Ctx): Promise
 function cutMiddle(wholeText: string, maxChars: number): string {
   if (wholeText.length <= maxChars) return wholeText;
   const [headText, tailText] = endsOf(wholeText, maxChars);
-  return `${headText}\n[… ${wholeText.length - headText.length - tailText.length} characters left out; read the file for them …]\n${tailText}`;
+  return (
+    `${headText}\n[… ${wholeText.length - headText.length - tailText.length} characters left ` +
+    `out; read the file for them …]\n${tailText}`
+  );
 }
 
 /** Both ends of a text, not cut within a surrogate pair. */

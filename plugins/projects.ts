@@ -6,8 +6,9 @@ import { oneLine } from "zz/text";
 
 type Project = { path: string; rights: "read" | "write"; about?: string };
 
-const PROJECTS_PREFACE = `Other folders of the person's. read_file, list_dir, glob, grep and what edits files reach them: a file in one is named
-ID:PATH, the folder itself ID:, and what a search finds there is named from here. Commands and code tools know this project alone.
+const PROJECTS_PREFACE = `Other folders of the person's. read_file, list_dir, glob, grep and what
+edits files reach them: a file in one is named ID:PATH, the folder itself ID:, and what a search
+finds there is named from here. Commands and code tools know this project alone.
 read: not to be written. write: every change is shown to the person first, as here.`;
 
 export default (zz: Zz<Record<string, Project>>) =>

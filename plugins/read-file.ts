@@ -13,7 +13,8 @@ export default (zz: Zz) =>
     name: "read_file",
     kind: "read",
     description:
-      "Read a text file, with line numbers, or look at a picture (png, jpg, gif, webp). Use start and end for a part of a long text.",
+      "Read a text file, with line numbers, or look at a picture (png, jpg, gif, webp). " +
+      "Use start and end for a part of a long text.",
     params: {
       path: "string relative to the project",
       start: "integer? first line, from 1",
@@ -22,6 +23,8 @@ export default (zz: Zz) =>
     },
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, start = 1, end: last, limit }, { files }) {
+      const cannot = (subject: string, reason: string) =>
+        new Error(`Cannot read '${path}' ${subject}: ${reason}`);
       const { text, bytes, hash } = await files.read(path);
       const picture =
         /^\.(png|jpe?g|gif|webp)$/i.test(extname(path)) && pictureResult(path, Buffer.from(bytes));
@@ -30,23 +33,20 @@ export default (zz: Zz) =>
         throw new Error(`Cannot read '${path}': it is not text. Choose a text file.`);
       const end = last ?? (limit === undefined ? undefined : Math.max(1, start) + limit - 1);
       if (start < 0 || (end !== undefined && end < 1))
-        throw new Error(
-          `Cannot read '${path}' ${lineRange(start, end)}: lines count from 1. Leave out what you do not know.`,
-        );
+        throw cannot(lineRange(start, end), "lines count from 1. Leave out what you do not know.");
       const isEmpty = !text.replace(/^\ufeff/, "");
       const lines = text
         .replace(/^\ufeff/, "")
         .replace(/\r?\n$/, "")
         .split(/\r?\n/);
       if (start > lines.length)
-        throw new Error(
-          `Cannot read '${path}' from line ${start}: it has ${plural(lines.length, "line")}. Start earlier.`,
+        throw cannot(
+          `from line ${start}`,
+          `it has ${plural(lines.length, "line")}. Start earlier.`,
         );
       const from = Math.max(1, start);
       if (end !== undefined && end < from)
-        throw new Error(
-          `Cannot read '${path}' ${lineRange(from, end)}: the end is before the start. Swap them.`,
-        );
+        throw cannot(lineRange(from, end), "the end is before the start. Swap them.");
       const to = Math.min(lines.length, end ?? lines.length, from + MAX_LINES - 1);
       const shown = lines.slice(from - 1, to).map((line, i) => `${from + i}\t${cutLine(line)}`);
       files.shown(path, [[from, to === lines.length ? Number.POSITIVE_INFINITY : to]], hash);
@@ -88,7 +88,8 @@ function pictureResult(path: string, imageBytes: Buffer): Result | undefined {
   if (!type?.startsWith("image/")) return undefined;
   if (imageBytes.length > MAX_PICTURE_BYTES)
     throw new Error(
-      `Cannot read '${path}': ${imageBytes.length} bytes are too many for a picture (5 MB). Make it smaller.`,
+      `Cannot read '${path}': ` +
+        `${imageBytes.length} bytes are too many for a picture (5 MB). Make it smaller.`,
     );
   // Servers refuse such a picture, and so would refuse every later request of the conversation.
   if (broken)

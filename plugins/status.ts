@@ -139,7 +139,8 @@ async function collectStatus(
     ["edits", describeEdits(files.changes(), refused)],
     [
       "plugins",
-      `${about.plugins.length - brokenPlugins.length} loaded, ${brokenPlugins.length} failed${namesOf(brokenPlugins)}`,
+      `${about.plugins.length - brokenPlugins.length} loaded, ` +
+        `${brokenPlugins.length} failed${namesOf(brokenPlugins)}`,
     ],
     ["permissions", `${plural(permissions.rules.length, "rule")} besides zz's own (/permissions)`],
     ["settings", `${path.join(about.home, "zz.config.json")}, ${changedCount} changed (/config)`],
@@ -164,7 +165,10 @@ function storeOf({ chat, about }: Ctx): string {
     return chat.messages.length ? "nothing: it is not saved (--no-session)" : "nothing yet";
   const sessionFile = path.join(about.home, "sessions", `${chat.id}.jsonl`);
   const sizeBytes = fs.statSync(sessionFile, { throwIfNoEntry: false })?.size ?? 0;
-  return `${sessionFile} (${sizeBytes < 10_000 ? `${sizeBytes} bytes` : `${Math.round(sizeBytes / 1_000)} kB`})`;
+  return (
+    `${sessionFile} ` +
+    `(${sizeBytes < 10_000 ? `${sizeBytes} bytes` : `${Math.round(sizeBytes / 1_000)} kB`})`
+  );
 }
 
 function urlOf({ settings }: Ctx, provider: string): string {
@@ -187,8 +191,14 @@ async function windowOf(ctx: Ctx): Promise<string> {
   const { used } = ctx.chat;
   const window = await knownWindow(ctx);
   if (!window)
-    return `${used === undefined ? "" : `${used} tokens used; `}its provider does not say how many tokens it takes`;
-  return `${window} tokens, ${used === undefined ? "nothing of it used yet" : `${percent(used, window)} used (${used})`}`;
+    return (
+      `${used === undefined ? "" : `${used} tokens used; `}its provider ` +
+      "does not say how many tokens it takes"
+    );
+  return (
+    `${window} tokens, ` +
+    `${used === undefined ? "nothing of it used yet" : `${percent(used, window)} used (${used})`}`
+  );
 }
 
 /**
@@ -228,7 +238,10 @@ function describeSpent(entries: readonly Entry[]): string {
   });
   const { input, output, cached } = sumUsage(requests.map(({ usage }) => usage));
   const uncounted = requests.filter(({ usage }) => !usage).length;
-  return `${input} in${cached ? ` (${cached} cached)` : ""}, ${output} out${uncounted ? `; ${plural(uncounted, "answer")} came without a count` : ""}`;
+  return (
+    `${input} in${cached ? ` (${cached} cached)` : ""}, ` +
+    `${output} out${uncounted ? `; ${plural(uncounted, "answer")} came without a count` : ""}`
+  );
 }
 
 function describeEdits(changes: Changed[], refused: number): string {
@@ -261,7 +274,10 @@ async function contextOf(ctx: Ctx): Promise<string> {
     : " The provider does not say how many its model takes; percentages are of this total.";
   const usedWords =
     chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
-  const summaryText = `About ${totalTokens} tokens${window ? ` of ${window} (${percent(totalTokens, window)})` : ""}.${usedWords}${noWindow}`;
+  const summaryText =
+    `About ${totalTokens} ` +
+    `tokens${window ? ` of ${window} (${percent(totalTokens, window)})` : ""}.` +
+    `${usedWords}${noWindow}`;
   const readFiles = filesRead(chat.messages);
   const columns = terminalColumns(ctx.io) - 1;
   const drawnNames = sentLayers.flatMap(({ text }) => drawnIn(text));
@@ -352,7 +368,10 @@ function drawChart(
       const tokenBar = showsBars
         ? `  ${"█".repeat(Math.ceil((BAR_COLUMNS * tokens) / largest))}`
         : "";
-      return `${paddedName}  ${String(tokens).padStart(digitCount)}  ${percent(tokens, totalTokens || 1).padStart(6)}${tokenBar}`;
+      return (
+        `${paddedName}  ${String(tokens).padStart(digitCount)}  ` +
+        `${percent(tokens, totalTokens || 1).padStart(6)}${tokenBar}`
+      );
     });
 }
 
@@ -369,11 +388,13 @@ async function showPrompt({ about }: Ctx, wantedLayer = ""): Promise<Result> {
   const shownLayers = wantedLayer ? layers.filter(({ name }) => name === wantedLayer) : layers;
   if (!shownLayers.length && wantedLayer)
     throw new Error(
-      `Cannot show '${wantedLayer}': no such layer. There are: ${layers.map(({ name }) => name).join(", ")}.`,
+      `Cannot show '${wantedLayer}': no such layer. ` +
+        `There are: ${layers.map(({ name }) => name).join(", ")}.`,
     );
   const layerBlocks = shownLayers.map(
     ({ name, slot, owner, text, sent }) =>
-      `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}${SENT_NOTES[sent]}]\n${text}`,
+      `[${name}: ${slot}, from ${owner}, ` +
+      `about ${plural(tokensOf(text), "token")}${SENT_NOTES[sent]}]\n${text}`,
   );
   const totalTokens = shownLayers.reduce((sum, { text }) => sum + tokensOf(text), 0);
   const data = shownLayers.map((shownLayer) => ({

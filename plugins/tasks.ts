@@ -6,7 +6,8 @@ import { clip, oneLine, ownValue, sentenceOf, wordsOf } from "zz/text";
 const MAX_TITLE_COLUMNS = 60;
 const MAX_TITLE_MS = 20_000;
 const SYSTEM =
-  "You give a conversation its title: at most eight words that say what it is about, in its own language. Answer with the title alone.";
+  "You give a conversation its title: at most eight words that say what it is about, " +
+  "in its own language. Answer with the title alone.";
 
 export default (zz: Zz) => {
   let model: string | undefined; // answers the turn under way
@@ -59,7 +60,8 @@ async function giveTitle(ctx: Ctx): Promise<void> {
   const { id, messages } = chat;
   const userMessages = messages.filter((message) => message.role === "user" && !message.aside);
   if (!id || userMessages.length !== 1 || !modelFor("title", ctx)) return;
-  const text = `${wordsOf(userMessages[0]!.text).slice(0, 2_000)}\n\n${messages.at(-1)!.text.slice(0, 2_000)}`;
+  const text =
+    `${wordsOf(userMessages[0]!.text).slice(0, 2_000)}\n\n` + messages.at(-1)!.text.slice(0, 2_000);
   try {
     const reply = await ctx.request({
       task: "title",

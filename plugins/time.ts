@@ -31,8 +31,13 @@ function formatTime(localTime: Date): string {
     twoDigits(localTime.getDate()),
   ].join("-");
   const minutesAhead = -localTime.getTimezoneOffset(); // minutes before UTC
-  const zoneText = `UTC${minutesAhead < 0 ? "-" : "+"}${twoDigits(Math.floor(Math.abs(minutesAhead) / 60))}:${twoDigits(Math.abs(minutesAhead) % 60)}`;
-  return `${WEEKDAYS[localTime.getDay()]}, ${dateText} ${twoDigits(localTime.getHours())}:${twoDigits(localTime.getMinutes())} (${zoneText})`;
+  const zoneText =
+    `UTC${minutesAhead < 0 ? "-" : "+"}${twoDigits(Math.floor(Math.abs(minutesAhead) / 60))}:` +
+    twoDigits(Math.abs(minutesAhead) % 60);
+  return (
+    `${WEEKDAYS[localTime.getDay()]}, ${dateText} ` +
+    `${twoDigits(localTime.getHours())}:${twoDigits(localTime.getMinutes())} (${zoneText})`
+  );
 }
 
 const twoDigits = (timePart: number): string => String(timePart).padStart(2, "0");

@@ -33,9 +33,10 @@ export const settings = {
 const READ_AND_EDIT = "read_file edit_file write_file list_dir grep".split(" ");
 const USUAL_TOOLS = [
   ...READ_AND_EDIT,
-  ..."run_command find_definition repo_map glob find_references get_structure get_function run_tests".split(
-    " ",
-  ),
+  ...(
+    "run_command find_definition repo_map glob find_references " +
+    "get_structure get_function run_tests"
+  ).split(" "),
   ..."check_types git_diff git_status move_file delete_file remember get_todos edit_lines".split(
     " ",
   ),
@@ -150,7 +151,9 @@ function chosen(
     ...described,
     {
       ...moreTool,
-      description: `${moreTool.description} There are ${listByOwner(hiddenTools, ownerByTool, maxTokens > ROOMY_TOKENS)}.`,
+      description:
+        `${moreTool.description} There are ` +
+        `${listByOwner(hiddenTools, ownerByTool, maxTokens > ROOMY_TOKENS)}.`,
     },
   ];
 }

@@ -77,7 +77,8 @@ type Send = NonNullable<Trust["sends"]>[number];
 
 const describe = ({ setting, from, to }: Send): string => {
   const hostWords = URL.canParse(to) ? ` (host ${new URL(to).host})` : "";
-  return `${setting} would send what you say and your files to ${to}${hostWords} instead of ${from}`;
+  const toHost = `${to}${hostWords}`;
+  return `${setting} would send what you say and your files to ${toHost} instead of ${from}`;
 };
 
 /**
@@ -99,7 +100,9 @@ async function askWhere(ctx: Ctx): Promise<void> {
 async function confirmTrust({ root, ask }: Ctx, brought: Trust): Promise<boolean> {
   const changedWords = brought.changed ? ", and it changed since you trusted it" : "";
   for (
-    let shownText = `This folder brings plugins, prompts, settings or MCP servers of its own${changedWords}:\n${listFiles(brought)}${settingsOf(root, brought)}`;
+    let shownText =
+      "This folder brings plugins, prompts, settings or MCP servers of its " +
+      `own${changedWords}:\n${listFiles(brought)}${settingsOf(root, brought)}`;
     ;
   ) {
     const pressedKey = await ask!(

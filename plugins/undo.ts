@@ -105,7 +105,8 @@ function listChanges({ files }: Ctx): Result {
   const turnDigits = Math.max(0, ...changes.map(({ turn }) => String(turn).length));
   const changeRows = changes.map(
     ({ id, turn, tool, did, path, undone }) =>
-      `${String(id).padStart(3)}  turn ${String(turn).padEnd(turnDigits)}  ${did.padEnd(7)}  ${visible(path)}  (${tool}${undone ? ", undone" : ""})`,
+      `${String(id).padStart(3)}  turn ${String(turn).padEnd(turnDigits)}  ${did.padEnd(7)}  ` +
+      `${visible(path)}  (${tool}${undone ? ", undone" : ""})`,
   );
   return { text: changeRows.join("\n") || "Nothing was changed.", data: changes };
 }

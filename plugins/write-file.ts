@@ -7,7 +7,8 @@ export default (zz: Zz) =>
   zz.tool({
     name: "write_file",
     description:
-      "Write a file: its whole content, nothing left out. Replaces a file that was read, or makes a new one. To change a part of a file use edit_file.",
+      "Write a file: its whole content, nothing left out. Replaces a file that was read, " +
+      "or makes a new one. To change a part of a file use edit_file.",
     params: { path: "string relative to the project", content: "string all of it" },
     changes: true,
     needs: ({ path }) => ({ read: [path] }),
@@ -16,12 +17,14 @@ export default (zz: Zz) =>
       const data = { path };
       if (existing && existing.seen === undefined && chat.messages.length)
         throw new Error(
-          `Cannot write '${path}': it is already there and was not read in this conversation. Read it first.`,
+          `Cannot write '${path}': ` +
+            "it is already there and was not read in this conversation. Read it first.",
         );
       const unread = existing && chat.messages.length && firstUnread(existing);
       if (unread)
         throw new Error(
-          `Cannot write '${path}': line ${unread} of it was not read in this conversation. Read all of it first, or use edit_file.`,
+          `Cannot write '${path}': line ${unread} of it was not read in this conversation. ` +
+            "Read all of it first, or use edit_file.",
         );
       if (existing && normalized(existing.text) === normalized(content))
         return { text: `Nothing to change: '${path}' holds exactly that already.`, data };

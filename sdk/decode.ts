@@ -207,7 +207,9 @@ function startProcess(
   const memoryLimit = OF_SYSTEM
     ? `ulimit -d ${(megabytes + OWN_MEGABYTES) * 1024 + threads * codeRangeKb()};`
     : "";
-  const limitScript = `{ echo 1000 > /proc/self/oom_score_adj; ulimit -c 0; ulimit -t ${4 * seconds}; ${memoryLimit} } 2>/dev/null; exec "$@"`;
+  const limitScript =
+    `{ echo 1000 > /proc/self/oom_score_adj; ulimit -c 0; ulimit -t ${4 * seconds}; ` +
+    `${memoryLimit} } 2>/dev/null; exec "$@"`;
   const isPosix = process.platform !== "win32";
   const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limitScript, "sh", ...argv] : argv;
   const decoderProcess = programs.start(program, args, {

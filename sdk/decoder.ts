@@ -26,7 +26,8 @@ const startWatcher = (maxBytes: number): Worker =>
   new Worker(
     `const parent = ${process.ppid};
     setInterval(() => {
-      if (process.memoryUsage.rss() > ${maxBytes} || process.ppid !== parent) process.kill(process.pid, "SIGKILL");
+      if (process.memoryUsage.rss() > ${maxBytes} || process.ppid !== parent)
+        process.kill(process.pid, "SIGKILL");
     }, 20);`,
     { eval: true, execArgv: [] },
   );

@@ -41,7 +41,8 @@ export function writeWhole(
       const descriptor = fs.openSync(partFile, "wx", mode);
       try {
         fs.writeFileSync(descriptor, newContent);
-        tryTo(() => fs.fsyncSync(descriptor)); // else a power cut may leave an empty file in its place
+        // else a power cut may leave an empty file in its place
+        tryTo(() => fs.fsyncSync(descriptor));
       } finally {
         fs.closeSync(descriptor);
       }

@@ -88,7 +88,8 @@ function checkSize(mediaType: string, byteCount: number): number {
   const [, noun, maxBytes] = SIZE_LIMITS.find(([typePrefix]) => mediaType.startsWith(typePrefix))!;
   if (byteCount <= maxBytes) return maxBytes;
   throw new Error(
-    `${Math.ceil(byteCount / BYTES_PER_MB)} MB are too many for ${noun} (${maxBytes / BYTES_PER_MB} MB). Make it smaller.`,
+    `${Math.ceil(byteCount / BYTES_PER_MB)} MB are too many for ${noun} ` +
+      `(${maxBytes / BYTES_PER_MB} MB). Make it smaller.`,
   );
 }
 

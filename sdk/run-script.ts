@@ -60,7 +60,8 @@ export async function runScript(
     throw name === "Error" && !codeOf(scriptError)
       ? scriptError
       : fault(
-          `Cannot run '${scriptName}' (${locationOfError(scriptError, scriptFile)}): ${errorMessage(scriptError)}`,
+          `Cannot run '${scriptName}' (${locationOfError(scriptError, scriptFile)}): ` +
+            errorMessage(scriptError),
         );
   } finally {
     scriptHandle.end();

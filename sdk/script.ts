@@ -45,7 +45,8 @@ export interface Script {
   ask(promptText: string, options: How & { schema: string }): Promise<any>;
   ask(promptText: string, options?: How): Promise<string>;
   chat(options?: How): Promise<Talk>; // several turns
-  call(toolName: string, args?: object): Promise<Result>; // through the same gate as a model's calls
+  // through the same gate as a model's calls
+  call(toolName: string, args?: object): Promise<Result>;
   // what `ask` makes of each item, in their order; `jobs` at a time, 4 if it does not say
   each: typeof eachOf;
 }
@@ -161,8 +162,10 @@ export function openScript(core: Core, args: string[], story: Story): OpenScript
     },
     stop(exitStatus) {
       for (const chat of runningScript.chats) chat.stop.abort();
-      const isItsOwn = process.listenerCount(SIGNALS[exitStatus] ?? "") > 1; // zz has one listener itself
-      if (!runningScript.busy && !isItsOwn) process.exit(exitStatus); // zz has nothing to stop first
+      // zz has one listener itself
+      const isItsOwn = process.listenerCount(SIGNALS[exitStatus] ?? "") > 1;
+      // zz has nothing to stop first
+      if (!runningScript.busy && !isItsOwn) process.exit(exitStatus);
     },
   };
 }
@@ -314,7 +317,8 @@ function coreWithOptions(core: Core, { model, system, tools }: How): Core {
   for (const { name, run } of ownTools)
     if (!IDENTIFIER.test(name ?? "") || typeof run !== "function")
       throw usage(
-        `Cannot offer '${name}': a tool has a 'name' of letters, digits, _ and -, and a function 'run'.`,
+        `Cannot offer '${name}': a tool has a 'name' of letters, ` +
+          "digits, _ and -, and a function 'run'.",
       );
   const toolNames = wantedTools.map((tool) => (typeof tool === "string" ? tool : tool.name));
   const ownCore: Core = {
@@ -379,7 +383,8 @@ async function settled(imported: Promise<unknown>): Promise<void> {
   const rejectStuck = () =>
     reject(
       fault(
-        "The script waits for something that can no longer happen: a promise in it is never settled.",
+        "The script waits for something that can no longer happen: " +
+          "a promise in it is never settled.",
       ),
     );
   process.once("beforeExit", rejectStuck);

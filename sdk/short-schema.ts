@@ -34,7 +34,8 @@ export function shortSchema(schemaText: string, subject = "the schema"): JsonSch
       FIELD_PATTERN.exec(fieldText) ?? [];
     if (!fieldName)
       throw usage(
-        `Cannot use ${subject}: '${fieldText}' is not a field. Write a name, a type and what it means: age int (in years).`,
+        `Cannot use ${subject}: '${fieldText}' is not a field. ` +
+          "Write a name, a type and what it means: age int (in years).",
       );
     if (Object.hasOwn(properties, fieldName))
       throw usage(`Cannot use ${subject}: '${fieldName}' stands there twice. Leave one out.`);
@@ -73,7 +74,8 @@ function fieldTypeOf(fieldName: string, typeText: string, subject: string): Json
   for (const candidate of [typeWord, itemWord])
     if (candidate !== undefined && !Object.hasOwn(TYPE_NAMES, candidate))
       throw usage(
-        `Cannot use ${subject}: '${fieldName}' cannot be read, since ${unknown("type", candidate, Object.keys(TYPE_NAMES))}`,
+        `Cannot use ${subject}: '${fieldName}' cannot be read, ` +
+          `since ${unknown("type", candidate, Object.keys(TYPE_NAMES))}`,
       );
   if (typeWord !== "list") return { type: TYPE_NAMES[typeWord] };
   return { type: "array", items: { type: TYPE_NAMES[itemWord ?? "text"] } };

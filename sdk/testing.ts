@@ -293,7 +293,8 @@ async function replay(core: Core, cassette: string | URL): Promise<void> {
   const flag = core.flags.get("replay")?.value;
   if (!flag?.set)
     throw fault(
-      `Cannot replay '${file}': the plugin that does it is not there. Leave out own: false and "disabled".`,
+      `Cannot replay '${file}': the plugin that does it is not there. ` +
+        'Leave out own: false and "disabled".',
     );
   await flag.set(file, core.ctx());
 }
@@ -404,13 +405,14 @@ function lend(file: string, exports: Inline): void {
   const exportsExpression = `globalThis[Symbol.for("zz.inline")].get(${JSON.stringify(file)})`;
   put(
     file,
-    `export const { default: plugin, defaults, settings } = ${exportsExpression};\nexport default plugin;\n`,
+    `export const { default: plugin, defaults, settings } = ${exportsExpression};\n` +
+      "export default plugin;\n",
   );
 }
 
 /** A model that follows the script. */
 function scripted(script: Step[], requests: ChatRequest[]): Provider {
-  let [stepsTaken, calls] = [0, 0];
+  let [stepsTaken, callCount] = [0, 0];
   return { name: "script", models: async () => [{ id: "model", tools: true }], chat };
 
   async function* chat({ endpoint, ...request }: ChatRequest): AsyncGenerator<Delta> {
@@ -418,30 +420,22 @@ function scripted(script: Step[], requests: ChatRequest[]): Provider {
     const again = stepsTaken >= script.length;
     const step = script[Math.min(stepsTaken++, script.length - 1)] ?? "ok";
     const move = typeof step === "function" ? await step(requests.at(-1)!) : step;
-    const {
-      text,
-      thinking,
-      call,
-      calls: moreCalls = [],
-      finish,
-      usage,
-      fail,
-      status,
-    } = asMove(move);
+    const { text, thinking, call, calls = [], finish, usage, fail, status } = asMove(move);
     if (fail !== undefined)
       throw fault(fail, {
         ...(status && { status }),
         transient: (status ?? 0) >= 500 || status === 429,
         after: 0,
       });
-    const asked = [...(call ? [call] : []), ...moreCalls];
+    const asked = [...(call ? [call] : []), ...calls];
     const last = request.messages.at(-1);
     const spent = again && typeof step !== "function" && asked.length > 0 && last?.role === "tool";
     if (thinking) yield { thinking };
     if (spent) yield { text: last.text };
     else if (text) yield { text };
     if (!spent)
-      for (const [name, args = {}] of asked) yield { call: { id: `call_${++calls}`, name, args } };
+      for (const [name, args = {}] of asked)
+        yield { call: { id: `call_${++callCount}`, name, args } };
     if (usage) yield { usage };
     yield { finish: finish ?? (asked.length && !spent ? "calls" : "stop") };
   }

@@ -19,10 +19,14 @@ const loadStringWidth = (): typeof import("string-width") =>
     : createRequire(import.meta.url)("string-width"); // the build, or the source
 
 const STYLE_SEQUENCE = /\x1b\[[\d;]*m|\x1b\]8;;[^\x1b]*\x1b\\/g;
-const ONE_COLUMN_EACH =
-  /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u2190-\u2319\u23f4-\u25fc\u2694-\u26a0\u270c-\u2727\u2800-\u28ff]*$/;
-const TWO_COLUMNS_EACH =
-  /^[\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*$/;
+const NARROW_CHARS =
+  String.raw`\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e` +
+  String.raw`\u2190-\u2319\u23f4-\u25fc\u2694-\u26a0\u270c-\u2727\u2800-\u28ff`;
+const ONE_COLUMN_EACH = new RegExp(`^[${NARROW_CHARS}]*$`);
+const WIDE_CHARS =
+  String.raw`\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3` +
+  String.raw`\uff01-\uff60`;
+const TWO_COLUMNS_EACH = new RegExp(`^[${WIDE_CHARS}]*$`);
 
 /** The part of a text that fits into so many columns, with … if it was cut. */
 export function clip(longText: string, columns: number): string {

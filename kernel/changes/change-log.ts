@@ -145,7 +145,9 @@ async function recordChanges(
   /** A change that could not be undone later is made only if the person agrees. */
   async function mayGoWithout({ message }: Error, madeCount: number): Promise<void> {
     const shownName = shortestName(core.options, changeSteps[0]!.file);
-    const question = `${message} The change to '${shownName}' could not be undone later. Make it anyway? [y/N] `;
+    const question =
+      `${message} The change to '${shownName}' could not be undone later. ` +
+      "Make it anyway? [y/N] ";
     if (core.ask && (await orAbort(ctx.signal, core.ask(question, "yn"))) === "y") return;
     if (madeCount)
       saveEntry(core, chat, "undone", {
@@ -154,7 +156,8 @@ async function recordChanges(
       });
     const reason = `what would undo it cannot be saved. ${message}`;
     throw fault(
-      `Cannot write '${shownName}': ${reason} --home names another place; --no-session goes without.`,
+      `Cannot write '${shownName}': ${reason} --home names another place; ` +
+        "--no-session goes without.",
     );
   }
 }

@@ -174,7 +174,9 @@ async function askAboutChanges(
 const SENT_BACK =
   "Refused: the person sent it back. Read the file again, and propose the change again.";
 
-/** Lets the person edit each proposed text; what they save is written. False: they saved nothing. */
+/**
+ * Lets the person edit each proposed text; what they save is written. False: they saved nothing.
+ */
 async function editChanges(proposal: Proposal): Promise<boolean> {
   const { turn, held, editedDiffs } = proposal;
   for (const [filePath, { before, after }] of editableChanges(proposal)) {

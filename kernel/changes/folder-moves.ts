@@ -142,7 +142,8 @@ export function moveFiles(moves: Moves, isBackward: boolean): void {
     const [targetLook, otherLook, keptSide] = isBackward
       ? [oldLook, newLook, "new"]
       : [newLook, oldLook, "old"];
-    if (!targetLook && !lookInProject(folders, fileName, true)) return; // its folder may be gone, too
+    // its folder may be gone, too
+    if (!targetLook && !lookInProject(folders, fileName, true)) return;
     const openedPath = folders.at(fileName);
     const currentLook = lookInProject(folders, fileName, true);
     const sourcePath = sourceOf(moves, i, isBackward);
@@ -166,7 +167,8 @@ export function moveFiles(moves: Moves, isBackward: boolean): void {
       rows[i]![isBackward ? 1 : 2] = movedLook;
     } else if (targetLook) {
       if (!isFolder(currentLook)) fs.mkdirSync(openedPath);
-      tryTo(() => modes.give(fileName, targetLook[0])); // some disks have no modes, or do not let them be set
+      // some disks have no modes, or do not let them be set
+      tryTo(() => modes.give(fileName, targetLook[0]));
     }
   }
 }
@@ -244,7 +246,8 @@ function openFolders(root: string) {
         ];
         if (fs.readlinkSync(`/proc/self/fd/${fd}`, "latin1") !== folderName)
           throw fault(
-            `Cannot write '${latin1Bytes(fileName)}': its folder was swapped for a link. Look at what happens there.`,
+            `Cannot write '${latin1Bytes(fileName)}': its folder was swapped for a link. ` +
+              "Look at what happens there.",
           );
         openedFolder = folderName;
       }

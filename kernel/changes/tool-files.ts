@@ -125,7 +125,8 @@ function requireInside({ core, granted }: FilesOfCall, fileName: string): string
     !allowed("write")
   )
     throw fault(
-      `Cannot use '${fileName}': it is outside the project (${core.options.root}). ${insteadOf(core, filePath)}`,
+      `Cannot use '${fileName}': it is outside the project (${core.options.root}). ` +
+        insteadOf(core, filePath),
     );
   return filePath;
 }
@@ -134,7 +135,8 @@ function requireInside({ core, granted }: FilesOfCall, fileName: string): string
 function insteadOf({ options: { root } }: Core, filePath: string): string {
   const repository = repositoryAround(root);
   return repository && repository !== root && isInside(repository, filePath)
-    ? `It is in the same repository: the person can let zz work in all of that (/config project.scope repository).`
+    ? "It is in the same repository: " +
+        "the person can let zz work in all of that (/config project.scope repository)."
     : "Use a path inside it.";
 }
 
@@ -195,7 +197,8 @@ async function applyCopyEffects(
       throw fault(`Cannot change '${fileName}': a link on its way leads elsewhere.`);
     if (pendingChanges.has(filePath))
       throw fault(
-        `Cannot change '${fileName}': two changes are of that name, as far as it is UTF-8. Make them one by one.`,
+        `Cannot change '${fileName}': two changes are of that name, ` +
+          "as far as it is UTF-8. Make them one by one.",
       );
     const after = bytes && { bytes: Buffer.from(bytes), mode };
     const moves = givenMoves && planMoves(fileAccess.core.options.root, givenMoves);
@@ -254,7 +257,8 @@ async function changeFiles(
   const { tool, held, changes } = fileAccess;
   if (!changes)
     throw fault(
-      `Cannot ${verb} '${fileName}': '${tool}' does not say that it changes files. Add changes: true to it.`,
+      `Cannot ${verb} '${fileName}': '${tool}' does not say that it changes files. ` +
+        "Add changes: true to it.",
     );
   const pendingChanges: PendingChanges = held ?? new Map();
   try {
@@ -263,7 +267,8 @@ async function changeFiles(
         verb === "move" ? heldOrOnDisk(fileAccess, filePath) : stateOfFile(fileAccess, filePath);
       if (present && !(present.mode & 0o222) && (present.mode & TYPE) === FILE)
         throw fault(
-          `Cannot ${verb} '${fileName}': it is read-only. Leave it, or have its mode changed first.`,
+          `Cannot ${verb} '${fileName}': it is read-only. ` +
+            "Leave it, or have its mode changed first.",
         );
       // what it becomes was made of what was read
       if (
@@ -339,7 +344,8 @@ async function listFiles(fileAccess: FilesOfCall, underFolder = "."): Promise<st
   const folderStat = fs.statSync(folder, { throwIfNoEntry: false });
   if (!folderStat?.isDirectory())
     throw fault(
-      `Cannot list '${underFolder}': ${folderStat ? "it is a file. Read it" : "no such folder. Check the path"}.`,
+      `Cannot list '${underFolder}': ` +
+        `${folderStat ? "it is a file. Read it" : "no such folder. Check the path"}.`,
     );
   const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
   const top = isInside(root, folder)

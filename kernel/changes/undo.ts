@@ -163,7 +163,8 @@ function tellUndone(undoRequest: UndoRequest, changeCount: number, effects: stri
   if (chat.lost)
     emitNote(
       core,
-      `Nothing can be written in the home now, so zz does not remember that it ${undoRequest.back ? "undid" : "redid"} this.`,
+      "Nothing can be written in the home now, " +
+        `so zz does not remember that it ${undoRequest.back ? "undid" : "redid"} this.`,
     );
   const doneVerb = undoRequest.back ? "Undid" : "Redid";
   const sentence = `${doneVerb} ${plural(changeCount, "change")}${effects && `: ${effects}`}.`;
@@ -227,11 +228,15 @@ async function undoStepFor(
         mode: isModeKept ? from.mode : restoredMode,
       };
   if (expected) return isSameState(from, to) ? undefined : { file, from, to };
-  const failureText = `Cannot ${back ? "undo" : "redo"} '${visibleName(undoRequest, file)}': it has changed since.`;
+  const failureText =
+    `Cannot ${back ? "undo" : "redo"} ` +
+    `'${visibleName(undoRequest, file)}': it has changed since.`;
   if (!core.ask)
     return `${failureText} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
   const mergedState = await mergeAll(undoRequest, from, changesOfFile);
-  const keyHints = `${mergedState ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
+  const keyHints =
+    `${mergedState ? "m = merge into what is there now, " : ""}o = ` +
+    "overwrite, n = leave everything";
   const answerKey = await core.ask(
     `${failureText} [${mergedState ? "m/" : ""}o/N] (${keyHints}) `,
     mergedState ? "mon" : "on",
@@ -254,7 +259,8 @@ async function moveStepOf(
   if (!moves) return `${failureText} what stood there is not kept any more. Nothing was touched.`;
   const nameSome = (fileNames: string[]) =>
     someOf(1, fileNames, (fileName) => `'${visible(fileName)}'`);
-  const toLatin1 = (filePath: string) => Buffer.from(filePath).toString("latin1"); // names are bytes
+  // names are bytes
+  const toLatin1 = (filePath: string) => Buffer.from(filePath).toString("latin1");
   const namesByPath = new Map(
     moves.rows.map(([rowName]) => [`${toLatin1(moves.root)}/${rowName}`, rowName]),
   );
@@ -266,7 +272,8 @@ async function moveStepOf(
     if (rowName === undefined || knownLooks.has(rowName)) continue;
     const fileState = lastStep ? lastStep.to : tryTo(() => stateInPlace(changedPath));
     if (fileState && [was, is].includes(hashOfState(fileState)))
-      knownLooks.set(rowName, [fileState.mode, fileState.bytes.length, Number.NaN, 0]); // zz wrote it
+      // zz wrote it
+      knownLooks.set(rowName, [fileState.mode, fileState.bytes.length, Number.NaN, 0]);
   }
   const { changed, missing } = changedSince(moves, back, knownLooks);
   if (missing.length)

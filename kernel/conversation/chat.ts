@@ -203,7 +203,8 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       const sessionPlace = sessionPlaceOf(core);
       if (chat.phase !== "idle")
         throw fault(
-          "Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.",
+          "Cannot change the conversation while an answer is under way. " +
+            "Stop it first, with Ctrl+C.",
         );
       const sessionId = id === undefined ? undefined : findSession(sessionPlace, id);
       if (sessionId === chat.id && sessionId !== undefined && !isCopy) return;

@@ -70,10 +70,12 @@ export function providerNamed(core: Core, modelName: string): Provider {
   const { like } = ownValue(ownSettings(core), providerName) ?? {};
   if (like)
     throw usage(
-      `Cannot use provider '${providerName}': it is said to be like '${like}', and ${unknown("provider", like, providers.keys())}`,
+      `Cannot use provider '${providerName}': it is said to be like '${like}', ` +
+        `and ${unknown("provider", like, providers.keys())}`,
     );
   throw usage(
-    `Cannot use model '${modelName}': a model is named provider/model, and ${unknown("provider", providerName, providers.keys())}`,
+    `Cannot use model '${modelName}': a model is named provider/model, ` +
+      `and ${unknown("provider", providerName, providers.keys())}`,
   );
 }
 
@@ -95,7 +97,8 @@ function refuseUnknownFields(core: Core, providerName: string): void {
     throw refuseProvider(reason);
   if (misspelt !== undefined)
     throw refuseProvider(
-      `the settings describe '${shortenName(misspelt)}', which nobody has. Correct its name, or say what it is "like".`,
+      `the settings describe '${shortenName(misspelt)}', which nobody has. ` +
+        'Correct its name, or say what it is "like".',
     );
   const knownFields = Object.keys(ENDPOINT.properties);
   const strange = Object.keys(ownValue(providers, providerName) ?? {}).find(
@@ -103,7 +106,8 @@ function refuseUnknownFields(core: Core, providerName: string): void {
   );
   if (strange === undefined) return;
   throw refuseProvider(
-    `in its settings ${unknown("field", shortenName(strange), knownFields)} Correct it, so that nothing goes elsewhere.`,
+    `in its settings ${unknown("field", shortenName(strange), knownFields)} Correct it, ` +
+      "so that nothing goes elsewhere.",
   );
 }
 
@@ -188,7 +192,8 @@ function checkedKey(
     const revealedKey = String(revealSecret(keySecret)).trim();
     if (keyPattern.test(revealedKey)) return revealedKey;
     throw usage(
-      `Cannot use the key of '${provider}': what ${source} gives is not one. A key is one word in one line. Copy it again, and keep it with zz --keys set ${provider}.`,
+      `Cannot use the key of '${provider}': what ${source} gives is not one. A key is one word ` +
+        `in one line. Copy it again, and keep it with zz --keys set ${provider}.`,
     );
   });
 }
@@ -223,7 +228,8 @@ function fetchKey(
 ): string {
   const refuseCommand = (reason: string) =>
     usage(
-      `Cannot get the key of '${provider}' by its key_command: ${reason}. Run it yourself, and fix it.`,
+      `Cannot get the key of '${provider}' by its key_command: ${reason}. ` +
+        "Run it yourself, and fix it.",
     );
   const runOptions = {
     cwd: home,
@@ -336,7 +342,8 @@ export async function firstModel(core: Core, providerName: string): Promise<stri
     (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
   if (!modelName)
     throw usage(
-      `Cannot use '${providerName}': it offers no model. Name one with --model ${providerName}/MODEL.`,
+      `Cannot use '${providerName}': it offers no model. ` +
+        `Name one with --model ${providerName}/MODEL.`,
     );
   return `${providerName}/${modelName}`;
 }
@@ -344,8 +351,10 @@ export async function firstModel(core: Core, providerName: string): Promise<stri
 const LOCAL_LIMIT_MS = 300;
 
 export const NO_MODEL_MESSAGE =
-  "No model to ask: type /setup at the prompt, set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url " +
-  "URL for a server of your own). Without any, --model offline finds definitions, references and TODOs in this folder.";
+  "No model to ask: type /setup at the prompt, set OPENAI_API_KEY, start Ollama, " +
+  "or name one with --model provider/model (and --base-url " +
+  "URL for a server of your own). " +
+  "Without any, --model offline finds definitions, references and TODOs in this folder.";
 
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   const [{ model }, { models }] = [chat, core];

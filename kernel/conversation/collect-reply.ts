@@ -30,10 +30,7 @@ export async function collectReply(
   let replySize = 0;
   try {
     for await (const delta of stream) {
-      if (!isDelta(delta))
-        throw fault(
-          `Cannot read the answer of provider '${providerName}': ${JSON.stringify(delta)?.slice(0, 60)} ${NOT_A_DELTA}`,
-        );
+      if (!isDelta(delta)) throw notADelta(delta, providerName);
       if ("text" in delta) text += delta.text ?? "";
       else if ("thinking" in delta) thinking += delta.thinking ?? "";
       else if ("call" in delta) addCallPiece(callDrafts, delta.call, unrunCalls);
@@ -85,8 +82,12 @@ function giveOwnIds(calls: Call[]): void {
 }
 
 const CONNECTION_ENDED = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/;
-const NOT_A_DELTA =
-  "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
+const notADelta = (yielded: unknown, providerName: string): Error =>
+  fault(
+    `Cannot read the answer of provider '${providerName}': ` +
+      `${JSON.stringify(yielded)?.slice(0, 60)} is not a delta. It yields { text }, ` +
+      "{ thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.",
+  );
 const DELTA_FIELDS = {
   text: "string",
   thinking: "string",
@@ -178,7 +179,9 @@ function addCallPiece(callDrafts: CallDraft[], callPiece: CallDelta, unrunCalls:
   // some gateways send it again: never append
   callDraft.name = pieceName.slice(0, MAX_NAME_CHARS + 1) || callDraft.name;
   if (pieceName.length > MAX_NAME_CHARS)
-    callDraft.wrong = `its name has ${pieceName.length} characters, more than the ${MAX_NAME_CHARS} that a tool's may have`;
+    callDraft.wrong =
+      `its name has ${pieceName.length} characters, ` +
+      `more than the ${MAX_NAME_CHARS} that a tool's may have`;
   if (wrong) callDraft.wrong = wrong;
   callDraft.last = args.at(-1) ?? callDraft.last;
   if (callDraft.args.length + args.length <= MAX_ARGS_CHARS) callDraft.args += args;
@@ -222,8 +225,12 @@ function tooManyCalls({ name }: Call, { count, names }: UnrunCalls): string {
   const unrunNames = [...names, name.slice(0, 60)].filter(
     (unrunName, i, allNames) => unrunName && allNames.indexOf(unrunName) === i,
   );
-  const excessText = `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run.`;
-  return `${excessText} Not run: the last ${count + 1}, of ${unrunNames.join(", ")}. Make those that are still needed in the next reply.`;
+  const callCount = MAX_CALLS + 1 + count;
+  const excessText = `This reply had ${callCount} calls, and at most ${MAX_CALLS} of a reply run.`;
+  return (
+    `${excessText} Not run: the last ${count + 1}, of ${unrunNames.join(", ")}. ` +
+    "Make those that are still needed in the next reply."
+  );
 }
 
 const isWhole = (argsText: string): boolean =>
@@ -241,9 +248,12 @@ function finishCall({ id, name, args, extra, wrong }: CallDraft, isCutOff: boole
   };
   if (isCutOff && !isWhole(args))
     finishedCall.broken =
-      "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
+      "The call was cut off by the output limit and did not run. " +
+      "Send it again, shorter or in parts.";
   else if ("wrong" in parsedArgs)
-    finishedCall.broken = `The arguments are not usable: ${parsedArgs.wrong}. Send the call again with a valid JSON object.`;
+    finishedCall.broken =
+      `The arguments are not usable: ${parsedArgs.wrong}. ` +
+      "Send the call again with a valid JSON object.";
   else if (!name) finishedCall.broken = "The call names no tool. Send it again with a name.";
   return finishedCall;
 }

@@ -88,7 +88,8 @@ export async function fetchWithRedirects(
   const retryStale = (error: NodeJS.ErrnoException & { stale?: boolean }) => {
     if (/^ERR_INVALID_(CHAR|HTTP_TOKEN)$/.test(codeOf(error)))
       throw usage(
-        `Cannot ask '${location.host}': a header has a character that none may have (${hide(error.message)}). Correct it where it is set.`,
+        `Cannot ask '${location.host}': a header has a character that none may have ` +
+          `(${hide(error.message)}). Correct it where it is set.`,
       );
     if (signal?.aborted) throw abortReason(signal, location.host);
     if (!error.stale) throw Object.assign(error, { host: location.host });
@@ -116,7 +117,8 @@ function redirected(
 ): Outgoing {
   if (!/^https?:$/.test(movedUrl.protocol))
     throw ofServer(
-      `Cannot reach '${hide(sealUrl(url))}': it has moved to '${hide(sealUrl(movedUrl.href))}', neither http nor https.`,
+      `Cannot reach '${hide(sealUrl(url))}': ` +
+        `it has moved to '${hide(sealUrl(movedUrl.href))}', neither http nor https.`,
     );
   const isReading = /^(GET|HEAD)$/i.test(request.method ?? "GET");
   const keptRequest =
@@ -134,7 +136,8 @@ function redirected(
       ? `If you trust it: --base-url ${shownMoved.replace(WIRE_PATH, "")}`
       : "Give that address";
     throw usage(
-      `Cannot reach '${hide(sealUrl(url))}': it has moved to '${shownMoved}'${serverNote}. ${remedy}.`,
+      `Cannot reach '${hide(sealUrl(url))}': ` +
+        `it has moved to '${shownMoved}'${serverNote}. ${remedy}.`,
     );
   }
   return {
@@ -208,7 +211,8 @@ async function connect(
       socket.destroy();
       reject(
         ofServer(
-          `Cannot talk to '${location.host}': it answered ${statusCode}, and wants a protocol other than HTTP.`,
+          `Cannot talk to '${location.host}': it answered ${statusCode}, ` +
+            "and wants a protocol other than HTTP.",
         ),
       );
     });
@@ -293,7 +297,8 @@ function unpackBody(response: IncomingMessage, hostName: string): Readable {
   if (!knownPackings.length) return response; // some servers name the encoding of their text there
   if (knownPackings.length < packingNames.length || packingNames.length > MAX_PACKINGS)
     throw ofServer(
-      `Cannot read what '${hostName}' sent: it is packed in a way that zz cannot unpack ('${visible(bodyPacking).slice(0, 60)}').`,
+      `Cannot read what '${hostName}' sent: ` +
+        `it is packed in a way that zz cannot unpack ('${visible(bodyPacking).slice(0, 60)}').`,
     );
   const unpackSteps = packingNames.toReversed().map((packingName) => unpackers[packingName]!());
   return process

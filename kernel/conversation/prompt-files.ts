@@ -138,7 +138,9 @@ export function fillTemplate(
       namedPlaces,
       namedPlaces.length ? undefined : "It has none with a name.",
     );
-  const remedy = `it needs ${missing.join(" and ")}. Add ${missing.map((missingName) => `${missingName}=VALUE`).join(" ")} after the name.`;
+  const remedy =
+    `it needs ${missing.join(" and ")}. ` +
+    `Add ${missing.map((missingName) => `${missingName}=VALUE`).join(" ")} after the name.`;
   if (strayReason || missing.length)
     throw usage(`Cannot fill in '/${command}': ${strayReason || remedy}`);
   return /[1-9@]/.test(

@@ -44,7 +44,8 @@ export function savePluginStates(core: Core, chat: LiveChat): void {
       if (pluginState.saved !== errorMessage(error))
         emitNote(
           core,
-          `Cannot keep the state of plugin '${plugin}': ${(pluginState.saved = errorMessage(error))}`,
+          `Cannot keep the state of plugin '${plugin}': ` +
+            `${(pluginState.saved = errorMessage(error))}`,
         );
     }
   }
@@ -71,7 +72,8 @@ function saveUnsavedInHome(core: Core, chat: LiveChat): void {
   homeSession.close();
   emitNote(
     core,
-    `What ${sessionPlace.where} could not take is in '${nameOfPlace(home, id)}'. zz --store-copy files ${sessionPlace.where} puts it there.`,
+    `What ${sessionPlace.where} could not take is in '${nameOfPlace(home, id)}'. ` +
+      `zz --store-copy files ${sessionPlace.where} puts it there.`,
   );
 }
 

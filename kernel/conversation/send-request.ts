@@ -174,7 +174,8 @@ function ownExtras(message: Message, provider: string): Message {
  * empty. Runs before every request. */
 export function repairHistory(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
-  let openResults = new Map<string, number>(); // the index in `fixed` of each result of the last calls
+  // the index in `fixed` of each result of the last calls
+  let openResults = new Map<string, number>();
   for (const original of history) {
     const message = withLayerUpdates(original);
     if (message.role === "tool") {

@@ -67,7 +67,8 @@ function networkFault(
 ): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
   const reasons: Record<string, string> = errors.network;
-  const errorFamily = Object.keys(reasons).find((candidate) => code.includes(candidate)); // HPE_INVALID_VERSION
+  // HPE_INVALID_VERSION
+  const errorFamily = Object.keys(reasons).find((candidate) => code.includes(candidate));
   const reason =
     reasons[errorFamily ?? ""]?.replace("--base-url", checkHint) ??
     `${message || errorMessage(error)}. Check ${checkHint} and the network.`;

@@ -49,7 +49,8 @@ export async function* eventPieces(
       ? [`'${providerName}'`, "--base-url"]
       : ["The server", "its address"];
     return new Error(
-      `${sender} sent ${excessNoun} of more than ${maxBytes / MB} MB, and was given up. Check ${checkHint}.`,
+      `${sender} sent ${excessNoun} of more than ${maxBytes / MB} MB, ` +
+        `and was given up. Check ${checkHint}.`,
     );
   };
   const parser = createParser({

@@ -53,11 +53,13 @@ export function appendingAdapter(
       const tornBytes = sessionBytes.length - end;
       if (spoilt)
         warnPerson(
-          `Session file '${sessionFile}' has ${spoilt} unreadable ${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`,
+          `Session file '${sessionFile}' has ${spoilt} unreadable ` +
+            `${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`,
         );
       if (tornBytes)
         warnPerson(
-          `Session file '${sessionFile}' ended in the middle of a line; its last ${tornBytes} bytes, never confirmed as saved, were cut off.`,
+          `Session file '${sessionFile}' ended in the middle of a line; ` +
+            `its last ${tornBytes} bytes, never confirmed as saved, were cut off.`,
         );
       if (tornBytes) keptSession.cut?.(end);
       written = lines.length;
@@ -106,7 +108,8 @@ export function parseLines(
   if (parsedLines.length) return { lines: parsedLines as [Header, ...Entry[]], end, spoilt };
   const cannotOpen = (reason: string, nextStep: string) =>
     fault(
-      `Cannot open session file '${sessionFile}': ${reason}. It was left as it is. ${nextStep}, or start without it.`,
+      `Cannot open session file '${sessionFile}': ${reason}. ` +
+        `It was left as it is. ${nextStep}, or start without it.`,
     );
   if (isFromNewer) throw cannotOpen("a newer zz made it", "Open it with that one");
   throw cannotOpen(

@@ -21,7 +21,8 @@ function openStore(core: Core, storeUrl: string): SessionStore {
   if (store) return store.open(storeUrl, core.options.home);
   const schemes = [...core.stores.keys()];
   throw usage(
-    `Cannot use the store '${scheme}:': ${unknown("kind of store", scheme, schemes, "Without the setting `store`, files are used.")}`,
+    `Cannot use the store '${scheme}:': ` +
+      unknown("kind of store", scheme, schemes, "Without the setting `store`, files are used."),
   );
 }
 

@@ -28,7 +28,8 @@ const describeAccess = (openNeeds: { kind: Kind; name: string }[], maxNamed = In
   return needsByKind
     .map(
       ([needKind, needsOfKind]) =>
-        `${needKind} access to ${someOf(maxNamed, needsOfKind, ({ name }) => `"${visible(name)}"`)}`,
+        `${needKind} access to ` +
+        `${someOf(maxNamed, needsOfKind, ({ name }) => `"${visible(name)}"`)}`,
     )
     .join(" and ");
 };
@@ -48,7 +49,10 @@ function describeWish(openNeeds: { kind: Kind; name: string }[]): string {
     ([needKind, kindNeeds]) => {
       const quotedNames = [...new Set(kindNeeds.map(({ name }) => quoteName(needKind, name)))];
       const lastName = quotedNames.pop()!;
-      return `${KIND_VERBS[needKind]} ${quotedNames.length ? `${quotedNames.join(", ")} and ${lastName}` : lastName}`;
+      return (
+        `${KIND_VERBS[needKind]} ` +
+        `${quotedNames.length ? `${quotedNames.join(", ")} and ${lastName}` : lastName}`
+      );
     },
   );
   return kindWishes.join(" and to ");
@@ -130,7 +134,8 @@ export async function judgeCall(
     if (key === "F") core.rules.push(...rulesToAdd!);
     if (key !== "e") return granted;
     const editedText = await core.edit!(args[editable] as string, `${editable}.txt`);
-    if (editedText?.trim()) return { edited: editedText.trim() }; // else nothing was saved: ask again
+    // else nothing was saved: ask again
+    if (editedText?.trim()) return { edited: editedText.trim() };
   }
 }
 
@@ -246,7 +251,8 @@ export async function judgeNeed(
       });
   }
   return verdict === "deny"
-    ? `Refused: ${describeAccess([{ kind, name }])} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
+    ? `Refused: ${describeAccess([{ kind, name }])} is ` +
+        `denied${why.startsWith("by ") ? " " : ": "}${why}.`
     : undefined;
 }
 
@@ -332,7 +338,8 @@ export async function askPerson(
   if (key in keys && key !== "n") return { key };
   await decide(false, "the person said no");
   const shortAccesses = describeAccess(open, MAX_NAMED_NEEDS);
-  const refusal = `Refused: the person said no to ${shortAccesses}${because ? `: ${because}` : "."}`;
+  const givenReason = because ? `: ${because}` : ".";
+  const refusal = `Refused: the person said no to ${shortAccesses}${givenReason}`;
   return { key: "n", refusal };
 }
 
@@ -342,7 +349,10 @@ function answerKeys({ F, ...others }: AnswerKeys, alwaysText: string): AnswerKey
 
 function refusalAsTooLong(toolName: string, excessSize: string, allowingFlags: string): string {
   const excessReason = `${toolName} asks for more than anyone can review at once (${excessSize})`;
-  return `Refused: ${excessReason}. Do it in smaller parts${allowingFlags ? `, or run again with ${allowingFlags}` : ""}.`;
+  return (
+    `Refused: ${excessReason}. ` +
+    `Do it in smaller parts${allowingFlags ? `, or run again with ${allowingFlags}` : ""}.`
+  );
 }
 
 /** With the flags that allow it, also to write what is only read so far if it will be written. */

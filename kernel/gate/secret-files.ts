@@ -9,8 +9,11 @@ const SECRET_NAMES = new RegExp(`^(${Object.values(secrets.names).flat().join("|
 /** Exceptions meant for everybody: templates, public keys, certificates of authorities. */
 const PUBLIC_NAMES = new RegExp(secrets.public.join("|"));
 /** Endings of copies that an editor, a person or a program makes of a file. */
-const COPY_ENDING =
-  /(~|\.(sw[a-p]|un~|bak|backup|orig|old|save|saved|copy|tmp|rej|dpkg-\w+|rpm\w+|\d{1,3})|[-_ ](copy|backup|old)( \d+)?)$/;
+const COPY_EXTENSIONS =
+  /sw[a-p]|un~|bak|backup|orig|old|save|saved|copy|tmp|rej|dpkg-\w+|rpm\w+|\d{1,3}/.source;
+const COPY_ENDING = new RegExp(
+  String.raw`(~|\.(${COPY_EXTENSIONS})|[-_ ](copy|backup|old)( \d+)?)$`,
+);
 
 /**
  * `places`: a folder, or the end of a path, in a home or a project; `home`: further private files
@@ -21,7 +24,8 @@ const MIXED_CASE: Record<string, string> = secrets.cases;
 /** Git's own, which may hold a token: in a repository, in its submodules, and in a bare one. */
 const GIT_CONFIG = String.raw`[^/]*\.git/(?:.+/)?(?:config(?:\.worktree)?|credentials)`;
 const SECRET_PLACE = new RegExp(
-  `/(?:${PLACE_NAMES.map((secretPlace) => secretPlace.replaceAll(".", "\\.")).join("|")}|${GIT_CONFIG})/`,
+  `/(?:${PLACE_NAMES.map((secretPlace) => secretPlace.replaceAll(".", "\\.")).join("|")}|` +
+    `${GIT_CONFIG})/`,
 );
 const SYSTEM_PLACE = new RegExp(
   `^(?:${SYSTEM_NAMES.join("|")}|/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem))/`,
@@ -46,9 +50,9 @@ export function holdsSecret(filePath: string): boolean {
   );
 }
 
+const CODE_FOLDERS = "src|lib|libs|tests?|app|internal|pkg|cmd|packages|modules|components|docs";
 /** In a folder of secrets, which is none of code. */
-const IN_SECRETS =
-  /(?<!(^|\/)(src|lib|libs|tests?|app|internal|pkg|cmd|packages|modules|components|docs)\/)(?<=^|\/)\.?secrets\//;
+const IN_SECRETS = new RegExp(String.raw`(?<!(^|/)(${CODE_FOLDERS})/)(?<=^|/)\.?secrets/`);
 
 /** A copy is as secret as the original. */
 function namesSecret(fileName: string): boolean {
@@ -64,9 +68,10 @@ function namesSecret(fileName: string): boolean {
   return isMatch && !PUBLIC_NAMES.test(candidate);
 }
 const MAX_PATH_CHARS = 1_000; // disks allow no longer names
+const ORDINARY_EXTENSIONS =
+  "[cm]?[jt]sx?|map|md|py|pyc|go|rs|rb|java|c|h|cc|cpp|cs|css|scss|html?|svg|png|jpe?g|vue|sh";
 /** A quick answer for most files. */
-const ORDINARY_FILE =
-  /^[\w-][\w.-]*\.([cm]?[jt]sx?|map|md|py|pyc|go|rs|rb|java|c|h|cc|cpp|cs|css|scss|html?|svg|png|jpe?g|vue|sh)$/;
+const ORDINARY_FILE = new RegExp(String.raw`^[\w-][\w.-]*\.(${ORDINARY_EXTENSIONS})$`);
 
 /**
  * Folds a name as disks do: by case and normal form, without invisible characters, trailing dots

@@ -38,7 +38,8 @@ type ImportTrees = Map<string, ImportTree> & {
   versions: number; // handed out so far
 };
 type ImportTree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
-const IMPORT_TREES = Symbol.for("zz.trees"); // hooks apply to the whole process, with all its instances
+// hooks apply to the whole process, with all its instances
+const IMPORT_TREES = Symbol.for("zz.trees");
 
 /** Resolves imports of plugins: zz's own zod and typebox wherever the file is, a package's own for
  * packages. Files that a plugin imports from its own files are noted, and belong to the same
@@ -148,7 +149,8 @@ function assertTrusted({ folder, trusts }: Within, fileUrl: string, specifier: s
     );
 }
 const OUTSIDE_TRUST =
-  "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
+  "it imports '%' from outside of .zz/plugins, which nobody trusted. " +
+  "Copy it there, or install it in the home";
 export const importTrees = (): ImportTrees =>
   (globalThis as unknown as { [IMPORT_TREES]?: ImportTrees })[IMPORT_TREES] ?? newTrees();
 const newTrees = (): ImportTrees =>
@@ -204,18 +206,25 @@ export function whyWrongVersion(versionRange: string, ownVersion = version()): s
   const [, rangeSign, wantedVersion = ""] =
     /^(\^|>=|)(\d+(?:\.\d+){0,2})$/.exec(versionRange) ?? [];
   if (!wantedVersion)
-    return `its package.json says that it is for zz '${versionRange}', and that names no version. Write it as "^${ownVersion}" under engines.`;
+    return (
+      `its package.json says that it is for zz '${versionRange}', and that names no version. ` +
+      `Write it as "^${ownVersion}" under engines.`
+    );
   const [leastParts, ownParts] = [wantedVersion, ownVersion].map((versionText) =>
     versionText.split(".").map(Number),
   ) as [number[], number[]];
-  const differs = leastParts.findIndex((leastPart, i) => leastPart !== ownParts[i]); // the first part that does
+  // the first part that does
+  const differs = leastParts.findIndex((leastPart, i) => leastPart !== ownParts[i]);
   const isNewer = differs < 0 || ownParts[differs]! > leastParts[differs]!;
   const firstNonZero = leastParts.findIndex((leastPart) => leastPart > 0);
   // the parts that must be the same
   const fixedCount = rangeSign === "^" && firstNonZero >= 0 ? firstNonZero + 1 : leastParts.length;
   if (rangeSign === ">=" ? isNewer : isNewer && (differs < 0 || differs >= fixedCount))
     return undefined;
-  return `it is for zz ${versionRange}, and this is ${ownVersion}. Install the one for this version.`;
+  return (
+    `it is for zz ${versionRange}, and this is ${ownVersion}. ` +
+    "Install the one for this version."
+  );
 }
 
 /**

@@ -114,7 +114,8 @@ function checkSettings(registrant: Registrant, { defaults, settings = {} }: any)
 }
 
 const MISSING =
-  "it is missing, and was there when zz was built. Put it back, or build zz without it: npm run build.";
+  "it is missing, and was there when zz was built. " +
+  "Put it back, or build zz without it: npm run build.";
 
 /**
  * Why a plugin cannot be loaded, and what to do. Earlier ones imported from "zz" what is in
@@ -137,11 +138,17 @@ async function loadFailureReason(error: unknown): Promise<string> {
       ? `${message.replace(/\.$/, "")}. ${installHint || typoHint}`
       : message;
   if (!/text(\.[jt]s)?$/.test(importedFrom))
-    return `it imports '${exportName}' from "zz", which has types alone. Import it from "zz/text", or copy it.`;
+    return (
+      `it imports '${exportName}' from "zz", which has types alone. ` +
+      'Import it from "zz/text", or copy it.'
+    );
   const exportNames = Object.keys(
     await import(`${SELF_URL}/${IS_BUILT ? "text.js" : "sdk/text.ts"}`),
   );
-  return `it imports '${exportName}' from "zz/text": ${unknown("export", exportName, exportNames, "Its manual lists them.")}`;
+  return (
+    `it imports '${exportName}' from "zz/text": ` +
+    unknown("export", exportName, exportNames, "Its manual lists them.")
+  );
 }
 
 /**

@@ -107,7 +107,8 @@ export function registerFlag(registrant: Registrant, flag: Flag): void {
     );
   if (sameShort)
     throw fault(
-      `flag '${flag.name}' has the short form -${flag.short} of --${sameShort.name}. Choose another.`,
+      `flag '${flag.name}' has the short form -${flag.short} of ` +
+        `--${sameShort.name}. Choose another.`,
     );
   registerUnique(registrant, "flag", core.flags, flag);
   registrant.flags.push(flag);
@@ -155,7 +156,8 @@ export function hookOptions(
     );
   if (hookSettings.limit === undefined || hookSettings.limit > 0) return hookSettings;
   throw fault(
-    `the limit of ${hookName}() is '${hookSettings.limit}'. Give it in milliseconds: { limit: 30_000 }.`,
+    `the limit of ${hookName}() is '${hookSettings.limit}'. ` +
+      "Give it in milliseconds: { limit: 30_000 }.",
   );
 }
 
@@ -189,7 +191,8 @@ export function registerUnique<T extends { name: string }>(
     const holderFile = core.plugins.find((plugin) => plugin.name === holder)?.file ?? "the kernel";
     const advice = noun === "tool" ? ", or say override: true" : "";
     throw fault(
-      `${noun} '${name}' is already there, from '${holder}' (${holderFile}). Rename one of them${advice}.`,
+      `${noun} '${name}' is already there, from '${holder}' (${holderFile}). ` +
+        `Rename one of them${advice}.`,
     );
   }
   names.set(noun, pluginNames.add(name));

@@ -47,7 +47,8 @@ async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise<boolea
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
   const askNeeds = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
-  const callNeeds = await orAbort(ctx.signal, askNeeds()).catch(() => undefined); // runCall() validates
+  // runCall() validates
+  const callNeeds = await orAbort(ctx.signal, askNeeds()).catch(() => undefined);
   return callNeeds !== undefined && Object.keys(callNeeds).every((needKind) => needKind === "read");
 }
 
@@ -270,7 +271,8 @@ function assertNeeds<N extends Needs & { unresolved?: boolean }>(tool: Tool, cal
   for (const [needKind, kindNeeds] of Object.entries(named))
     if (!KINDS.includes(needKind as Kind) || !Array.isArray(kindNeeds) || !kindNeeds.every(isNeed))
       throw fault(
-        `Cannot call '${tool.name}': its needs for '${needKind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`,
+        `Cannot call '${tool.name}': its needs for '${needKind}' make no sense. ` +
+          `They are lists of names, by ${KINDS.join(", ")}.`,
       );
   return callNeeds;
 }
@@ -338,7 +340,9 @@ function withIgnored(result: Result, { name, params }: Tool, namedArgs: Call["ar
   const advice = parameterNames.length ? `it takes ${parameterNames.join(", ")}` : "it takes none";
   return {
     ...result,
-    text: `${result.text}\n[Ignored: ${ignored.join(", ")}. '${name}' has no such parameter; ${advice}.]`,
+    text:
+      `${result.text}\n[Ignored: ${ignored.join(", ")}. ` +
+      `'${name}' has no such parameter; ${advice}.]`,
   };
 }
 

@@ -90,7 +90,8 @@ export function noteUnusualFolder(core: Core): void {
   if (wideReason)
     emitNote(
       core,
-      `'${root}' is ${wideReason}, not a project: zz asks here before it reads, too. Name a project's folder with --cwd.`,
+      `'${root}' is ${wideReason}, not a project: zz asks here before it reads, too. ` +
+        "Name a project's folder with --cwd.",
     );
 }
 
@@ -170,7 +171,8 @@ function checkFlags(core: Core, cli: CommandLine): void {
     );
   if (unknownFlag)
     throw usage(
-      `Unknown flag ${unknownFlag}. ${nearestFlag ? `Did you mean --${nearestFlag}?` : "zz --help lists them."}`,
+      `Unknown flag ${unknownFlag}. ` +
+        `${nearestFlag ? `Did you mean --${nearestFlag}?` : "zz --help lists them."}`,
     );
 }
 

@@ -31,7 +31,8 @@ export function narrateTurns(core: Core): void {
   observeEvent(core, "retried", ({ attempt, wait, reason }) =>
     say(
       core.io,
-      `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${MAX_TRIES - 1}).`,
+      `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} ` +
+        `s (${attempt} of ${MAX_TRIES - 1}).`,
     ),
   );
 }

@@ -85,7 +85,8 @@ export const errorLine = (message: string, exit: number, faultKind = kindOf({ ex
   `${veiledJson({ type: "error", kind: faultKind, message, exit })}\n`;
 
 const ENDED_FROM_WITHIN =
-  "Something inside zz ended it before there was an answer, most likely a plugin. --no-plugins leaves them out.";
+  "Something inside zz ended it before there was an answer, most likely a plugin. " +
+  "--no-plugins leaves them out.";
 const strayErrorMessage = (error: unknown): string =>
   `Something failed outside of any turn, most likely in a plugin: ${errorMessage(error)}`;
 
@@ -97,7 +98,8 @@ function isTooOld(io: Io): boolean {
     : "";
   say(
     io,
-    `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one${ownFolderHint}.`,
+    `zz needs Node 22.18 or later; this is ${process.versions.node}. ` +
+      `Install a newer one${ownFolderHint}.`,
   );
   return true;
 }

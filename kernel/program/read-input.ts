@@ -150,7 +150,8 @@ export function startReadingStdin(cli: CommandLine, io: Io): () => Promise<strin
   }
   function giveUp(seconds: number): void {
     const remedy =
-      "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit)";
+      "Close it, add </dev/null, or use --no-stdin; " +
+      "ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit)";
     reject(usage(`Nothing came on stdin for ${seconds} s, and it is still open. ${remedy}.`));
     io.stdin.destroy?.();
   }

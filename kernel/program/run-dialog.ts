@@ -177,7 +177,8 @@ function dialogHost(dialogRun: RunningDialog): DialogHost {
     text: first.words,
     quiet: core.options.quiet === true,
     history: {
-      read: () => (isFile(historyFile) ? textOf(historyFile) : ""), // reading a device may never end
+      // reading a device may never end
+      read: () => (isFile(historyFile) ? textOf(historyFile) : ""),
       update: (rewriteText) =>
         (isFile(historyFile) || !fs.existsSync(historyFile)) &&
         updatePrivateFile(historyFile, rewriteText),

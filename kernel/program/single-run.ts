@@ -99,7 +99,8 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
     } catch (error) {
       const remedy = `Write them as '{"name": "value"}'`;
       throw usage(
-        `Cannot call '${meantTool.name}': its arguments are not JSON (${errorMessage(error)}). ${remedy}.`,
+        `Cannot call '${meantTool.name}': ` +
+          `its arguments are not JSON (${errorMessage(error)}). ${remedy}.`,
       );
     }
   }

@@ -32,7 +32,8 @@ export function misfitsOf(
 
   async function checked(): Promise<Misfit[]> {
     const { misfits = [] } = await checkAgainstSchema(await asZod(schema), checkedValue);
-    if (schemaAndValue && !misfits.length) tryTo(() => remember(acceptedFile, schemaAndValue)); // without it: checked again
+    // without it: checked again
+    if (schemaAndValue && !misfits.length) tryTo(() => remember(acceptedFile, schemaAndValue));
     return misfits;
   }
 }

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Preferences, Setting, Settings } from "../contract.ts";
 import { emitNote } from "../events.ts";
 import { initialRules } from "../gate/rules.ts";
-import type { Config, DataRedirect, Project } from "../instance.ts";
+import type { Config, Project } from "../instance.ts";
 import { type Core, isFlagGiven } from "../instance.ts";
 import { writePrivate } from "../system/atomic-write.ts";
 import { updatePrivateFile } from "../system/locks.ts";
@@ -11,9 +11,10 @@ import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
 import { type Shape, withSwitches } from "../text/json-schema.ts";
 import { learnData, makeSecret, revealSecret, sealSecrets, sealUrl } from "../text/secrets.ts";
-import { byName, compare, isObject, someOf, tryTo } from "../text/words.ts";
+import { byName, compare, isObject, tryTo } from "../text/words.ts";
 import { configSchema, fillConfig, withChangeEvents, wrongSection } from "./plugin-settings.ts";
 import { allProviders } from "./providers.ts";
+import { noteOnRedirect, noteOnRefused, refusedSettings } from "./refused-settings.ts";
 import {
   keysFile,
   mergeHomeAndProject,
@@ -170,14 +171,12 @@ async function saveSetting(core: Core, name: string, inputValue: unknown): Promi
   const projectValues = isKernelSetting(section)
     ? next.project?.settings
     : { [section]: sectionConfigs[0]?.theirs };
-  const projectValue = keyPath.reduce<any>(
-    (innerValue, pathKey) => innerValue?.[pathKey],
-    projectValues,
-  );
+  const projectValue = keyPath.reduce<any>((inner, pathKey) => inner?.[pathKey], projectValues);
   if (projectValue === undefined) return;
   emitNote(
     core,
-    `What the project says goes before it: ${name} is ${shortenName(JSON.stringify(projectValue))} in '${next.project!.file}'.`,
+    "What the project says goes before it: " +
+      `${name} is ${shortenName(JSON.stringify(projectValue))} in '${next.project!.file}'.`,
   );
 }
 
@@ -193,7 +192,8 @@ function writeSetting(
     const keptSettings = fileText && tryTo(() => JSON.parse(fileText));
     if (fileText && !isObject(keptSettings))
       throw usage(
-        `Cannot change '${settingsFile}': it is not a JSON object any more. Fix it first, or move it away.`,
+        `Cannot change '${settingsFile}': it is not a JSON object any more. ` +
+          "Fix it first, or move it away.",
       );
     const { $schema: schemaName, ...rest } = withValueAt(keptSettings || {}, keyPath, newValue);
     $schema = schemaName;
@@ -339,7 +339,9 @@ function unknownSection(
     (sourceSuffix && hasUntrustedPlugins(core));
   if (mayCome) return [];
   const settingsFile = core.options.config ?? path.join(core.options.home, SETTINGS_FILE_NAME);
-  const removalAdvice = `Remove it ${sourceSuffix ? "there" : `from '${settingsFile}'`}, or install the plugin that takes it.`;
+  const removalAdvice =
+    `Remove it ${sourceSuffix ? "there" : `from '${settingsFile}'`}, ` +
+    "or install the plugin that takes it.";
   return unknownSetting(
     sectionName,
     [...Object.keys(SETTINGS), ...sections],
@@ -349,7 +351,7 @@ function unknownSection(
   );
 }
 
-const [MAX_NOTES, MAX_NAMES] = [5, 10];
+const MAX_NOTES = 5;
 /** Whether the project has plugins that are not trusted. */
 const hasUntrustedPlugins = ({ extras }: Core): boolean =>
   extras?.given === false && extras.files.some((fileName) => fileName.startsWith(".zz/plugins/"));
@@ -377,35 +379,6 @@ function sectionsOf({ configs, plugins }: Core): Sections {
     });
   }
   return sections;
-}
-
-function refusedSettings(
-  sectionName: string,
-  { shape, owners }: { shape: Shape; owners: Config[] },
-  settings: object,
-): string[] {
-  if (owners.every(({ project }) => !project)) return [sectionName];
-  const mayChange = (settingKey: string) =>
-    owners.some(({ project = [] }) => project === true || project.includes(settingKey));
-  const isKnown = (settingKey: string) =>
-    shape.additionalProperties || Object.hasOwn(shape.properties!, settingKey);
-  return Object.keys(settings).flatMap((settingKey) =>
-    !mayChange(settingKey) && isKnown(settingKey) ? `${sectionName}.${settingKey}` : [],
-  );
-}
-
-function noteOnRedirect(projectFile: string, { setting, from, to }: DataRedirect): string {
-  const refusalReason = `it would send what you say and your files to ${shortenName(to)} instead of ${shortenName(from)}`;
-  const approvalWays =
-    "/trust asks for that by itself; --base-url, --model and your own settings can say it too.";
-  return `Left out ${shortenName(setting)} of '${projectFile}': ${refusalReason}. ${approvalWays}`;
-}
-
-function noteOnRefused(projectFile: string, refused: string[]): string {
-  const refusalReason =
-    "a project may not send data elsewhere, loosen what is asked for, or say what runs";
-  const refusedNames = someOf(MAX_NAMES, refused, shortenName);
-  return `Cannot take ${refusedNames} from '${projectFile}': ${refusalReason}. Trust the folder (--trust, /trust), or set it in your own settings.`;
 }
 
 function unknownKeys(
@@ -441,5 +414,6 @@ const unknownSetting = (
   sourceSuffix: string,
   remedy?: string,
 ): string[] => [
-  `Unknown setting "${parentPath}${shortenName(unknownName)}"${sourceSuffix}: ${unknown("setting", shortenName(unknownName), knownNames, remedy)}`,
+  `Unknown setting "${parentPath}${shortenName(unknownName)}"${sourceSuffix}: ` +
+    unknown("setting", shortenName(unknownName), knownNames, remedy),
 ];

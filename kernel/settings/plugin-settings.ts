@@ -158,7 +158,8 @@ async function fittingKeys(
       (allowsOthers || Object.hasOwn(properties, settingKey))
     )
       tellFault(
-        `${unusable(fullMisfit, sourceSuffix)} ${remedyFor("Its default is used; fix it.", "It is")}`,
+        `${unusable(fullMisfit, sourceSuffix)} ` +
+          remedyFor("Its default is used; fix it.", "It is"),
       );
   }
   const fittingValues = pickKeys(
@@ -171,7 +172,8 @@ async function fittingKeys(
   if (!remainingFault) return fittingValues;
   config.fault ??= `"${section}" does not fit: ${remainingFault}`;
   tellFault(
-    `Cannot use the settings under "${section}"${sourceSuffix}: ${remainingFault}. ${remedyFor("Its defaults are used; fix them.", "They are")}`,
+    `Cannot use the settings under "${section}"${sourceSuffix}: ${remainingFault}. ` +
+      remedyFor("Its defaults are used; fix them.", "They are"),
   );
   return undefined;
 }

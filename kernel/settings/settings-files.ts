@@ -174,7 +174,8 @@ async function teamSettings(
   if (given || !prompts.length) return team;
   const promptNames = prompts.map((promptFile) => path.basename(promptFile, ".md")).join(", ");
   team.faults.push(
-    `Your team's prompts (${shortenName(promptNames)}) do not count until you trust them. Look at them in '${root}', then: zz --trust --cwd '${root}'`,
+    `Your team's prompts (${shortenName(promptNames)}) do not count until you trust them. ` +
+      `Look at them in '${root}', then: zz --trust --cwd '${root}'`,
   );
   return { ...team, prompts: [] };
 }

@@ -30,7 +30,8 @@ export function openReal(realFile: string, attempts = 10): number {
 function assertOpenedHere(descriptor: number, realFile: string): void {
   if (O_NOFOLLOW_ANY) return;
   const openedPath = pathOfOpenFile(descriptor);
-  const foldName = (pathName: string) => pathName.normalize().toLowerCase(); // some disks ignore case
+  // some disks ignore case
+  const foldName = (pathName: string) => pathName.normalize().toLowerCase();
   if (
     openedPath === undefined
       ? isStill(descriptor, realFile)
@@ -71,7 +72,8 @@ export function withFolderOpen<T>(targetFile: string, usePath: (reachedPath: str
     const realFolder = tryTo(() => fs.readlinkSync(handlePath));
     if ((realFolder ?? fs.realpathSync(parentFolder)) !== parentFolder)
       throw fault(
-        `Cannot write '${targetFile}': its folder was swapped for a link. Look at what happens there.`,
+        `Cannot write '${targetFile}': its folder was swapped for a link. ` +
+          "Look at what happens there.",
       );
     return usePath(
       path.join(realFolder === undefined ? parentFolder : handlePath, path.basename(targetFile)),

@@ -171,8 +171,10 @@ function startOrThrow<P extends ChildProcess>(programName: string, startProgram:
 function lendModulesCode(): string {
   const hookCode = `import { registerHooks } from "node:module";
     const own = ${JSON.stringify(modulesForPlugins())};
-    const isLent = (name, { parentURL = "" }) => /^(zod|typebox)(\\/|$)/.test(name) && !parentURL.includes("/node_modules/");
-    registerHooks({ resolve: (name, from, next) => Object.hasOwn(own, name) ? { url: own[name], shortCircuit: true }
+    const isLent = (name, { parentURL = "" }) =>
+      /^(zod|typebox)(\\/|$)/.test(name) && !parentURL.includes("/node_modules/");
+    registerHooks({ resolve: (name, from, next) => Object.hasOwn(own, name)
+      ? { url: own[name], shortCircuit: true }
       : next(name, isLent(name, from) ? { ...from, parentURL: "${SELF_URL}/zz.ts" } : from) });`;
   return `data:text/javascript,${encodeURIComponent(hookCode)}`;
 }

@@ -53,8 +53,9 @@ const IN_ENGLISH = { LC_ALL: "C.UTF-8", LANGUAGE: "" };
  * to write.
  */
 const POINTING_VARIABLES = new RegExp(
-  `^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX|CONFIG
-  |EXTERNAL_DIFF|DIFF_OPTS|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|QUARANTINE_PATH
+  `^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES
+  |NAMESPACE|PREFIX|CONFIG|EXTERNAL_DIFF|DIFF_OPTS|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE
+  |REPLACE_REF_BASE|IMPLICIT_WORK_TREE|QUARANTINE_PATH
   |(LITERAL|GLOB|NOGLOB|ICASE)_PATHSPECS|TRACE\\w*)$`.replace(/\s+/g, ""),
 );
 
@@ -84,7 +85,8 @@ const BY_VALUE: [key: RegExp, value: RegExp][] = [
  * Switched off by name in zz's own questions: see QUIET_SETTINGS, and packages/git for the filters.
  */
 const SWITCHED_OFF = new RegExp(
-  `^(core\\.(fsmonitor|hookspath|pager)|log\\.showsignature|submodule\\.recurse|diff\\.submodule|status\\.submodulesummary
+  `^(core\\.(fsmonitor|hookspath|pager)|log\\.showsignature|submodule\\.recurse
+  |diff\\.submodule|status\\.submodulesummary
   |filter\\..*\\.(clean|smudge|process|required))$`.replace(/\s+/g, ""),
   "s",
 );
@@ -405,7 +407,8 @@ function learnSetting(settingKey: string, settingValue: string): void {
   // url.<address>.insteadOf
   for (const [address] of settingKey.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(address);
   if (/pass(wd)?$/.test(settingKey)) learnSecret(settingValue); // sendemail.smtpPass, imap.pass
-  const [, echoedPassword] = /\bpassword=([^\s"';&|]+)/.exec(settingValue) ?? []; // credential.helper
+  // credential.helper
+  const [, echoedPassword] = /\bpassword=([^\s"';&|]+)/.exec(settingValue) ?? [];
   if (echoedPassword) learnSecret(echoedPassword);
   if (/\.extraheader$/.test(settingKey))
     for (const headerWord of settingValue.split(/[\s:]+/))

@@ -14,7 +14,8 @@ import { tryTo } from "../text/words.ts";
 export function processStartTime(processId: number): string {
   if (process.platform === "linux") {
     const statFields = textOf(`/proc/${processId}/stat`).split(") ").at(-1)!.split(" ");
-    return "ZX".includes(statFields[0]!) ? "" : (statFields[19] ?? ""); // a zombie holds nothing any more
+    // a zombie holds nothing any more
+    return "ZX".includes(statFields[0]!) ? "" : (statFields[19] ?? "");
   }
   try {
     return process.kill(processId, 0) ? "alive" : "";
@@ -60,14 +61,16 @@ export function temporaryFolder(purpose: string, baseFolder = os.tmpdir()): stri
         : Date.now() - folderStat.mtimeMs > DAY_MS;
     if (isLeftBehind) tryTo(() => removeTree(join(baseFolder, folderName)));
   }
-  const namePrefix = `zz-${purpose}.${process.pid}.${processStartTime(process.pid)}.${thisContainer}.`;
+  const ownStart = processStartTime(process.pid);
+  const namePrefix = `zz-${purpose}.${process.pid}.${ownStart}.${thisContainer}.`;
   try {
     return fs.mkdtempSync(join(baseFolder, namePrefix));
   } catch (makeError) {
     const diskReason = errnoSentence(makeError);
     throw diskReason
       ? fault(
-          `Cannot make a temporary folder in '${baseFolder}': ${diskReason} TMPDIR names another place.`,
+          `Cannot make a temporary folder in '${baseFolder}': ` +
+            `${diskReason} TMPDIR names another place.`,
         )
       : makeError;
   }

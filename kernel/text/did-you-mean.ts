@@ -13,7 +13,10 @@ export function unknown(
     unknownName.length > MAX_NAME_CHARS ? undefined : nearest(unknownName, knownNames);
   const shownName =
     unknownName.length > MAX_NAME_CHARS ? `${unknownName.slice(0, MAX_NAME_CHARS)}…` : unknownName;
-  return `there is no ${noun} '${shownName}'. ${nearestName ? `Did you mean '${nearestName}'?` : (instead ?? `There are: ${knownNames.join(", ")}.`)}`;
+  const nameHint = nearestName
+    ? `Did you mean '${nearestName}'?`
+    : (instead ?? `There are: ${knownNames.join(", ")}.`);
+  return `there is no ${noun} '${shownName}'. ${nameHint}`;
 }
 const MAX_NAME_CHARS = 100; // longer ones are not typos
 
@@ -29,7 +32,8 @@ export function nearest(misspeltName: string, candidates: Iterable<string>): str
   const farFrom = (candidate: string) =>
     isPartial(candidate) ? 1 : distance(loweredName, candidate);
   const distances = [...candidates].map((word) => ({ word, far: farFrom(word.toLowerCase()) }));
-  const [bestMatch] = distances.sort((first, second) => first.far - second.far); // the first of equally near ones
+  // the first of equally near ones
+  const [bestMatch] = distances.sort((first, second) => first.far - second.far);
   return bestMatch && bestMatch.far <= Math.max(2, Math.ceil(misspeltName.length / 3))
     ? bestMatch.word
     : undefined;

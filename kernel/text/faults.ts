@@ -42,6 +42,7 @@ export function sentenceOf(thrownError: unknown): string {
     return "Cannot use a name or an argument with a NUL character in it. Leave it out.";
   const diskReason = /^\w+$/.test(syscall) && errnoSentence(thrownError);
   return diskReason
-    ? `Cannot ${syscall === "spawn" ? "start it" : syscall}${path ? ` '${path}'` : ""}: ${diskReason}`
+    ? `Cannot ${syscall === "spawn" ? "start it" : syscall}${path ? ` '${path}'` : ""}: ` +
+        diskReason
     : message;
 }

@@ -44,7 +44,8 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
     const [, type, listMark, optional, description] = SHORTHAND.exec(String(shorthand)) ?? [];
     if (!type)
       throw fault(
-        `param '${paramName}' has type '${shorthand}'. Use string, number, integer or boolean, with [] and ? as needed.`,
+        `param '${paramName}' has type '${shorthand}'. ` +
+          "Use string, number, integer or boolean, with [] and ? as needed.",
       );
     if (!optional) required.push(paramName);
     return [
@@ -136,7 +137,8 @@ export async function checkAgainstSchema(
       ),
     };
   }
-  const { safeParseAsync: parseSafely, "~standard": standard } = schema as any; // zod, or another library
+  // zod, or another library
+  const { safeParseAsync: parseSafely, "~standard": standard } = schema as any;
   const checked = await (parseSafely
     ? parseSafely(input, { error: sentenceOfZod })
     : standard.validate(input));
@@ -184,7 +186,9 @@ function sentenceOfZod({
   if (code === "invalid_type" || (code === "too_big" && expected))
     return input === undefined ? "is missing" : mustBe([expected]);
   if (code === "invalid_value")
-    return `must be ${values.length > 1 ? `one of ${values.join(", ")}` : JSON.stringify(values[0])}`;
+    return values.length > 1
+      ? `must be one of ${values.join(", ")}`
+      : `must be ${JSON.stringify(values[0])}`;
   if (code === "too_small" && isNumber)
     return `must be ${inclusive ? "at least" : "more than"} ${minimum}`;
   if (code === "too_small" && minimum === 1 && origin === "string") return "must not be empty";
@@ -252,7 +256,8 @@ export function plainJson(pluginState: object): string {
       typeof rawValue === "object" ? (rawValue?.constructor?.name ?? "Object") : typeof rawValue;
     if (/^(Object|Array|string|number|boolean|undefined)$/.test(typeName)) return propertyValue;
     throw fault(
-      `zz.state() keeps plain JSON, and '${propertyName}' is a ${typeName}. Use an object or an array.`,
+      `zz.state() keeps plain JSON, and '${propertyName}' is a ${typeName}. ` +
+        "Use an object or an array.",
     );
   });
 }

@@ -144,8 +144,14 @@ function wrongPath(ruleName: string): string | undefined {
   if (/^\$\{?[A-Z_]\w*\}?(\/|$)/.test(ruleName))
     return "variables are not looked up. Write the path itself";
   if (/\[([!^][^\]]|[^\]]*\w-\w|:\w)[^\]]*\]/.test(ruleName))
-    return "it holds a class of letters, and only *, ** and ? stand for others. Use those, or write one rule for each";
+    return (
+      "it holds a class of letters, and only *, ** and ? stand for others. " +
+      "Use those, or write one rule for each"
+    );
   if (/\{[^{}]*,[^{}]*\}/.test(ruleName))
-    return "braces are not taken apart, and only *, ** and ? stand for others. Write one rule for each";
+    return (
+      "braces are not taken apart, and only *, ** and ? " +
+      "stand for others. Write one rule for each"
+    );
   return undefined;
 }

@@ -5,7 +5,7 @@ import path from "node:path";
 import type * as contract from "../contract.ts";
 import { sentenceOf } from "./faults.ts";
 import { textOf } from "./read-quietly.ts";
-import { partsOf, tryTo } from "./words.ts";
+import { anyOf, partsOf, tryTo } from "./words.ts";
 
 /**
  * The message of an error, without a stack, and without the lines that tsx puts around a syntax
@@ -124,8 +124,9 @@ const MIN_VARIABLE_CHARS = 6; // of the variables that the person keeps for comm
 const MIN_LINE_CHARS = 16; // of a line in a value with several
 /** What people enter for servers that need no key. */
 const DUMMY_KEY = new RegExp(
-  "^(sk-)?(x+|\\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake|local(host)?|lm-?studio|anything|whatever" +
-    "|placeholder|change-?me|secret|password|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?" +
+  "^(sk-)?(x+|\\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake" +
+    "|local(host)?|lm-?studio|anything|whatever|placeholder|change-?me|secret|password" +
+    "|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?" +
     "|not-?(needed|required|used)|unused|development|production)$",
   "i",
 );
@@ -289,13 +290,16 @@ export function veiledJson(plainData: unknown, indentWidth?: number): string {
     (_, innerValue) => (typeof innerValue === "string" ? veil(innerValue) : innerValue),
     indentWidth,
   );
-  return isVeiled(veiledText) ? veil(veiledText) : veiledText; // a secret in a key, or across several values
+  // a secret in a key, or across several values
+  return isVeiled(veiledText) ? veil(veiledText) : veiledText;
 }
 
 // By name
 
-const SECRET_NAME =
-  /(^|[_.\-\s])(key|token|pat|pass|auth|sig|signature|cookie|credentials?)$|api[_-]?key|secret|passw|passphrase|authorization|_pwd$/i;
+const SECRET_NAME = anyOf(
+  /(^|[_.\-\s])(key|token|pat|pass|auth|sig|signature|cookie|credentials?)$/i,
+  /api[_-]?key|secret|passw|passphrase|authorization|_pwd$/i,
+);
 const CAMEL_CASE_NAME = /[a-z](Key|Token|Pat)$/;
 
 // whether something with this name is a secret
@@ -303,8 +307,11 @@ export const namesSecret = (keyName: string): boolean =>
   SECRET_NAME.test(keyName) || CAMEL_CASE_NAME.test(keyName);
 
 /** What keys of well-known services look like. */
-const SECRET_LOOK =
-  /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
+const SECRET_LOOK = anyOf(
+  /^(sk|rk|pk)[-_][\w-]{12,}$/,
+  /^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$/,
+  /^eyJ[\w-]+\.[\w-]+/,
+);
 
 /**
  * Learns all texts in plain data that are secrets by their key or by their look, and those in
@@ -413,11 +420,13 @@ function sealText(addressText: string, userPart: RegExpExecArray | null): string
   const [, userName = "", colon = "", password = ""] = /^([^:]*)(:?)(.*)$/s.exec(credentials)!;
   const isToken = NO_PASSWORD.test(password);
   if (userName && !isToken && !password.includes(PLACEHOLDER_START))
-    learnSecret(`${decodePercents(userName)}:${decodePercents(password)}`); // for basic authorization
+    // for basic authorization
+    learnSecret(`${decodePercents(userName)}:${decodePercents(password)}`);
   const shownUser = isToken
     ? sealValue(userName, SECRET_LOOK.test(userName) || /^(?=.*\d).{16,}$/.test(userName))
     : userName;
-  return `${schemePart}${shownUser}${colon}${isToken ? password : sealValue(password)}@${remaining}`;
+  const shownPassword = isToken ? password : sealValue(password);
+  return `${schemePart}${shownUser}${colon}${shownPassword}@${remaining}`;
 }
 
 function sealValue(rawValue: string, isSecret = true): string {

@@ -1,6 +1,8 @@
 // Text that a terminal shows and never obeys, and in which nothing looks like something else.
 
-const UNSEEN_CHARS = String.raw`\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}`;
+const UNSEEN_CHARS =
+  String.raw`\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069` +
+  String.raw`\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}`;
 const UNSAFE_CHARS = new RegExp(String.raw`[\x00-\x08\x0b-\x1f\x7f-\x9f${UNSEEN_CHARS}]`, "gu");
 
 /** Text that a terminal shows and never obeys: control bytes become visible. */
@@ -24,7 +26,8 @@ export const visible = (rawText: string): string => clean(rawText).replaceAll("\
  */
 export function cleanVersions(versions: Buffer[]): string[] {
   const versionTexts = versions.map((versionBytes) => versionBytes.toString("latin1"));
-  const hasDosEnds = versionTexts.every((versionText) => !/(?<!\r)\n/.test(versionText)); // its line ends are no news
+  // its line ends are no news
+  const hasDosEnds = versionTexts.every((versionText) => !/(?<!\r)\n/.test(versionText));
   const showChar = (character: string, codePrefix: string) =>
     character < " "
       ? clean(character)

@@ -149,7 +149,8 @@ class RunningConversations implements Conversations {
   async #close(liveSession: Live): Promise<void> {
     this.#live.delete(liveSession.id);
     const closeMethod = acp.methods.agent.session.close;
-    await this.#agent.request(closeMethod, { sessionId: liveSession.id }).catch(() => {}); // it is gone already
+    // it is gone already
+    await this.#agent.request(closeMethod, { sessionId: liveSession.id }).catch(() => {});
   }
 
   #send(liveSession: Live, text: string, along: SentAlong = {}): void {
@@ -183,7 +184,8 @@ class RunningConversations implements Conversations {
       })
       .then(({ stopReason }) => this.#add(liveSession, { type: "end", text: stopReason }))
       .catch((error) => {
-        if (IS_GONE.test(reasonOf(error))) this.#live.delete(liveSession.id); // it can be opened again
+        // it can be opened again
+        if (IS_GONE.test(reasonOf(error))) this.#live.delete(liveSession.id);
         this.#add(liveSession, { type: "failed", text: reasonOf(error) });
       });
   }
@@ -272,6 +274,7 @@ function settleQuestion(
   if (question.hash !== hash) throw refusal(409, "This answer is for another question.");
   if (question.options.length && !question.options.includes(answer))
     throw refusal(400, `Answer with one of ${question.options.join(", ")}.`);
-  liveSession.questions.delete(name); // at once: the next answer may come before this one is acted on
+  // at once: the next answer may come before this one is acted on
+  liveSession.questions.delete(name);
   question.settle(answer);
 }

@@ -14,7 +14,8 @@ export async function lendServers(editorServers: readonly McpServer[], ctx: Ctx)
   for (const server of editorServers) {
     if ("type" in server && server.type !== "http")
       ctx.note(
-        `The editor's MCP server '${server.name}' is left out: zz speaks MCP over stdio and HTTP, not over '${server.type}'.`,
+        `The editor's MCP server '${server.name}' is left out: ` +
+          `zz speaks MCP over stdio and HTTP, not over '${server.type}'.`,
       );
     else servers[unusedName(plainName(server.name), servers)] = configOf(server);
   }
@@ -22,7 +23,8 @@ export async function lendServers(editorServers: readonly McpServer[], ctx: Ctx)
   if (mcpServers) await mcpServers.add(servers, ctx);
   else
     ctx.note(
-      "The editor's MCP servers are left out: the plugin 'mcp' is off. /plugins on mcp turns it on.",
+      "The editor's MCP servers are left out: the plugin 'mcp' is off. " +
+        "/plugins on mcp turns it on.",
     );
 }
 

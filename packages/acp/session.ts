@@ -252,7 +252,7 @@ const cannotTake = (refusedContent: string, reason: string): Error =>
   new acp.RequestError(-32602, `Cannot take ${refusedContent}: ${reason}`);
 const NO_AUDIO = "only text, images and files are taken here. Name its file instead.";
 
-/** An image by its bytes: a model's server would refuse all of the conversation for a broken one. */
+/** An image by its bytes: a model's server would refuse the whole conversation for a broken one. */
 function imageIn(base64Data: string, declaredType: string): { type: string; base64: string } {
   const imageBytes = Buffer.from(base64Data, "base64");
   try {
@@ -306,14 +306,13 @@ function watchEvents(talk: Talk): void {
       const callResult = await running
         .run(callState, () => runNext(toolCall))
         .catch(async (error: Error) => {
-          await tell(
-            talk,
-            callEndUpdate(callCtx, callState, { text: sentenceOf(error), failed: true }),
-          );
+          const failedResult = { text: sentenceOf(error), failed: true };
+          await tell(talk, callEndUpdate(callCtx, callState, failedResult));
           throw error;
         });
       await tell(talk, callEndUpdate(callCtx, callState, callResult));
-      return callState.unsaved.length && !callResult.refused // what a no keeps back, the editor's text is as well
+      // what a no keeps back, the editor's text is as well
+      return callState.unsaved.length && !callResult.refused
         ? { ...callResult, text: [callResult.text, ...callState.unsaved].join("\n") }
         : callResult;
     },
@@ -359,10 +358,13 @@ async function lookAtFiles(
     if (changesFiles)
       return {
         verdict: "deny",
-        why: `'${neededFile}' has changes in the editor that are not saved. Ask the person to save it first.`,
+        why:
+          `'${neededFile}' has changes in the editor that are not saved. ` +
+          "Ask the person to save it first.",
       };
     callState?.unsaved.push(
-      `[In the editor '${neededFile}' has changes that are not saved. With them it is:\n${editorText}\n]`,
+      `[In the editor '${neededFile}' has changes that are not saved. ` +
+        `With them it is:\n${editorText}\n]`,
     );
   }
   return undefined;

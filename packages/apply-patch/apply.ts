@@ -1,10 +1,9 @@
 // Applies a change to a file's text. Every line that the change names must be found in exactly one
 // place, otherwise it throws.
 import { plural } from "zz/text";
+import { joinRows, type Row, splitRows, toRow } from "./file-rows.ts";
 import type { FileChange, Hunk } from "./parse.ts";
 
-/** A line of the file; `key` is compared when trailing spaces do not count. */
-type Row = { text: string; eol: string; key: string };
 type File = { rows: Row[]; linesByKey: Map<string, number[]> }; // at: the line numbers of each key
 type SameRow = (first: Row, second: Row) => boolean;
 type HunkMatch = { hunk: Hunk; name: string; index: number; size: number; done?: boolean };
@@ -24,7 +23,8 @@ function countExamined(lineCount: number): void {
   examined += lineCount;
   if (examined > MAX_LINES_EXAMINED)
     throw new Error(
-      "Cannot apply the patch: too many lines of the file are like those that it names. Nothing was changed. Send fewer hunks, with lines that are there once.",
+      "Cannot apply the patch: too many lines of the file are like those that it names. " +
+        "Nothing was changed. Send fewer hunks, with lines that are there once.",
     );
 }
 
@@ -52,7 +52,8 @@ export function applyChange(before: string | undefined, change: FileChange): str
   if (!textAfter || textAfter === BOM) return undefined;
   const remaining = splitRows(textAfter);
   throw refuse(
-    `the patch leaves ${plural(remaining.length, "line")} of it, the first is '${clipLine(remaining[0]!.text)}'`,
+    `the patch leaves ${plural(remaining.length, "line")} of it, ` +
+      `the first is '${clipLine(remaining[0]!.text)}'`,
     "Remove every line of it, or use *** Delete File.",
   );
 }
@@ -61,7 +62,8 @@ const refusal =
   (task: string): Refuse =>
   (reason, nextStep) =>
     new Error(
-      `Cannot ${task}: ${reason}${reason.endsWith("\n") ? "" : ". "}Nothing was changed. ${nextStep}`,
+      `Cannot ${task}: ${reason}${reason.endsWith("\n") ? "" : ". "}Nothing was changed. ` +
+        nextStep,
     );
 
 function applyHunks(textBefore: string, { path, hunks }: FileChange): string {
@@ -346,26 +348,6 @@ function endsInNewline(fileRows: Row[], hunkMatches: HunkMatch[]): boolean {
   return fileRows.at(-1)?.eol !== "";
 }
 
-function splitRows(fileText: string): Row[] {
-  return (fileText.match(/[^\n]*\n|[^\n]+$/g) ?? []).map((fileLine) => {
-    const [eol = ""] = /\r?\n$/.exec(fileLine) ?? [];
-    return toRow({ text: fileLine.slice(0, fileLine.length - eol.length), eol });
-  });
-}
-
-const toRow = ({ text, eol }: { text: string; eol: string }): Row => ({
-  text,
-  eol,
-  key: text.trimEnd(),
-});
-
-function joinRows(rows: Row[], usualEol: string, newline: boolean): string {
-  const lastIndex = rows.length - 1;
-  const chooseEol = (row: Row, rowIndex: number) =>
-    rowIndex < lastIndex || newline ? row.eol || usualEol : "";
-  return rows.map((row, rowIndex) => row.text + chooseEol(row, rowIndex)).join("");
-}
-
 // Error messages
 
 const clipLine = (lineText: string): string =>
@@ -382,7 +364,8 @@ function missing(indexedFile: File, oldRows: Row[], { atEnd, anchors }: Hunk): s
     ? "at the end of the file, as it says"
     : `after '${clipLine(anchors.at(-1) ?? "")}'`;
   const reason = elsewhere.length
-    ? `its lines are at line ${elsewhere.map((start) => start + 1).join(", ")}, but not ${expectedPlace}`
+    ? `its lines are at line ${elsewhere.map((start) => start + 1).join(", ")}, ` +
+      `but not ${expectedPlace}`
     : `the file does not hold its ${plural(oldRows.length, "line")}`;
   return `${reason}. Looked for:\n${shownLines(oldRows)}`;
 }
@@ -415,10 +398,15 @@ function nearest(file: Row[], oldRows: Row[], { start = 0 }: Hunk): string {
     Math.min(differs < MAX_LINES_SHOWN ? bestStart : bestStart + differs - 3, file.length - 1),
   );
   const shownRows = file.slice(from, from + Math.min(MAX_LINES_SHOWN, Math.max(3, oldRows.length)));
-  const differenceNote = `${sameCount} of ${oldRows.length} are the same, line ${bestStart + differs + 1} is the first that is not`;
+  const differenceNote =
+    `${sameCount} of ${oldRows.length} are the same, ` +
+    `line ${bestStart + differs + 1} is the first that is not`;
   const comparison =
     sameCount && ` (${differs < 0 ? "the same but for the spaces at the start" : differenceNote})`;
-  return `Nearest${comparison || ""}:\n${shownRows.map(({ text }, i) => `${from + i + 1}\t${clipLine(text)}`).join("\n")}`;
+  return (
+    `Nearest${comparison || ""}:\n` +
+    `${shownRows.map(({ text }, i) => `${from + i + 1}\t${clipLine(text)}`).join("\n")}`
+  );
 }
 
 const MAX_LINES_COMPARED = 1_000;

@@ -18,8 +18,10 @@ export default (zz: Zz) =>
   zz.tool({
     name: "apply_patch",
     description:
-      "Change, create, delete or move files by one patch, all or none: a unified diff, or *** Begin Patch with " +
-      "*** Update File: / *** Add File: / *** Delete File: sections. Show a few unchanged lines around each change.",
+      "Change, create, delete or move files by one patch, all or none: " +
+      "a unified diff, or *** Begin Patch with " +
+      "*** Update File: / *** Add File: / *** Delete File: sections. " +
+      "Show a few unchanged lines around each change.",
     changes: true,
     params: { patch: "string the whole patch" },
     needs: ({ patch }) => ({ read: pathsRead(patch) }),
@@ -70,7 +72,8 @@ async function applyToFile(
   const textAfter = applyChange(textBefore, change);
   if (to && fileExists(to))
     throw new Error(
-      `Cannot move '${path}' to '${to}': it exists already. Nothing was changed. Choose another name.`,
+      `Cannot move '${path}' to '${to}': it exists already. ` +
+        "Nothing was changed. Choose another name.",
     );
   if (to) {
     await files.move(path, to);
@@ -114,11 +117,13 @@ async function readOldText(
   const { bytes, seen } = await files.read(filePath);
   if (mustBeRead && seen === undefined)
     throw new Error(
-      `Cannot patch '${filePath}': it was not read in this conversation. Nothing was changed. Read it first.`,
+      `Cannot patch '${filePath}': it was not read in this conversation. ` +
+        "Nothing was changed. Read it first.",
     );
   const refuse = (reason: string) =>
     new Error(
-      `Cannot patch '${filePath}': ${reason}. Nothing was changed. Leave this file out of the patch.`,
+      `Cannot patch '${filePath}': ${reason}. ` +
+        "Nothing was changed. Leave this file out of the patch.",
     );
   if (bytes.includes(0)) throw refuse("it is binary");
   try {
@@ -133,13 +138,15 @@ function resultText(outcomes: Applied[], changes: FileChange[]): string {
   const unchangedPaths = outcomes
     .filter((outcome) => outcome.did === "unchanged")
     .map(({ path }) => visible(path));
+  const unchangedReason = applied.length
+    ? "Unchanged, since it was there already"
+    : "Nothing to change: it is there already";
   const unsetModes = changes.flatMap(({ path, to, mode }) =>
     mode ? [`${visible(to ?? path)} (${mode})`] : [],
   );
   return [
     applied.length && `Applied: ${listNames(applied.map(describeOutcome))}.`,
-    unchangedPaths.length &&
-      `${applied.length ? "Unchanged, since it was there already" : "Nothing to change: it is there already"}: ${listNames(unchangedPaths)}.`,
+    unchangedPaths.length && `${unchangedReason}: ${listNames(unchangedPaths)}.`,
     unsetModes.length && `Modes were not set: ${listNames(unsetModes)}.`,
   ]
     .filter(Boolean)

@@ -50,7 +50,8 @@ export function parsePatch(patchText: string): FileChange[] {
   if (!changes.length)
     throw unusable(
       "it changes no file",
-      "Send a unified diff (--- a/FILE, +++ b/FILE, @@), or *** Begin Patch with *** Update File: FILE.",
+      "Send a unified diff (--- a/FILE, +++ b/FILE, @@), " +
+        "or *** Begin Patch with *** Update File: FILE.",
     );
   return changes;
 }
@@ -407,7 +408,8 @@ function addLine({ lines, header }: Hunk, patchLine: string): void {
   const sign = (patchLine.trim() ? patchLine[0] : " ") as Sign;
   if (!" +-".includes(sign))
     throw unusable(
-      `the line ${quote(patchLine)}${header && ` under ${quote(header)}`} begins with none of ' ', '+' and '-'`,
+      `the line ${quote(patchLine)}${header && ` under ${quote(header)}`} ` +
+        "begins with none of ' ', '+' and '-'",
       "Give every line of a hunk its sign.",
     );
   const eol = patchLine.endsWith("\r") ? "\r\n" : "\n";

@@ -170,7 +170,8 @@ export async function play(cassetteFile: string, shownPath: string): Promise<Pla
       const match = matching.find(({ played }) => !played) ?? matching.at(-1);
       if (!match)
         throw usage(
-          `Cannot replay '${shownPath}': nothing like this was recorded in it (${method} ${readPathname(url)}${lastWords(request)}). Record it again with --record.`,
+          `Cannot replay '${shownPath}': nothing like this was recorded in it (${method} ` +
+            `${readPathname(url)}${lastWords(request)}). Record it again with --record.`,
         );
       match.played++;
       const { status = 200, headers = {}, pieces = [], error } = match.exchange;
@@ -214,7 +215,8 @@ async function readExchanges(cassetteFile: string, shownPath: string): Promise<E
     const location = error?.issues[0]?.path.join(".");
     if (!data)
       throw cannot(
-        `line ${i + 2} is not a recorded exchange${location && ` (see "${location}")`}. Record it again.`,
+        `line ${i + 2} is not a recorded exchange${location && ` (see "${location}")`}. ` +
+          "Record it again.",
       );
     return data;
   });

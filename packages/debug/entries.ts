@@ -134,7 +134,13 @@ function heading(
   { task, changed }: { task?: string; changed?: true },
   titleNote?: string,
 ): string {
-  return `── ${[sectionTitle, ...(task ? [task] : []), ...(changed ? ["changed"] : []), ...(titleNote ? [titleNote] : [])].join(" · ")}`;
+  const titleParts = [
+    sectionTitle,
+    ...(task ? [task] : []),
+    ...(changed ? ["changed"] : []),
+    ...(titleNote ? [titleNote] : []),
+  ];
+  return `── ${titleParts.join(" · ")}`;
 }
 
 const layerOf = ({ name, slot, owner, chars, tokens }: any): string =>

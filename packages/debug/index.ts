@@ -11,7 +11,9 @@ import { redactor } from "./redact.ts";
 const ON_WORD = /^(1|on|true|yes)$/i;
 const OFF_WORD = /^(0|off|false|no)?$/i;
 const LOG_FILE_NAME = "debug.log";
-const NAMELESS = `Cannot write the debug log: --debug= has no name. Name a file, or use --debug for the home's ${LOG_FILE_NAME}.`;
+const NAMELESS =
+  "Cannot write the debug log: --debug= has no name. " +
+  `Name a file, or use --debug for the home's ${LOG_FILE_NAME}.`;
 
 interface State {
   zz: Zz;
@@ -42,7 +44,9 @@ export default (zz: Zz) => {
     value: "FILE",
     optional: true,
     group: "output",
-    description: `log what is sent and what comes back, in ${LOG_FILE_NAME} of the home or in FILE; show where errors come from`,
+    description:
+      "log what is sent and what comes back, " +
+      `in ${LOG_FILE_NAME} of the home or in FILE; show where errors come from`,
     set(flagValue) {
       if (flagValue === "") throw usage(NAMELESS);
       switchTo(state, flagValue === true ? state.named || "1" : String(flagValue));

@@ -49,7 +49,10 @@ function openLogFile(logFile: string, folderToMake: string | undefined): number 
 }
 
 export function sentenceFor(logFile: string, error: unknown): string {
-  return `Cannot write the debug log '${logFile}': ${REASONS[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`)}`;
+  return (
+    `Cannot write the debug log '${logFile}': ` +
+    `${REASONS[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`)}`
+  );
 }
 
 const errorWithCode = (code: string): Error => Object.assign(new Error(code), { code });

@@ -1,16 +1,21 @@
 // Removes what must not be in a log: known secrets, including short ones, and whatever looks like a
 // key. Images are only named.
 import type { Zz } from "zz";
+import { anyOf } from "zz/text";
 
 const REDACTED = "[redacted]";
 
 /** Fields whose value is always redacted. */
-const SECRET_FIELD =
-  /^((proxy-)?authorization|(set-)?cookie|(x-)?(api|auth)[-_]?(key|token)|password|passwd|passphrase|(access|refresh|id)_token|(client_)?secret|private_key)$/i;
+const SECRET_FIELD = anyOf(
+  /^((proxy-)?authorization|(set-)?cookie|(x-)?(api|auth)[-_]?(key|token)|private_key)$/i,
+  /^(password|passwd|passphrase|(access|refresh|id)_token|(client_)?secret)$/i,
+);
 
 const SECRET_VALUE = /[^\s"'`,;$<{\\][^\s"'`,;\\]{5,}/.source;
 const BASE64_CHAR = "[A-Za-z0-9+/=]";
 const LINE_NUMBER = String.raw`(?:\d{1,6}\t)?`; // as read_file shows lines
+const FULL_KEY_LINE = String.raw`${BASE64_CHAR}{40,80}\s+${LINE_NUMBER}`;
+const LAST_KEY_LINE = String.raw`${BASE64_CHAR}{1,80}\s+${LINE_NUMBER}`;
 const KEY_BEGIN = "-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----";
 const KEY_END = "-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----";
 /** A private key: whole, without its end, or without its beginning. */
@@ -18,28 +23,24 @@ const PRIVATE = new RegExp(
   [
     `${KEY_BEGIN}[^]{0,16000}?${KEY_END}`,
     String.raw`${KEY_BEGIN}(?:\s|\\n|\d{1,6}\t|${BASE64_CHAR}{24,})*`,
-    String.raw`(?<!${BASE64_CHAR})(?:${BASE64_CHAR}{40,80}\s+${LINE_NUMBER}){1,60}(?:${BASE64_CHAR}{1,80}\s+${LINE_NUMBER})?${KEY_END}`,
+    `(?<!${BASE64_CHAR})(?:${FULL_KEY_LINE}){1,60}(?:${LAST_KEY_LINE})?${KEY_END}`,
   ].join("|"),
   "g",
 );
+const TOKEN_BEGINNINGS = /gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|npm_|hf_|gsk_|AIza|ya29\./
+  .source;
+const SECRET_HEADER = /((?:authorization|x-api-key|api-key|x-auth-token)["'`\\]*\s*[:=]\s*["'`\\]*)/
+  .source;
+const SCHEME_OR_DIGIT = /(?:(?:bearer|basic|token|digest)\s+|(?=\S*\d))/.source;
 const PATTERNS: [pattern: RegExp, instead: string][] = [
   [
     /(?<![A-Za-z0-9])(?:sk|rk|pk)[-_](?:live_|test_|proj-|ant-|or-)?[A-Za-z0-9][\w-]{7,}/g,
     REDACTED,
   ],
-  [
-    /(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|npm_|hf_|gsk_|AIza|ya29\.)[\w-]{8,}/g,
-    REDACTED,
-  ],
+  [new RegExp(String.raw`(?<![A-Za-z0-9])(?:${TOKEN_BEGINNINGS})[\w-]{8,}`, "g"), REDACTED],
   [/(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{12,}/g, REDACTED],
   [/(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?/g, REDACTED], // a JSON Web Token
-  [
-    new RegExp(
-      `((?:authorization|x-api-key|api-key|x-auth-token)["'\`\\\\]*\\s*[:=]\\s*["'\`\\\\]*)(?:(?:bearer|basic|token|digest)\\s+|(?=\\S*\\d))${SECRET_VALUE}`,
-      "gi",
-    ),
-    `$1${REDACTED}`,
-  ],
+  [new RegExp(SECRET_HEADER + SCHEME_OR_DIGIT + SECRET_VALUE, "gi"), `$1${REDACTED}`],
   [new RegExp(`\\b(bearer\\s+)(?=\\S*\\d)${SECRET_VALUE}`, "gi"), `$1${REDACTED}`],
   [
     new RegExp(`\\b([A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)=["']?)${SECRET_VALUE}`, "g"),

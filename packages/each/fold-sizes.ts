@@ -2,7 +2,8 @@
 import type { Ctx } from "zz";
 
 const ASSUMED_WINDOW = 32_000; // tokens, if nobody says it
-const FOLD_SHARE = 0.5; // of the window: the rest is for the answer, and for estimates that are wrong
+// of the window: the rest is for the answer, and for estimates that are wrong
+const FOLD_SHARE = 0.5;
 const BYTES_PER_TOKEN = 3; // rather too many tokens than a request that does not fit
 export const FRAME_TOKENS = 20; // around each answer
 

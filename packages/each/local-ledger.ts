@@ -78,7 +78,8 @@ export async function createRun(
 ): Promise<RunLedger> {
   const at = new Date().toISOString();
   // To the millisecond: the newest is the last by its name.
-  const id = `${at.slice(0, 23).replace(/[-:.]/g, "").replace("T", "-")}-${randomUUID().slice(0, 6)}`;
+  const timePart = at.slice(0, 23).replace(/[-:.]/g, "").replace("T", "-");
+  const id = `${timePart}-${randomUUID().slice(0, 6)}`;
   makeFolder(folderOf(home), 0o700);
   const partialFile = `${runFile(home, id)}.part`;
   const descriptor = fs.openSync(partialFile, "wx", 0o600);
@@ -202,7 +203,8 @@ class LocalLedger implements RunLedger {
     if (fileSize > this.end && !isReading) fs.ftruncateSync(this.fd, this.end);
     if (spoiltCount)
       reportNote(
-        `The file of the run has ${plural(spoiltCount, "line")} that cannot be read; what was answered there is asked again.`,
+        `The file of the run has ${plural(spoiltCount, "line")} that cannot be read; ` +
+          "what was answered there is asked again.",
       );
   }
 
@@ -361,7 +363,8 @@ class LocalLedger implements RunLedger {
     } catch (error) {
       tryTo(() => fs.ftruncateSync(this.fd, startOffset)); // a full disk must not leave half a line
       throw fault(
-        `Cannot keep the run in '${this.file}': ${(error as Error).message}. Make room, then resume it.`,
+        `Cannot keep the run in '${this.file}': ${(error as Error).message}. ` +
+          "Make room, then resume it.",
       );
     }
     this.end += lineBytes.length;

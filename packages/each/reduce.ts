@@ -12,7 +12,8 @@ import { isSpent, showProgress } from "./spending.ts";
 
 const MIN_FOLD_TOKENS = 200;
 const MAX_NAME_CHARS = 200;
-const MIN_SHRINKING = 0.9; // a level that is not this much shorter would be followed by endless ones
+// a level that is not this much shorter would be followed by endless ones
+const MIN_SHRINKING = 0.9;
 
 interface Part {
   title: string;
@@ -58,7 +59,8 @@ async function roomFor({ ctx, ledger }: Running, prompt: string): Promise<number
   const roomTokens = foldRoom(described?.window, await promptLayers(ctx), prompt);
   if (roomTokens >= MIN_FOLD_TOKENS) return roomTokens;
   throw fault(
-    `Cannot reduce: the window of '${modelName}' is too small for the prompt and an answer. Choose a model with a larger one.`,
+    `Cannot reduce: the window of '${modelName}' is too small for the prompt and an answer. ` +
+      "Choose a model with a larger one.",
     { exit: 3 },
   );
 }
@@ -95,7 +97,8 @@ async function foldLevels(running: Running, firstLevel: Level): Promise<Answered
     );
     if (foldedTokens > tokens * MIN_SHRINKING)
       throw fault(
-        "Cannot reduce: what the parts fold into is as long as they were. Ask for something shorter, or choose a model with a larger window.",
+        "Cannot reduce: what the parts fold into is as long as they were. " +
+          "Ask for something shorter, or choose a model with a larger window.",
         { exit: 3 },
       );
     currentLevel = { ...currentLevel, parts };

@@ -40,7 +40,8 @@ export async function runFromFlags(
     if (schema !== flagValue("schema")) {
       await ledger.close();
       throw usage(
-        `Cannot resume '${ledger.id}': its answers ${schema ? `have the schema '${schema}'` : "have no schema"}. Say the same.`,
+        `Cannot resume '${ledger.id}': its answers ` +
+          `${schema ? `have the schema '${schema}'` : "have no schema"}. Say the same.`,
       );
     }
   } else {
@@ -84,7 +85,8 @@ const EXAMPLES: Record<Input["kind"], string> = {
 
 const refusal = (refusedNames: string[]): string =>
   `${plural(refusedNames.length, "file")} may not be read without a question and were left out: ` +
-  `${refusedNames.slice(0, 5).map(visible).join(", ")}${refusedNames.length > 5 ? " …" : ""}. --allow-read=NAME reads one.`;
+  `${refusedNames.slice(0, 5).map(visible).join(", ")}${refusedNames.length > 5 ? " …" : ""}. ` +
+  "--allow-read=NAME reads one.";
 
 function sayLeftOut({ files, refused, others }: Found, ctx: Ctx): void {
   const leftOutNames = others.map(visible).join("', '");
@@ -129,7 +131,8 @@ function limitsOf(typedLine: Typed): Running["limits"] {
   const jobs = Number(typedLine.values.get("jobs")?.at(-1) ?? defaultJobs);
   if (!(Number.isInteger(jobs) && jobs > 0 && jobs <= MAX_JOBS))
     throw usage(
-      `Cannot use --jobs '${typedLine.values.get("jobs")?.at(-1)}': it takes a whole number from 1 to ${MAX_JOBS}.`,
+      `Cannot use --jobs '${typedLine.values.get("jobs")?.at(-1)}': ` +
+        `it takes a whole number from 1 to ${MAX_JOBS}.`,
     );
   const budget = typedLine.values.get("budget")?.at(-1);
   if (budget === undefined) return { jobs };
@@ -163,7 +166,8 @@ async function askAndPrint(
     : undefined;
   if (limits.dollars && !described?.price)
     throw usage(
-      `Cannot keep to --budget: what '${plan.model || "the model"}' costs is not known. Give tokens: --budget 500000t.`,
+      `Cannot keep to --budget: what '${plan.model || "the model"}' costs is not known. ` +
+        "Give tokens: --budget 500000t.",
     );
   const running: Running = {
     zz,
@@ -285,7 +289,10 @@ async function giveBack(running: Running, { n, tries }: Taken, outcome: Mishap):
 function resuming({ id, plan }: RunLedger, ctx: Ctx): string {
   const queue = ctx.service("queue");
   const schema = plan.schema?.replaceAll("'", "'\\''");
-  return `zz --each --resume ${id}${schema ? ` --schema '${schema}'` : ""}${queue ? ` --queue ${queue.where}` : ""}`;
+  return (
+    "zz --each --resume " +
+    `${id}${schema ? ` --schema '${schema}'` : ""}${queue ? ` --queue ${queue.where}` : ""}`
+  );
 }
 
 function finishRun({ ledger, ended, worst, ctx }: Running): Result {
@@ -298,7 +305,8 @@ function finishRun({ ledger, ended, worst, ctx }: Running): Result {
     );
   if (answered < inputs)
     throw fault(
-      `${plural(inputs - answered, "input")} of ${inputs} could not be answered. Ask them again: ${resumeCommand}`,
+      `${plural(inputs - answered, "input")} of ${inputs} could not be answered. ` +
+        `Ask them again: ${resumeCommand}`,
     );
   ctx.note(`${plural(answered, "answer")}.`);
   if (worst) throw fault("", { exit: worst, told: true });

@@ -10,7 +10,8 @@ export const ASSUMED_OUTPUT_TOKENS = 300; // for an estimate
 
 export function isSpent({ spent, limits, price, asked }: Running): boolean {
   const { tokens, dollars } = limits;
-  const nextTokens = asked ? (spent.input + spent.output) / asked : 0; // what one more is likely to take
+  // what one more is likely to take
+  const nextTokens = asked ? (spent.input + spent.output) / asked : 0;
   if (tokens !== undefined && spent.input + spent.output + nextTokens > tokens) return true;
   const spentDollars = dollarsOf(spent, price);
   return dollars !== undefined && spentDollars + (asked ? spentDollars / asked : 0) > dollars;
@@ -110,7 +111,9 @@ export async function estimate(
     ...(described?.price && { dollars: totalDollars }),
   };
   return {
-    text: `${plural(requests, "request")} of about ${tokens} tokens together${costWords}. Nothing was sent.`,
+    text:
+      `${plural(requests, "request")} of about ${tokens} tokens ` +
+      `together${costWords}. Nothing was sent.`,
     data,
   };
 }

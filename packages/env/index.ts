@@ -29,14 +29,18 @@ const NO_TIMEOUT = 2 ** 31 - 1; // ms; the person takes their time
 
 /** These decide what runs, or how it reads its input: only the person sets them. */
 const STEERING = [
-  /^([A-Z0-9]*PATH|HOME|PWD|OLDPWD|SHELL|ENV|IFS|TMPDIR|TMP|TEMP|USER|LOGNAME|PS\d|ZDOTDIR|INPUTRC|TERM|TERMINFO|TERMCAP)$/i,
-  /^(EXECIGNORE|FUNCNEST|GLOBIGNORE|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|TEXTDOMAIN\w*|COMSPEC|PATHEXT|SYSTEMROOT|WINDIR)$/i,
-  /(PAGER|EDITOR|VISUAL|BROWSER|ASKPASS|OPTIONS|OPTS|FLAGS|PRELOAD|PROXY|_COMMAND|_WRAPPER|_RUNNER|_SHELL|_LINKER)$/i,
-  /^(LD|DYLD|GIT|SSH|SUDO|BASH|ZSH|NODE|NPM|PNPM|YARN|COREPACK|BUN|DENO|PIP|UV|CONDA|GEM|BUNDLE|JAVA|JDK|MAVEN)_/i,
-  /^(GRADLE|CARGO|RUSTC|RUSTUP|CGO|CMAKE|MAKE|OPENSSL|SSL|CURL|DOCKER|XDG|MALLOC|GLIBC|GCONV|LUA|PHP|JULIA|ERL)_/i,
-  /^(ELECTRON|RIPGREP|LESS|VIM|ZZ)_|^(PYTHON|PERL|RUBY|LUA_?INIT)\w*$/i,
-  /^(CC|CXX|CPP|LD|AR|AS|NM|MAKE|MAKEFILES|RUSTC|RUSTDOC|GO(BIN|ENV|PROXY|ROOT|TOOLCHAIN|TOOLDIR)|LESS(OPEN|CLOSE)?)$/i,
-  /^(VIMINIT|EXINIT|PHPRC|WGETRC|NETRC|KUBECONFIG|HOSTALIASES|REQUESTS_CA_BUNDLE|AWS_(SHARED_CREDENTIALS|CONFIG)_FILE)$/i,
+  /^([A-Z0-9]*PATH|HOME|PWD|OLDPWD|SHELL|ENV|IFS|TMPDIR|TMP|TEMP|USER|LOGNAME|PS\d)$/i,
+  /^(ZDOTDIR|INPUTRC|TERM|TERMINFO|TERMCAP|EXECIGNORE|FUNCNEST|GLOBIGNORE|SHELLOPTS|BASHOPTS)$/i,
+  /^(POSIXLY_CORRECT|TEXTDOMAIN\w*|COMSPEC|PATHEXT|SYSTEMROOT|WINDIR|VIMINIT|EXINIT|PHPRC)$/i,
+  /(PAGER|EDITOR|VISUAL|BROWSER|ASKPASS|OPTIONS|OPTS|FLAGS|PRELOAD|PROXY)$/i,
+  /(_COMMAND|_WRAPPER|_RUNNER|_SHELL|_LINKER)$/i,
+  /^(LD|DYLD|GIT|SSH|SUDO|BASH|ZSH|NODE|NPM|PNPM|YARN|COREPACK|BUN|DENO|PIP|UV|CONDA|GEM)_/i,
+  /^(BUNDLE|JAVA|JDK|MAVEN|GRADLE|CARGO|RUSTC|RUSTUP|CGO|CMAKE|MAKE|OPENSSL|SSL|CURL|DOCKER)_/i,
+  /^(XDG|MALLOC|GLIBC|GCONV|LUA|PHP|JULIA|ERL|ELECTRON|RIPGREP|LESS|VIM|ZZ)_/i,
+  /^(PYTHON|PERL|RUBY|LUA_?INIT)\w*$/i,
+  /^(CC|CXX|CPP|LD|AR|AS|NM|MAKE|MAKEFILES|RUSTC|RUSTDOC|LESS(OPEN|CLOSE)?)$/i,
+  /^(GO(BIN|ENV|PROXY|ROOT|TOOLCHAIN|TOOLDIR)|WGETRC|NETRC|KUBECONFIG|HOSTALIASES)$/i,
+  /^(REQUESTS_CA_BUNDLE|AWS_(SHARED_CREDENTIALS|CONFIG)_FILE)$/i,
 ];
 const HARMLESS = /^NODE_ENV$/;
 const steers = (name: string): boolean =>
@@ -103,7 +107,8 @@ function addTools(zz: Zz): void {
     name: "set_env",
     kind: "change",
     description:
-      "Keep an environment variable for commands, from now on and in every project. Values of others are never shown to you.",
+      "Keep an environment variable for commands, from now on and in every project. " +
+      "Values of others are never shown to you.",
     aliases: ["self_set_env"],
     also: { name: ["key", "variable"] },
     params: { name: "string letters, digits and _", value: "string what commands get" },
@@ -280,7 +285,8 @@ function placeholderIn(args: unknown, variables: Variables): string | undefined 
     : undefined;
 }
 const cannotUse = (toolName: string, name: string): string =>
-  `Cannot call '${toolName}': '${placeholder(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
+  `Cannot call '${toolName}': '${placeholder(name)}' stands for a text that you are not shown. ` +
+  `In a command write $${name}; in an edit leave that part as it is.`;
 
 /** Writes all or nothing; variables that another zz sets meanwhile stay. */
 function keep(name: string, newValue: string | undefined, ctx: Ctx): void {
@@ -318,14 +324,9 @@ const refuse = (verb: string, name: string, reason: string): Error =>
  * model set it, so the need has more than the variable's name.
  */
 const asks = (actionName: string): Needs => ({
-  env: [
-    {
-      name: actionName,
-      verdict: "ask",
-      why: "it holds for every command from now on, in every project",
-    },
-  ],
+  env: [{ name: actionName, verdict: "ask", why: ASKING_REASON }],
 });
+const ASKING_REASON = "it holds for every command from now on, in every project";
 
 function checkSet(name: string, newValue: string): void {
   if (!NAME.test(name)) throw refuse("set", name, NAME_RULE);
@@ -364,7 +365,8 @@ async function set(assignment: string, ctx: Ctx): Promise<void> {
   if (!NAME.test(name)) throw usage(`Cannot set '${name}': ${NAME_RULE}.`);
   if (/\[paste \d+: \d+ (lines|characters)\]/.test(typed))
     throw usage(
-      `Cannot set '${name}': of a paste that long only its size stands in the line. /env set ${name} asks for it.`,
+      `Cannot set '${name}': of a paste that long only its size stands in the line. ` +
+        `/env set ${name} asks for it.`,
     );
   const value = typed.trim() || (await askHidden(name, ctx));
   if (!value) return ctx.note("Nothing was changed.");
@@ -377,16 +379,17 @@ async function set(assignment: string, ctx: Ctx): Promise<void> {
   ctx.note(`${name} is kept in ${envFile}, ${whoReads(envFile)}; commands have it from now on.`);
   if (steers(name))
     ctx.note(
-      `It changes how programs run, all that commands start. What bash reads a line by, such as IFS and BASH_ENV, is left out where the model's commands run.`,
+      "It changes how programs run, all that commands start. What bash reads a line by, " +
+        "such as IFS and BASH_ENV, is left out where the model's commands run.",
     );
 }
 
 function unset(name: string, ctx: Ctx): void {
   if (!read(fileOf(ctx)).has(name)) throw usage(`Cannot unset '${name}': ${NOT_KEPT}.`);
   keep(name, undefined, ctx);
-  ctx.note(
-    `${name} is forgotten${process.env[name] === undefined ? "" : "; commands have what zz was started with"}.`,
-  );
+  const startNote =
+    process.env[name] === undefined ? "" : "; commands have what zz was started with";
+  ctx.note(`${name} is forgotten${startNote}.`);
 }
 
 /** Lists the names of variables, never their values. */

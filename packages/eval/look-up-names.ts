@@ -118,7 +118,9 @@ async function checkSymbol(symbolName: string, ownCode: string, ctx: Ctx): Promi
   const [nearestMatch] = similar;
   return [
     "bad",
-    `nowhere in the project${nearestMatch ? `; nearest: ${nearestMatch.name}, ${placesOf([nearestMatch])}` : ""}`,
+    "nowhere in the " +
+      "project" +
+      `${nearestMatch ? `; nearest: ${nearestMatch.name}, ${placesOf([nearestMatch])}` : ""}`,
   ];
 }
 
@@ -133,7 +135,8 @@ async function placesOfWord(symbolName: string, ctx: Ctx): Promise<Place[]> {
 }
 
 const placesOf = ([firstPlace, ...otherPlaces]: Place[]): string =>
-  `${firstPlace!.path}:${firstPlace!.line}${otherPlaces.length ? ` and ${otherPlaces.length} more` : ""}`;
+  `${firstPlace!.path}:${firstPlace!.line}` +
+  `${otherPlaces.length ? ` and ${otherPlaces.length} more` : ""}`;
 
 const hasWord = (codeText: string, soughtWord: string): boolean =>
   codeText.split(/[^\p{L}\p{N}_$]+/u).includes(soughtWord);

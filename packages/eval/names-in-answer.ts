@@ -14,16 +14,29 @@ export interface Named {
 const LEXER_OPTIONS = { gfm: true };
 const MAX_CHARS = 100_000;
 const WEB_ADDRESS = /\b[a-z][a-z\d+.-]*:\/\/[^\s)>]+|\bwww\.[^\s)>]+/gi;
+const PATH_BEGINNING = /(?<![\w./@~+-])(?<mark>`?)/.source;
+const PATH = /(?<path>(?:~\/|\.{1,2}\/|\/)?(?:[\w.@+-]+\/)*[\w.@+-]*[\w+-]\/?)/.source;
+const LINE_SUFFIX = /(?:(?::|#L)(?<line>\d+)(?:-L?(?<end>\d+))?)?/.source;
+const LINE_PHRASE = /[`*]{0,3},? \(?(?:at |on |in )?lines? (?<from>\d+)(?:(?:-|–| to )(?<to>\d+))?/
+  .source;
 /**
  * `src/a.ts:12-20`, `src/a.ts#L12`, `src/a.ts` (line 12), src/a.ts, lines 12–20; "line 12 of
  * `src/a.ts`" is left to the model.
  */
-const PATH_MENTION =
-  /(?<![\w./@~+-])(?<mark>`?)(?<path>(?:~\/|\.{1,2}\/|\/)?(?:[\w.@+-]+\/)*[\w.@+-]*[\w+-]\/?)(?:(?::|#L)(?<line>\d+)(?:-L?(?<end>\d+))?)?(?<after>[`*]{0,3},? \(?(?:at |on |in )?lines? (?<from>\d+)(?:(?:-|–| to )(?<to>\d+))?)?/g;
+const PATH_MENTION = new RegExp(
+  `${PATH_BEGINNING}${PATH}${LINE_SUFFIX}(?<after>${LINE_PHRASE})?`,
+  "g",
+);
 const EXTENSION = /\w\.[a-z][a-z\d]{0,7}$|\/\.\w[\w.-]*$/i; // also ./.env
 const CODE_SPAN = /`([^`\n]+)`/g;
-const CODE_SYMBOL =
-  /^(?:(?:export|async|new|class|function|const|let|interface|type|enum|def|fn|func) )*(?<name>[\p{L}_$][\p{L}\p{N}_$]*(?:(?:\.|\?\.|::|#|->)[\p{L}_$][\p{L}\p{N}_$]*)*)(?<call>\(.*\))?;?$/u;
+const DECLARING_WORDS =
+  "(?:export|async|new|class|function|const|let|interface|type|enum|def|fn|func)";
+const IDENTIFIER = /[\p{L}_$][\p{L}\p{N}_$]*/u.source;
+const QUALIFIED_NAME = String.raw`${IDENTIFIER}(?:(?:\.|\?\.|::|#|->)${IDENTIFIER})*`;
+const CODE_SYMBOL = new RegExp(
+  String.raw`^(?:${DECLARING_WORDS} )*(?<name>${QUALIFIED_NAME})(?<call>\(.*\))?;?$`,
+  "u",
+);
 const CALL_MENTION =
   /(?<![\p{L}\p{N}_$./`])([\p{L}_$][\p{L}\p{N}_$]+(?:\.[\p{L}_$][\p{L}\p{N}_$]*)*)\(\)/gu;
 /** Words of prose are not: rowTable, row_table, Row.add, RowTable, MAX_ROWS. */

@@ -94,7 +94,8 @@ async function toCommit(
   for (const askedPath of askedPaths)
     if (!files.some((plannedFile) => isWithin(askedPath, plannedFile.path)))
       throw refuse(
-        `there is nothing new in '${askedPath}', or git ignores it. git_status lists what there is.`,
+        `there is nothing new in '${askedPath}', or git ignores it. ` +
+          "git_status lists what there is.",
       );
   return { files, fresh };
 }
@@ -104,7 +105,8 @@ const letter = ([inIndex, outside]: string): string =>
 
 function offer(changedFiles: File[]): string {
   return changedFiles.length
-    ? ` (${plural(changedFiles.length, "path")} changed: ${changedFiles.slice(0, 10).map(row).join(", ")})`
+    ? ` (${plural(changedFiles.length, "path")} changed: ` +
+        `${changedFiles.slice(0, 10).map(row).join(", ")})`
     : "";
 }
 
@@ -186,7 +188,8 @@ export function assertAsShown(shownBefore: Shown, current: Shown): void {
   const changed = differences(shownBefore, current);
   if (changed)
     throw refuse(
-      `${changed} changed while the question stood, so nothing was committed. Call it again: what is asked for then is shown.`,
+      `${changed} changed while the question stood, so nothing was committed. ` +
+        "Call it again: what is asked for then is shown.",
     );
 }
 
@@ -234,7 +237,9 @@ export async function carryOut(
     ).text;
     if (commitAnswer.code) {
       await unstage();
-      const reason = `git or a hook refused (exit code ${commitAnswer.code}). Nothing was committed; what is staged is as it was.`;
+      const reason =
+        `git or a hook refused (exit code ${commitAnswer.code}). ` +
+        "Nothing was committed; what is staged is as it was.";
       return {
         text: `Cannot commit: ${reason}\n${output}`.trim(),
         failed: true,
@@ -254,7 +259,8 @@ async function checkIdentity({ git }: Repository): Promise<void> {
     if (identityAnswer.code)
       throw refuse(
         `git does not know who you are: ${gitErrorOf(identityAnswer)}. ` +
-          'Tell it: git config --global user.name "Your Name"; git config --global user.email you@example.com',
+          'Tell it: git config --global user.name "Your Name"; ' +
+          "git config --global user.email you@example.com",
       );
   }
 }

@@ -81,7 +81,7 @@ function addDiff(zz: GitZz): void {
     name: "git_diff",
     kind: "read",
     description:
-      "Show what changed in the files: not yet staged, or staged, or since a commit or between two (a..b).",
+      "Show what changed in files: not yet staged, staged, since a commit, between two (a..b).",
     aliases: ["diff"],
     params: {
       path: "string? only under this file or folder",
@@ -187,7 +187,10 @@ function addLog(zz: GitZz): void {
         ({ hash, date, author, refs, subject }) =>
           `${hash} ${date} ${author}: ${subject}${refs && ` (${refs})`}`,
       );
-      const noCommitsText = `No commits${path === "." ? "" : ` that changed '${path}'`}${since ? ` since '${since}'` : ""}.`;
+      const noCommitsText =
+        "No " +
+        `commits${path === "." ? "" : ` that changed '${path}'`}` +
+        `${since ? ` since '${since}'` : ""}.`;
       return { text: capped(commitRows.join("\n")).text || noCommitsText, data };
     },
   });
@@ -199,7 +202,8 @@ function addCommit(zz: GitZz): void {
   zz.tool({
     name: "git_commit",
     description:
-      "Commit: with files, these as they are now, new ones too; without, what is staged. The person is asked. Never amends or pushes.",
+      "Commit: with files, these as they are now, new ones too; without, what is staged. " +
+      "The person is asked. Never amends or pushes.",
     aliases: ["commit"],
     params: {
       message: "string a subject line; a body after an empty line",
@@ -238,7 +242,9 @@ function addCommit(zz: GitZz): void {
         shownBefore && !commitResult.failed
           ? await changedIn(shownBefore, planned, gitRepository, ctx)
           : "";
-      const changedNote = `\n[Not as it was shown: ${otherwise}. A hook, or another program, changed it at the last moment. Look at the commit.]`;
+      const changedNote =
+        `\n[Not as it was shown: ${otherwise}. ` +
+        "A hook, or another program, changed it at the last moment. Look at the commit.]";
       return otherwise ? { ...commitResult, text: commitResult.text + changedNote } : commitResult;
     },
   });
@@ -306,7 +312,8 @@ async function whyEmpty(
   const { files } = await branchAndFiles(gitRepository, [diffPathspec]);
   if (!files.length && !(await isKnown(gitRepository, diffPathspec, ctx.files.path(path))))
     throw new Error(
-      `Cannot show what changed in '${path}': there is no such file or folder, nor does git track one. git_status lists what changed.`,
+      `Cannot show what changed in '${path}': there is no such file or folder, ` +
+        "nor does git track one. git_status lists what changed.",
     );
   if (ref !== undefined) return "No changes.";
   const countFiles = (matchesState: (state: string) => boolean) =>
@@ -350,7 +357,8 @@ async function unfiltered({ git, filters }: Repository, fileNames: string[]): Pr
   const filteredNames = fileNames.filter((_, i) => filters.includes(fields[i * 3 + 2] ?? ""));
   return filteredNames.length
     ? [
-        `[Compared without their content filter, so these may only look changed: ${listSome(filteredNames)}]`,
+        "[Compared without their content filter, " +
+          `so these may only look changed: ${listSome(filteredNames)}]`,
       ]
     : [];
 }

@@ -45,12 +45,13 @@ type Config = typeof defaults;
 
 const TASK_TOOL = "task";
 const HELPER_TASK = "helper"; // the task of its requests
-const READERS =
-  "read_file list_dir glob grep find_definition find_references get_structure repo_map git_log git_diff web_fetch web_search".split(
-    " ",
-  );
-const HELPER_PROMPT = `You look into something for a colleague, who sees of it only your last message. Find out what is asked with your tools, and stay
-with that. Then report in at most fifteen sentences: what you found, with paths and line numbers or addresses, and what you could not find.`;
+const READERS = (
+  "read_file list_dir glob grep find_definition find_references get_structure repo_map " +
+  "git_log git_diff web_fetch web_search"
+).split(" ");
+const HELPER_PROMPT = `You look into something for a colleague, who sees of it only your last
+message. Find out what is asked with your tools, and stay with that. Then report in at most fifteen
+sentences: what you found, with paths and line numbers or addresses, and what you could not find.`;
 
 /** A helper at work. */
 interface Helper {
@@ -73,7 +74,8 @@ export default (zz: Zz<Config>) => {
   zz.tool({
     name: TASK_TOOL,
     description:
-      "Send a helper to find something out; it reads as much as it needs and reports. Several at once work side by side.",
+      "Send a helper to find something out; it reads as much as it needs and reports. " +
+      "Several at once work side by side.",
     params: {
       question: "string all that the helper has to know: it sees nothing of this conversation",
       agent: "string? one of the agents, if any are listed",
@@ -129,7 +131,8 @@ async function sendHelper(state: State, config: Config, errand: Errand, ctx: Ctx
   if (ctx.chat.phase === "idle" && !working.size) state.inTurn = 0;
   if (++state.inTurn > config.most)
     throw fault(
-      `Cannot send a helper: ${plural(config.most, "helper")} were sent in this turn ("helpers.most"). Answer with what they found.`,
+      `Cannot send a helper: ${plural(config.most, "helper")} were sent in this turn ` +
+        '("helpers.most"). Answer with what they found.',
     );
   if (!working.size) state.sent = 0;
   const newHelper: Helper = {

@@ -40,7 +40,8 @@ export default (zz: Zz) => {
     ({ question }, ctx) => {
       if (runner.isInHook() || !question) return;
       const eventFacts = { message: clean(question) };
-      void runner.fire("Notification", [], eventFacts, ctx).catch(() => {}); // the question does not wait
+      // the question does not wait
+      void runner.fire("Notification", [], eventFacts, ctx).catch(() => {});
     },
     LONGEST_LIMIT,
   );
@@ -84,7 +85,8 @@ function hookRunner() {
       const context = [jointOutcome.context, outcome.context].filter(Boolean).join("\n");
       Object.assign(jointOutcome, outcome, { context });
       if (outcome.blocked) {
-        jointOutcome.blocked = `hook '${oneLine(hook.command)}' of ${hook.from}: ${outcome.blocked}`;
+        const hookName = `hook '${oneLine(hook.command)}' of ${hook.from}`;
+        jointOutcome.blocked = `${hookName}: ${outcome.blocked}`;
         break;
       }
     }

@@ -73,7 +73,7 @@ function inputText(hookInput: object): string {
   }
 }
 
-/** The hook with its input as a here-document: no line of it is the mark, which is new each time. */
+/** The hook with its input as a here-document: no line is the mark, which is new each time. */
 function lineFor(command: string, hookInputText: string, projectRoot: string): string {
   const endMark = `ZZ_${randomUUID().replaceAll("-", "")}`;
   const project = `'${projectRoot.replaceAll("'", "'\\''")}'`;

@@ -109,7 +109,8 @@ function bytesOf(pluginsFolder: string, topPath: string, packages: string[]): nu
 function assertSame(locked: LockEntry, { source, integrity }: LockEntry, pluginName: string): void {
   if (locked.integrity !== integrity)
     throw fault(
-      `what ${plain(source)} gives is not what was installed (${integrity} instead of ${locked.integrity}). --update ${pluginName} takes what there is now`,
+      `what ${plain(source)} gives is not what was installed (${integrity} instead of ` +
+        `${locked.integrity}). --update ${pluginName} takes what there is now`,
     );
 }
 
@@ -119,12 +120,14 @@ function contentRows(pluginName: string, { files, packages }: LockEntry, byteCou
   return [
     [
       "files",
-      `${fileNames.length}, ${inUnits(byteCount)}: ${listed(fileNames.map((fileName) => shortName(pluginName, fileName)))}`,
+      `${fileNames.length}, ${inUnits(byteCount)}: ` +
+        listed(fileNames.map((fileName) => shortName(pluginName, fileName))),
     ],
     [
       "needs",
       neededNames.length
-        ? `${plural(neededNames.length, "package")}: ${listed(neededNames)}; none of their install scripts runs`
+        ? `${plural(neededNames.length, "package")}: ${listed(neededNames)}; ` +
+          "none of their install scripts runs"
         : "",
     ],
   ];

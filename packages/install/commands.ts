@@ -34,7 +34,8 @@ import { checkLoads } from "./try-loading.ts";
 
 const EFFECT_KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 const RIGHTS_WARNING =
-  "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
+  "What it adds and reaches is what its text seems to do; it was not run. " +
+  "It runs with all your rights: the gate asks only for what goes through it.";
 
 export const examples = (): string[] => [...known().keys()];
 
@@ -171,7 +172,9 @@ async function placeCandidate(
   const scriptsNote = unrunScripts.length
     ? `\nThese packages have install scripts, which were not run: ${unrunScripts.join(", ")}.`
     : "";
-  const text = `Installed ${titleOf(name, entry)} in ${path.join(pluginsOf(home), entry.top)}.${scriptsNote}`;
+  const text =
+    `Installed ${titleOf(name, entry)} in ` +
+    `${path.join(pluginsOf(home), entry.top)}.${scriptsNote}`;
   return { text, data: { ...dataOf(name, entry), needs: namesOf(packages), ...look } };
 }
 
@@ -179,7 +182,8 @@ async function placeCandidate(
 const dataOf = (name: string, { packages, ...lockEntry }: LockEntry) => ({ name, ...lockEntry });
 
 const notInstalled = (installedNames: Iterable<string>): string =>
-  `it was not installed by zz. ${[...installedNames].length ? `These were: ${[...installedNames].join(", ")}` : "Nothing was"}`;
+  "it was not installed by zz. " +
+  `${[...installedNames].length ? `These were: ${[...installedNames].join(", ")}` : "Nothing was"}`;
 
 // ── uninstall ──
 
@@ -230,12 +234,16 @@ async function confirmCandidates(
     ...(candidates.length > 1 ? [`── ${name}`] : []),
     ...rows.flatMap(([rowLabel, rowText]) => (rowText ? [`${rowLabel.padEnd(10)}${rowText}`] : [])),
   ]);
-  const headLine = `${actionVerb} puts ${candidates.map(({ name }) => `'${name}'`).join(", ")} into ${pluginsOf(home)}.`;
+  const headLine =
+    `${actionVerb} puts ${candidates.map(({ name }) => `'${name}'`).join(", ")} ` +
+    `into ${pluginsOf(home)}.`;
   const stateChecks = candidates.flatMap(({ old, entry: { top }, stage }) => [
     asItStands(stage.plugins, { top }),
     ...(old ? [asItStands(pluginsOf(home), old)] : []),
   ]);
-  const question = `${actionVerb[0]!.toUpperCase()}${actionVerb.slice(1)} ${candidates.length > 1 ? "them" : "it"}?`;
+  const question =
+    `${actionVerb[0]!.toUpperCase()}${actionVerb.slice(1)} ` +
+    `${candidates.length > 1 ? "them" : "it"}?`;
   await confirm(ctx, [headLine, ...detailLines].join("\n"), question, RIGHTS_WARNING);
   for (const assertAsAsked of stateChecks) assertAsAsked();
 }
@@ -321,7 +329,8 @@ async function withSentence<T>(
     const reason = errnoSentence(error) || `${errorMessage.replace(/\.$/, "")}.`;
     const shownTarget = target.startsWith("the plugins") ? target : `'${plain(target)}'`;
     throw fault(
-      `Cannot ${actionVerb} ${shownTarget}: ${failedPath ? `'${failedPath}' cannot be used: ` : ""}${reason}`,
+      `Cannot ${actionVerb} ${shownTarget}: ` +
+        `${failedPath ? `'${failedPath}' cannot be used: ` : ""}${reason}`,
       { exit },
     );
   }

@@ -6,13 +6,23 @@ export type Look = { adds: string[]; reaches: string[] };
 
 const CODE_FILE = /\.[cm]?[jt]sx?$/;
 const EVENT_NAMES =
-  "started phase requested received replied compacted retried thought planned decided changed called progressed asked noted answered failed";
+  "started phase requested received replied compacted retried thought planned decided changed " +
+  "called progressed asked noted answered failed";
 const STEP_NAMES = "line request call preview render prompt";
 const UNNAMED = "of a name that is made as it runs";
 
 /** Matches the name of a module, however it is imported. */
 const moduleName = (namePattern: string) =>
   new RegExp(`["'\`](?:node:)?(?:${namePattern})(?:/[\\w/]+)?["'\`]`);
+/** A text in quotes that nothing is put into; the quote is the group of that number. */
+const fixedText = (quoteGroup: number): string => `(["'\`])[^"'\`$]*\\${quoteGroup}`;
+const COMPUTED_IMPORT = new RegExp(
+  [
+    String.raw`\bimport\s*\((?!\s*${fixedText(1)}\s*[,)])`,
+    String.raw`\brequire\s*\((?!\s*${fixedText(2)}\s*\))`,
+    String.raw`\bcreateRequire\b`,
+  ].join("|"),
+);
 const REACHES: [what: string, signs: RegExp][] = [
   ["files, past zz (node:fs)", moduleName("fs")],
   ["other programs (node:child_process)", moduleName("child_process")],
@@ -30,10 +40,7 @@ const REACHES: [what: string, signs: RegExp][] = [
     "Node's inside by its name (process.getBuiltinModule, binding …)",
     /\bprocess\s*\.\s*(?:binding|dlopen|getBuiltinModule|_linkedBinding)\b|\.node["'`]/,
   ],
-  [
-    "modules named as it runs (import())",
-    /\bimport\s*\((?!\s*(["'`])[^"'`$]*\1\s*[,)])|\brequire\s*\((?!\s*(["'`])[^"'`$]*\2\s*\))|\bcreateRequire\b/,
-  ],
+  ["modules named as it runs (import())", COMPUTED_IMPORT],
   ["globals by a name made as it runs", /\bglobal(?:This)?\s*\[/],
 ];
 

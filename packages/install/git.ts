@@ -3,7 +3,7 @@
 // npm.
 import path from "node:path";
 import type { Ctx } from "zz";
-import { fault } from "zz/text";
+import { anyOf, fault } from "zz/text";
 import { plain } from "./files.ts";
 import { type ProgramResult, run } from "./program.ts";
 
@@ -61,11 +61,18 @@ export async function archiveCommit(
 
 const FAILURE_HINTS: [says: RegExp, why: string][] = [
   [
-    /could not read (Username|Password)|Authentication failed|terminal prompts disabled|Permission denied|Host key verification|returned error: 40[13]/i,
-    "it is private, or is not there: git was asked to log in, and nothing was typed for it. Let git's credentials or an ssh agent know it",
+    anyOf(
+      /could not read (Username|Password)|Authentication failed|terminal prompts disabled/i,
+      /Permission denied|Host key verification|returned error: 40[13]/i,
+    ),
+    "it is private, or is not there: git was asked to log in, and nothing was typed for it. " +
+      "Let git's credentials or an ssh agent know it",
   ],
   [
-    /Could not resolve|Failed to connect|Couldn't connect|Connection (refused|timed out)|unreachable/i,
+    anyOf(
+      /Could not resolve|Failed to connect|Couldn't connect/i,
+      /Connection (refused|timed out)|unreachable/i,
+    ),
     "git cannot reach it. Check the network",
   ],
   [

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { errnoSentence, fault, makeFolder, textOf, tryTo } from "zz/text";
+import { anyOf, errnoSentence, fault, makeFolder, textOf, tryTo } from "zz/text";
 import { counter, filesIn, plain, WITH_PACKAGES } from "./files.ts";
 import { type ProgramResult, run } from "./program.ts";
 
@@ -147,7 +147,8 @@ function assertSource(packageName: string, sourceUrl: string, ctx: Ctx): void {
   if (/^https?:/.test(sourceUrl)) assertAllowed(ctx, "net", new URL(sourceUrl).hostname);
 }
 const FROM_GIT =
-  "it needs a package from git, where npm would obey what stands in the repository. Only packages of a registry can be needed";
+  "it needs a package from git, where npm would obey what stands in the repository. " +
+  "Only packages of a registry can be needed";
 
 /** Unpacking can fill the disk, and npm sets no limit. */
 async function whileSmall(
@@ -241,7 +242,10 @@ const FAILURE_HINTS: [code: RegExp, why: string][] = [
   [/E5\d\d/, "the registry has failed. Try again later"],
   [/ENOTCACHED/, "npm is set to work offline. Check npm's settings"],
   [
-    /ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET\w*|ENETUNREACH|EHOSTUNREACH|EPROTO|EIDLETIMEOUT/,
+    anyOf(
+      /ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET\w*/,
+      /ENETUNREACH|EHOSTUNREACH|EPROTO|EIDLETIMEOUT/,
+    ),
     "npm cannot reach its registry. Check the network, and npm's settings",
   ],
   [

@@ -48,7 +48,8 @@ export function aboutOf(pluginPath: string, baseName: string): About {
     !["index.ts", "index.js"].some((indexFile) => fs.existsSync(path.join(pluginPath, indexFile)))
   )
     throw fault(
-      'it has neither a package.json nor an index.ts or index.js. A plugin\'s package.json names its file under "zz"',
+      "it has neither a package.json nor an index.ts or index.js. " +
+        'A plugin\'s package.json names its file under "zz"',
     );
   if (!declared) return { name: nameFrom(baseName) };
   const { success, data, error } = MANIFEST.safeParse(declared);
@@ -56,7 +57,8 @@ export function aboutOf(pluginPath: string, baseName: string): About {
   const { zz, keywords, name = baseName, version, license, description } = data;
   if (zz === undefined && !keywords?.includes(KEYWORD))
     throw fault(
-      `its package.json has neither the key "zz" with a plugin's file, nor the keyword "${KEYWORD}". It is a package, but not a plugin of zz`,
+      `its package.json has neither the key "zz" with a plugin's file, ` +
+        `nor the keyword "${KEYWORD}". It is a package, but not a plugin of zz`,
     );
   const typeless = data.type === undefined;
   return { name: nameFrom(name), version, license, description, typeless };
@@ -82,6 +84,7 @@ function nameFrom(rawName: string): string {
     .replace(/[^\w-]/g, "-");
   if (PLUGIN_NAME.test(pluginName) && pluginName !== "index") return pluginName;
   throw fault(
-    `'${plain(rawName)}' cannot be a plugin's name: letters, digits, - and _ make one, a letter first, at most 64. Rename it`,
+    `'${plain(rawName)}' cannot be a plugin's name: letters, digits, - and _ make one, ` +
+      "a letter first, at most 64. Rename it",
   );
 }

@@ -1,7 +1,7 @@
 // Runs npm and git without a terminal, so that nothing can wait for a password there, and with a
 // time limit.
 import type { Ctx } from "zz";
-import { fault } from "zz/text";
+import { anyOf, fault } from "zz/text";
 
 export interface ProgramResult {
   code: number;
@@ -18,8 +18,12 @@ interface RunOptions {
  * Variables of a git hook or npm script that started zz: they would mislead the git or npm that zz
  * starts.
  */
-const MISLEADING =
-  /^(GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX|EXTERNAL_DIFF)|npm_config_(local_prefix|prefix|json|dry_run|global|workspaces?)|npm_(package|lifecycle)_.*)$/;
+const MISLEADING = anyOf(
+  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|PREFIX|EXTERNAL_DIFF)$/,
+  /^GIT_(OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES)$/,
+  /^npm_config_(local_prefix|prefix|json|dry_run|global|workspaces?)$/,
+  /^npm_(package|lifecycle)_.*$/,
+);
 const NO_PROMPTS = {
   GIT_TERMINAL_PROMPT: "0",
   GIT_ASKPASS: "true",

@@ -17,7 +17,8 @@ const PACKAGE_NAME = /^((?:@[a-z0-9~-][\w.~-]*\/)?[a-zA-Z0-9~][\w.~-]*)(?:@([\w.
 const SCP_ADDRESS = /^[\w.-]+@[A-Za-z0-9][\w.-]*:(?!\/\/)[^-\s]/;
 const GIT_REF = /^(?!.*\.\.)\w[\w./+@-]*$/;
 const INSTALLABLE =
-  "An npm package (name, name@1.2.3, @scope/name), a folder or file (./x.ts), a git URL (git+https://, …), or zz/NAME";
+  "An npm package (name, name@1.2.3, @scope/name), a folder or file (./x.ts), " +
+  "a git URL (git+https://, …), or zz/NAME";
 
 export function specOf(typedSpec: string, projectRoot: string): Spec {
   const text = typedSpec.trim();
@@ -46,7 +47,8 @@ export function specOf(typedSpec: string, projectRoot: string): Spec {
       throw refuse("what follows the # is not a branch, tag or commit. Name one.");
     if (/^https?:/.test(text) && !/\.git\/?$/.test(url))
       throw refuse(
-        "a web address may be anything. Write git+https://… for a repository, or download the file first.",
+        "a web address may be anything. " +
+          "Write git+https://… for a repository, or download the file first.",
       );
     if (/\s/.test(gitUrl) || !(SCP_ADDRESS.test(url) || pathOf(url) !== undefined))
       throw refuse("it is not a URL. Check it.");
@@ -54,7 +56,8 @@ export function specOf(typedSpec: string, projectRoot: string): Spec {
       throw refuse("it names no repository. Add its path.");
     if (password || (username && url.startsWith("http")))
       throw refuse(
-        "it holds a password, which would be kept and shown. Leave it out; git has credential helpers for that.",
+        "it holds a password, which would be kept and shown. " +
+          "Leave it out; git has credential helpers for that.",
       );
     return {
       kind: "git",

@@ -54,7 +54,9 @@ export async function checkLoads(pluginName: string, pluginStage: Stage, ctx: Ct
   const listedPlugins = readPrintedList(stdout);
   if (!listedPlugins)
     throw fault(
-      `zz did not start with it: ${shownText(stderr.trim().split("\n").at(-1) || `exit code ${code}`)}. Nothing was changed`,
+      "zz did not start with it: " +
+        `${shownText(stderr.trim().split("\n").at(-1) || `exit code ${code}`)}. ` +
+        "Nothing was changed",
     );
   const loadedPlugin = listedPlugins.find(
     (plugin) => plugin.from === "home" && plugin.name === pluginName,

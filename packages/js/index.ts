@@ -44,7 +44,8 @@ export default (zz: Zz<typeof defaults>) => {
         );
       } catch (error) {
         ctx.note(
-          `Cannot evaluate that: ${error instanceof Error ? `${error.name}: ${error.message}` : inspect(error)}`,
+          "Cannot evaluate that: " +
+            `${error instanceof Error ? `${error.name}: ${error.message}` : inspect(error)}`,
         );
       }
     },

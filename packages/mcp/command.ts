@@ -33,7 +33,8 @@ export async function run(hub: Hub | undefined, typedText: string, ctx: Ctx): Pr
   if (!typedVerb) return ctx.note(listServers(hub));
   if (!Object.hasOwn(VERB_DESCRIPTIONS, typedVerb) || !serverName || extraWords.length)
     throw usage(
-      `Cannot use '/mcp ${typedText}': give ${Object.keys(VERB_DESCRIPTIONS).join(", ")}, and a server's name.`,
+      `Cannot use '/mcp ${typedText}': ` +
+        `give ${Object.keys(VERB_DESCRIPTIONS).join(", ")}, and a server's name.`,
     );
   const server = serverNamed(hub, serverName);
   ctx.note(await runVerb(hub, server, typedVerb, ctx));
@@ -72,7 +73,10 @@ function listServers({ servers, leftOut }: Hub): string {
     const stateWords = stateOf(server);
     const heldCount = held.size ? `, ${held.size} left out` : "";
     const location = config.command ?? config.url?.replace(/\?.*$/, "");
-    return `${name}  ${stateWords} · ${countOf(server)}${heldCount} · ${clip(oneLine(location ?? ""), 60)}${ORIGINS[from]}`;
+    return (
+      `${name}  ${stateWords} · ${countOf(server)}${heldCount} · ` +
+      `${clip(oneLine(location ?? ""), 60)}${ORIGINS[from]}`
+    );
   });
   return [...serverRows, ...leftOut].join("\n") || NO_SERVERS;
 }
@@ -90,7 +94,11 @@ function listTools({ name, catalog, held }: Server): string {
       isHinted ? [hintName.replace(/Hint$/, "")] : [],
     );
     const heldReason = held.get(listedTool.name);
-    return `${listedTool.name}${hintNames.length ? ` [${hintNames.join(", ")}]` : ""}${heldReason ? ` (left out: ${heldReason})` : ""}: ${clip(oneLine(listedTool.description), 300)}`;
+    return (
+      `${listedTool.name}${hintNames.length ? ` [${hintNames.join(", ")}]` : ""}` +
+      `${heldReason ? ` (left out: ${heldReason})` : ""}: ` +
+      clip(oneLine(listedTool.description), 300)
+    );
   });
   const missingRows = [...held]
     .filter(([heldName]) => !catalog!.tools.some((knownTool) => knownTool.name === heldName))

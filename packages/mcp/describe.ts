@@ -1,6 +1,6 @@
 // A server's descriptions of its tools, as the model reads them: cleaned, cut, and marked as the
 // server's words.
-import { clean, clip, oneLine } from "zz/text";
+import { anyOf, clean, clip, oneLine } from "zz/text";
 import { hashOf } from "./settings.ts";
 
 /** What a server reported about itself, as the home keeps it. */
@@ -60,8 +60,10 @@ const UNSEEN_CHARS = /[\p{Cf}\p{Co}\p{Cn}]/gu;
  * Patterns could keep a matcher busy for ever, references could point elsewhere, and the server
  * checks anyway.
  */
-const LEFT_OUT =
-  /^(\$schema|\$id|\$anchor|\$dynamic\w+|pattern|patternProperties|format|contentEncoding|contentMediaType)$/;
+const LEFT_OUT = anyOf(
+  /^(\$schema|\$id|\$anchor|\$dynamic\w+|pattern|patternProperties)$/,
+  /^(format|contentEncoding|contentMediaType)$/,
+);
 
 function cleanSchema(schema: unknown): unknown {
   let visitedNodes = 0;
@@ -91,14 +93,33 @@ function cleanSchema(schema: unknown): unknown {
   }
 }
 
+/** One pattern that fits where these do, one right after the other; its flags are the first's. */
+const inOrder = (...patterns: [RegExp, ...RegExp[]]): RegExp =>
+  new RegExp(patterns.map(({ source }) => source).join(""), patterns[0].flags);
+
 /** Phrases in descriptions that try to steer the model instead of describing a tool. */
 const STEERING_PATTERNS = [
-  /\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|other|all)\b.{0,40}\b(instruction|rule|prompt|message|tool)/i,
+  inOrder(
+    /\b(ignore|disregard|forget|override)\b.{0,40}/i,
+    /\b(previous|prior|above|earlier|other|all)\b.{0,40}/i,
+    /\b(instruction|rule|prompt|message|tool)/i,
+  ),
   /<\/?\s*(important|system|instructions?|assistant|user|human|secret|tool_?calls?)\b[^>]*>/i,
-  /\b(do not|don't|never|without)\b.{0,40}\b(tell|telling|mention\w*|inform\w*|notify\w*|reveal\w*|alert\w*)\b.{0,40}\b(user|person|human|anyone|them)\b/i,
-  /\b(you must|always|be sure to|make sure to)\b.{0,60}\b(before|instead of|prior to)\b.{0,30}\b(any|every|other|all|another)\b.{0,20}\btools?\b/i,
+  inOrder(
+    /\b(do not|don't|never|without)\b.{0,40}/i,
+    /\b(tell|telling|mention\w*|inform\w*|notify\w*|reveal\w*|alert\w*)\b.{0,40}/i,
+    /\b(user|person|human|anyone|them)\b/i,
+  ),
+  inOrder(
+    /\b(you must|always|be sure to|make sure to)\b.{0,60}/i,
+    /\b(before|instead of|prior to)\b.{0,30}/i,
+    /\b(any|every|other|all|another)\b.{0,20}\btools?\b/i,
+  ),
   /\bsystem prompt\b|\bjailbreak\b|~\/\.ssh\b|\bid_rsa\b/i,
-  /\b(read|send|include|pass|attach|upload)\b.{0,60}(\.env\b|\bapi keys?\b|\bcredentials\b|\bpasswords?\b|\bconversation history\b)/i,
+  inOrder(
+    /\b(read|send|include|pass|attach|upload)\b.{0,60}/i,
+    /(\.env\b|\bapi keys?\b|\bcredentials\b|\bpasswords?\b|\bconversation history\b)/i,
+  ),
 ];
 
 /** The text of a tool that tries to steer the model; undefined if there is none. */

@@ -34,14 +34,16 @@ export async function elicit(
     const isWhole = (requestedSchema?.required ?? []).every(
       (fieldName: string) => fieldName in content,
     );
-    ctx.note(
-      `MCP server '${serverName}' asked: ${cleanWords(message)} ${isWhole ? `It got ${cleanWords(JSON.stringify(content))}.` : "Not all that it wants has a default."}`,
-    );
+    const answerNote = isWhole
+      ? `It got ${cleanWords(JSON.stringify(content))}.`
+      : "Not all that it wants has a default.";
+    ctx.note(`MCP server '${serverName}' asked: ${cleanWords(message)} ${answerNote}`);
     return isWhole ? { action: "accept", content } : { action: "cancel" };
   }
   if (!ctx.ask) {
     ctx.note(
-      `MCP server '${serverName}' asked for something, and there is no terminal to ask on: ${cleanWords(message)}`,
+      `MCP server '${serverName}' asked for something, ` +
+        `and there is no terminal to ask on: ${cleanWords(message)}`,
     );
     return { action: "cancel" };
   }
@@ -50,7 +52,8 @@ export async function elicit(
     .join(", ");
   const wantedWords = fieldTitles ? ` It wants: ${fieldTitles}. Give it no password.` : "";
   const pressedKey = await ctx.ask(
-    `MCP server '${serverName}' asks: ${cleanWords(message)}${wantedWords}\nAnswer it? [y]es, [n]o: `,
+    `MCP server '${serverName}' asks: ${cleanWords(message)}${wantedWords}\n` +
+      "Answer it? [y]es, [n]o: ",
     "yn",
   );
   if (pressedKey !== "y") return { action: pressedKey === "n" ? "decline" : "cancel" };

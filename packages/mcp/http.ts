@@ -106,10 +106,11 @@ async function* readEvents(
   let wholeLines: string[] = [];
   const reader = lineReader(
     (eventLine) => wholeLines.push(eventLine),
-    (overlongCut) =>
-      wholeLines.push(
-        `data: ${JSON.stringify(salvage({ ...overlongCut, head: overlongCut.head.replace(/^data: ?/, "") }, pending) ?? null)}`,
-      ),
+    (overlongCut) => {
+      const head = overlongCut.head.replace(/^data: ?/, "");
+      const salvaged = salvage({ ...overlongCut, head }, pending) ?? null;
+      wholeLines.push(`data: ${JSON.stringify(salvaged)}`);
+    },
   );
   for await (const bodyChunk of answerBody) {
     reader.add(Buffer.from(bodyChunk));

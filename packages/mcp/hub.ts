@@ -102,7 +102,8 @@ export function serverNamed({ servers, leftOut }: Hub, serverName: string): Serv
   const knownNames = [...servers.keys()].join(", ");
   throw fault(
     leftOutReason ??
-      `Cannot use MCP server '${serverName}': no server has that name. ${knownNames ? `There are: ${knownNames}.` : "The settings name none."}`,
+      `Cannot use MCP server '${serverName}': no server has that name. ` +
+        `${knownNames ? `There are: ${knownNames}.` : "The settings name none."}`,
   );
 }
 
@@ -124,7 +125,8 @@ export async function ensureRunning(hub: Hub, server: Server, ctx: Ctx): Promise
   if (hub.zz.io.clock.now() - server.failedAt > FORGIVEN_MS) server.failures = 0;
   if (server.failures >= MAX_FAILURES)
     throw fault(
-      `MCP server '${name}' failed twice and is left alone: ${server.reason} /mcp restart ${name} tries it again.`,
+      `MCP server '${name}' failed twice and is left alone: ` +
+        `${server.reason} /mcp restart ${name} tries it again.`,
     );
   server.link = openServer(hub, server, ctx);
   try {
@@ -276,7 +278,8 @@ async function learnCatalog(hub: Hub, server: Server, link: Link, ctx: Ctx): Pro
   const instead = `--allow-run=mcp:${server.name} allows its tools`;
   if (unusedFields.length)
     ctx.note(
-      `MCP server '${server.name}': zz does not use ${unusedFields.join(", ")} in its settings; ${instead}.`,
+      `MCP server '${server.name}': ` +
+        `zz does not use ${unusedFields.join(", ")} in its settings; ${instead}.`,
     );
   server.catalog = {
     tools: kept,
@@ -347,7 +350,11 @@ function callNeed({ name, config, catalog }: Server, callTarget: string): Need {
 async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
   if (config.sandbox === false && from === "home") return [];
   if (config.sandbox !== false && (await ctx.service("sandbox")?.name(ctx))) return [];
-  const reason = `the MCP server would run ${config.sandbox === false ? "outside of the sandbox" : "without a sandbox, since there is none here"}`;
+  const sandboxState =
+    config.sandbox === false
+      ? "outside of the sandbox"
+      : "without a sandbox, since there is none here";
+  const reason = `the MCP server would run ${sandboxState}`;
   return [{ name: commandLine(config), verdict: "ask", why: reason }];
 }
 const commandLine = ({ command = "", args = [] }: ServerConfig): string =>

@@ -24,9 +24,13 @@ const HIDDEN_TOOLS = new Set([MORE_TOOL, "mcp_call", "mcp_start", "mcp_reach", "
 
 const ACCEPTS: Record<keyof Accepts, string> = {
   tools:
-    "without a terminal: use tools of MCP servers whose description changed or gives orders; they are shown whole",
+    "without a terminal: use tools of MCP servers whose description changed or " +
+    "gives orders; they are shown whole",
   defaults: "without a terminal: answer what an MCP server asks with the defaults of its form",
 };
+const SERVING_HELP =
+  "serve zz's tools to an MCP client on stdin and stdout, " +
+  "or with a token at this port of this machine";
 
 type Config = typeof defaults;
 type Tools = ChatRequest["tools"];
@@ -100,8 +104,7 @@ export default (zz: Zz<Config>) => {
     value: "PORT",
     optional: true,
     group: "other programs",
-    description:
-      "serve zz's tools to an MCP client on stdin and stdout, or with a token at this port of this machine",
+    description: SERVING_HELP,
     run: async (flagValue, ctx) => (await import("./serve.ts")).serve(zz, flagValue, ctx, asking),
     person: () => personOf(asking),
   });
@@ -151,6 +154,7 @@ async function loadParts({ zz, lent, names, commands, accepts }: PluginState): P
       if (commands.has(name)) continue;
       commands.add(name);
       const usage = use.usageOf(knownPrompt);
+      const exampleCommand = `/${name}${usage && ` ${usage}`}`;
       zz.command({
         name,
         usage,
@@ -160,7 +164,7 @@ async function loadParts({ zz, lent, names, commands, accepts }: PluginState): P
           160,
         ),
         examples: {
-          [`/${name}${usage && ` ${usage}`}`]: `send the prompt '${knownPrompt.name}' of MCP server '${server}'`,
+          [exampleCommand]: `send the prompt '${knownPrompt.name}' of MCP server '${server}'`,
         },
         run: (typedText, ctx) => use.sendPrompt(hub, server, knownPrompt.name, typedText, ctx),
       });

@@ -217,7 +217,8 @@ async function limited<T>(
     requestCtx.signal.throwIfAborted();
     if (timeLimit.signal.aborted)
       throw fault(
-        `MCP server '${name}' did not ${actionWords} within ${limitMs / 1000} s${because()}. ${remedyWords}`,
+        `MCP server '${name}' did not ${actionWords} within ` +
+          `${limitMs / 1000} s${because()}. ${remedyWords}`,
       );
     const { code } = error as { code?: number | string };
     const hasEnded =

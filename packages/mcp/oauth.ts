@@ -128,7 +128,8 @@ export function guardOf(ctx: Ctx, server: Server, serverAddress: string, login: 
       throw fault(`Refused: net access to "${target.host}" is denied ${why}.`, { exit: 4 });
     if (serverUrl.protocol === "https:" && target.protocol !== "https:")
       throw fault(
-        `Refused: MCP server '${server.name}' wants '${target.origin}' for its login, which is not encrypted.`,
+        `Refused: MCP server '${server.name}' wants '${target.origin}' for its login, ` +
+          "which is not encrypted.",
         { exit: 4 },
       );
     return target.origin === serverUrl.origin
@@ -202,7 +203,10 @@ export function loginOf(
 
 export async function logout(_: Hub, server: Server, ctx: Ctx): Promise<string> {
   keepLogin(ctx, server, undefined);
-  return `The login to MCP server '${server.name}' is forgotten here. The server may keep it: revoke it there, too.`;
+  return (
+    `The login to MCP server '${server.name}' is forgotten here. ` +
+    "The server may keep it: revoke it there, too."
+  );
 }
 
 export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<string> {
@@ -343,14 +347,16 @@ function assertWebPage(serverName: string, page: URL): void {
   const isLocal = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(page.hostname);
   if (page.protocol !== "https:" && !(page.protocol === "http:" && isLocal))
     throw fault(
-      `Cannot log in to MCP server '${serverName}': it leads to '${clean(page.href).slice(0, 80)}', which is not a safe web page.`,
+      `Cannot log in to MCP server '${serverName}': ` +
+        `it leads to '${clean(page.href).slice(0, 80)}', which is not a safe web page.`,
     );
 }
 
 /** Opens the login page. */
 function showLoginPage(serverName: string, page: URL, ctx: Ctx): void {
   ctx.note(
-    `To log in to MCP server '${serverName}', open this page, if your browser does not by itself:\n${page.href}`,
+    `To log in to MCP server '${serverName}', open this page, ` +
+      `if your browser does not by itself:\n${page.href}`,
   );
   if (!ctx.programs.find(PAGE_OPENER)) return;
   const openerProcess = ctx.programs.start(PAGE_OPENER, [page.href], {

@@ -44,7 +44,9 @@ export async function settleTools(
     );
   if (!doubtful.length) return { kept: current, held: new Map(), gone };
   const doubtfulRows = doubtful.flatMap(({ tool, old, words }) => [
-    `  ${clip(tool.name, 80)}${old ? " says something else than before:" : ""}${words ? " says what would steer the model:" : ""}`,
+    "  " +
+      `${clip(tool.name, 80)}${old ? " says something else than before:" : ""}` +
+      `${words ? " says what would steer the model:" : ""}`,
     ...(old ? [`    - ${describeTool(old)}`] : []),
     `    + ${describeTool(tool)}`,
   ]);
@@ -60,7 +62,9 @@ export async function settleTools(
       : "its description would steer the model";
   const held = new Map(doubtful.map(({ tool, old }) => [tool.name, reasonFor(old)] as const));
   ctx.note(
-    `Tools of MCP server '${name}' are left out: ${[...held].map(([heldName, because]) => `${heldName} (${because})`).join(", ")}. /mcp tools ${name} shows them.`,
+    `Tools of MCP server '${name}' are left out: ` +
+      `${[...held].map(([heldName, because]) => `${heldName} (${because})`).join(", ")}. ` +
+      `/mcp tools ${name} shows them.`,
   );
   return {
     kept: current.flatMap((tool) =>

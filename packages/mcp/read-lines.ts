@@ -99,7 +99,9 @@ export function salvage(
   const textStart = head.search(/"text"\s*:\s*"/);
   const firstText =
     textStart < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", textStart)) + 1));
-  const sizeNote = `[The whole result has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in. The rest was left out: ask for less.]`;
+  const sizeNote =
+    `[The whole result has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in. ` +
+    "The rest was left out: ask for less.]";
   return {
     jsonrpc: "2.0",
     id,

@@ -65,5 +65,8 @@ export function cut(longText: string, maxChars = MAX_RESULT_CHARS): string {
   const headText = longText.slice(0, maxChars * HEAD_SHARE);
   const tailText = longText.slice(-maxChars * (1 - HEAD_SHARE));
   const omitted = longText.length - headText.length - tailText.length;
-  return `${headText.toWellFormed()}\n[… ${plural(omitted, "character")} left out: ask for less …]\n${tailText.toWellFormed()}`;
+  return (
+    `${headText.toWellFormed()}\n[… ${plural(omitted, "character")} left out: ask for less …]\n` +
+    tailText.toWellFormed()
+  );
 }

@@ -71,7 +71,11 @@ export function describeDenials(server: Server, denials: Denials): string {
     ...write.map((deniedFolder) => `to write in ${deniedFolder}`),
   ];
   const settings = clip(clean(JSON.stringify(widened(server, denials))), 600);
-  return `The sandbox did not let it ${refused.map((denialPhrase) => denialPhrase.slice(3)).join(", or ")}: "sandbox": ${settings} in its settings does.`;
+  return (
+    "The sandbox did not let it " +
+    `${refused.map((denialPhrase) => denialPhrase.slice(3)).join(", or ")}: ` +
+    `"sandbox": ${settings} in its settings does.`
+  );
 }
 
 /**
@@ -92,7 +96,9 @@ export async function allow(
     ...write.map((deniedFolder) => `write in ${deniedFolder}`),
   ].join(", ");
   const untilWords = from === "home" ? "kept in your settings" : "until zz ends";
-  const question = `MCP server '${name}' runs in the sandbox. Let it ${clean(request)} (${untilWords}), and start it again? [y/N] `;
+  const question =
+    `MCP server '${name}' runs in the sandbox. ` +
+    `Let it ${clean(request)} (${untilWords}), and start it again? [y/N] `;
   if ((await ctx.ask(question, "yn")) !== "y") return false;
   const sandbox = widened(server, denials);
   if (from === "home")

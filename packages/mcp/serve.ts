@@ -28,7 +28,8 @@ const NOT_SERVED = new Set(["more_tools", "mcp_tools"]);
 const MAX_SESSIONS = 32;
 const PATIENCE_SECONDS = 600; // for an answer of the person; other clients' calls wait meanwhile
 const INSTRUCTIONS =
-  "zz's tools work in one project folder. What they need is checked by zz's own permissions; a refusal names what would allow it.";
+  "zz's tools work in one project folder. " +
+  "What they need is checked by zz's own permissions; a refusal names what would allow it.";
 
 /**
  * Serves until the client leaves. `flagValue`: a port, for HTTP on this machine; true: stdin and
@@ -164,7 +165,8 @@ function newCalls(zz: Zz<any>, ctx: Ctx, asking: Asking, servingSignal: AbortSig
       endTurn = await takeTurn();
       if (stop.signal.aborted) return answerOf({ text: "[interrupted]", failed: true });
       const isKnown = listTools(ctx).some((servedTool) => servedTool.name === toolName);
-      const text = `Cannot call '${toolName}': zz serves no tool of that name. tools/list has them all.`;
+      const text =
+        `Cannot call '${toolName}': zz serves no tool of that name. ` + "tools/list has them all.";
       if (!isKnown) return answerOf({ text, failed: true });
       asking.ask =
         askClient && (async (askedForm) => (await askClient(askedForm)) && !stop.signal.aborted);
@@ -235,7 +237,8 @@ async function serveHttp(
 ): Promise<Result> {
   if (!/^\d{1,5}$/.test(portText) || Number(portText) > 65_535)
     throw usage(
-      `Cannot use --mcp=${portText}: give a port up to 65535 (0: any that is free), or no value for stdin and stdout.`,
+      `Cannot use --mcp=${portText}: give a port up to 65535 (0: ` +
+        "any that is free), or no value for stdin and stdout.",
     );
   const sessions = new HttpSessions(newServer);
   const hasToken = tokenCheck(tokenOf(zz, ctx));
@@ -256,7 +259,8 @@ async function serveHttp(
   await Promise.race([listening, serverFailed]);
   const { port } = httpServer.address() as { port: number };
   zz.io.stderr.write(
-    `Serving MCP on http://127.0.0.1:${port}/mcp, with the token of ${whereToken(zz, ctx)}. Ctrl+C ends it.\n`,
+    `Serving MCP on http://127.0.0.1:${port}/mcp, ` +
+      `with the token of ${whereToken(zz, ctx)}. Ctrl+C ends it.\n`,
   );
   const stopped = new Promise<void>((resolve) =>
     ctx.signal.addEventListener("abort", () => resolve(), { once: true }),

@@ -42,20 +42,23 @@ export function configured(
     const settingSources = byProject.get(serverName) ?? [];
     if (settingSources.length > 1)
       leftOut.push(
-        `MCP server '${serverName}' is left out: your settings and the project's both describe it. Rename one of them.`,
+        `MCP server '${serverName}' is left out: ` +
+          "your settings and the project's both describe it. Rename one of them.",
       );
     else addServer(serverName, ownConfig, settingSources[0] ?? "home");
   }
   for (const [serverName, projectConfig] of Object.entries(projectServers(ctx, leftOut)))
     if (servers.has(serverName))
       leftOut.push(
-        `MCP server '${serverName}' of ${PROJECT_FILE} is left out: your settings have one of that name. Rename one of them.`,
+        `MCP server '${serverName}' of ${PROJECT_FILE} is left out: ` +
+          "your settings have one of that name. Rename one of them.",
       );
     else addServer(serverName, projectConfig, "project");
   for (const [serverName, lentConfig] of Object.entries(lentServers))
     if (servers.has(serverName))
       leftOut.push(
-        `The editor's MCP server '${serverName}' is left out: the settings have one of that name. Rename one.`,
+        `The editor's MCP server '${serverName}' is left out: ` +
+          "the settings have one of that name. Rename one.",
       );
     else addServer(serverName, lentConfig, "editor");
   return [servers, leftOut];
@@ -108,7 +111,10 @@ export const hashOf = (hashedValue: unknown): string =>
 
 function wrongIn(serverName: string, config: ServerConfig): string | undefined {
   if (!/^[A-Za-z][\w-]{0,30}$/.test(serverName))
-    return "its name must begin with a letter, have only letters, digits, _ and -, and at most 31 of them.";
+    return (
+      "its name must begin with a letter, have only letters, " +
+      "digits, _ and -, and at most 31 of them."
+    );
   if (serverName.includes("__"))
     return "its name has two _ in a row, which stand between a server and its tool. Rename it.";
   if (typeof config !== "object" || config === null) return "it must be an object.";
@@ -156,7 +162,8 @@ function projectServers({ root, plugins }: Ctx, leftOut: string[]): Record<strin
       ? `, like ${plural(otherCount, "other file")} of this folder: nobody has trusted them`
       : ": nobody has trusted it";
     leftOut.push(
-      `The MCP servers of ${PROJECT_FILE} are left out${trustWords}. /trust shows ${otherCount ? "them" : "it"}.`,
+      `The MCP servers of ${PROJECT_FILE} are left out${trustWords}. ` +
+        `/trust shows ${otherCount ? "them" : "it"}.`,
     );
     return {};
   }
@@ -175,10 +182,9 @@ function projectServers({ root, plugins }: Ctx, leftOut: string[]): Record<strin
 const KNOWN_FIELDS = Object.keys(SCHEMA.additionalProperties.properties);
 /** Fields that other programs have in such a file. */
 const OF_OTHERS =
-  `$schema type transport name title id description icon version enabled alwaysAllow autoApprove autoStart trust tools
-  enabledTools includeTools excludeTools gallery dev startup_timeout_sec tool_timeout_sec`.split(
-    /\s+/,
-  );
+  `$schema type transport name title id description icon version enabled alwaysAllow autoApprove
+    autoStart trust tools enabledTools includeTools excludeTools gallery dev startup_timeout_sec
+    tool_timeout_sec`.split(/\s+/);
 
 const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
@@ -219,7 +225,8 @@ export function filledIn(
       if (variableValue) zz.secret(variableValue);
       if (variableValue === undefined && otherwise === undefined)
         throw fault(
-          `Cannot start MCP server '${name}': the variable ${variable} is not set. Set it, as by /env set ${variable}.`,
+          `Cannot start MCP server '${name}': the variable ${variable} is not set. ` +
+            `Set it, as by /env set ${variable}.`,
         );
       return variableValue ?? otherwise!;
     });

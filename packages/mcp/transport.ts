@@ -60,9 +60,9 @@ async function atAddress(
  * keys are not among them.
  */
 const VARIABLES =
-  `HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME SystemRoot APPDATA
-  HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR
-  REQUESTS_CA_BUNDLE`.split(/\s+/);
+  `HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME SystemRoot
+    APPDATA HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy NODE_EXTRA_CA_CERTS
+    SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE`.split(/\s+/);
 
 /** Where programs that download a server keep it: else they would at each start. */
 const CACHE_VARIABLES: Record<string, string> = {
@@ -80,7 +80,8 @@ function makeFolder(serverName: string, folder: string, isPersons: boolean): voi
   } catch (error) {
     const reason = errnoSentence(error) || "it is missing.";
     throw fault(
-      `Cannot start MCP server '${serverName}': '${folder}', which it may write to, cannot be made: ${reason}`,
+      `Cannot start MCP server '${serverName}': '${folder}', ` +
+        `which it may write to, cannot be made: ${reason}`,
     );
   }
 }
@@ -99,7 +100,8 @@ async function asProgram(
   if (!program) {
     const reason = "it is not installed, or only where the project could have put it";
     throw fault(
-      `Cannot start MCP server '${name}': '${command}' was not found: ${reason}. Install it, or name it by its whole path.`,
+      `Cannot start MCP server '${name}': '${command}' was not found: ${reason}. ` +
+        "Install it, or name it by its whole path.",
     );
   }
   const workFolder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);

@@ -97,14 +97,16 @@ export async function call(
   const heldReason = server.held.get(remoteTool);
   if (heldReason)
     throw fault(
-      `Cannot call '${remoteTool}' of MCP server '${serverName}': ${heldReason}. The person can look at it: /mcp accept ${serverName}`,
+      `Cannot call '${remoteTool}' of MCP server '${serverName}': ${heldReason}. ` +
+        `The person can look at it: /mcp accept ${serverName}`,
     );
   if (!server.catalog!.tools.some((candidate) => candidate.name === remoteTool)) {
     const knownNames = server
       .catalog!.tools.map((candidate) => candidate.name)
       .slice(0, MAX_LISTED);
     throw fault(
-      `Cannot call '${remoteTool}' of MCP server '${serverName}': it has no such tool. It has: ${knownNames.join(", ") || "none"}.`,
+      `Cannot call '${remoteTool}' of MCP server '${serverName}': it has no such tool. ` +
+        `It has: ${knownNames.join(", ") || "none"}.`,
     );
   }
   const result = resultOf(await link.call(remoteTool, callArguments, ctx));
@@ -137,7 +139,8 @@ export function briefly({ name, catalog }: Server): string {
   if (!catalog) return `${name} (not started yet)`;
   const firstNames = catalog.tools.slice(0, MAX_NAMES).map((catalogTool) => catalogTool.name);
   return clip(
-    `${name} (${plural(catalog.tools.length, "tool")}: ${firstNames.join(", ")}${catalog.tools.length > MAX_NAMES ? ", …" : ""})`,
+    `${name} (${plural(catalog.tools.length, "tool")}: ` +
+      `${firstNames.join(", ")}${catalog.tools.length > MAX_NAMES ? ", …" : ""})`,
     MAX_BRIEF_CHARS,
   );
 }
@@ -181,7 +184,8 @@ export async function describeAll(
     const steeringText = steering({ description: instructions, schema: {} });
     if (steeringText)
       ctx.note(
-        `What MCP server '${serverName}' says of itself is left out, since it would steer the model: ${steeringText}`,
+        `What MCP server '${serverName}' says of itself is left out, ` +
+          `since it would steer the model: ${steeringText}`,
       );
     else if (instructions)
       describedRows.push(

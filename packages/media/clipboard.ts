@@ -38,7 +38,8 @@ export async function clipboard(programs: Programs, signal: AbortSignal): Promis
   );
   if (!usableMeans.length)
     throw new Error(
-      "Cannot paste: there is no wl-paste, xclip, pngpaste or osascript here. Save the image, and name it with @FILE.",
+      "Cannot paste: there is no wl-paste, xclip, pngpaste or osascript here. " +
+        "Save the image, and name it with @FILE.",
     );
   for (const { image, decode = (output: Buffer) => output } of usableMeans) {
     const imageBytes = decode(await outputOf(programs, image, signal));
@@ -53,7 +54,9 @@ export async function clipboard(programs: Programs, signal: AbortSignal): Promis
     if (!clipboardText) continue;
     if (clipboardText.length > MAX_TEXT_CHARS)
       throw new Error("Cannot paste: the clipboard's text is too long. Save it to a file.");
-    const label = `a text of ${plural(clipboardText.split("\n").length, "line")}, since the clipboard holds no image`;
+    const label =
+      `a text of ${plural(clipboardText.split("\n").length, "line")}, ` +
+      "since the clipboard holds no image";
     return { label, what: `--- CLIPBOARD ---\n${clipboardText}\n--- END CLIPBOARD ---` };
   }
   throw new Error("Cannot paste: the clipboard holds neither an image nor a text. Copy one first.");

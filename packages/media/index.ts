@@ -95,7 +95,8 @@ const attachedNote = (waiting: Attachment[]): string =>
 
 const describeList = (attachments: Attachment[]): string =>
   attachments.length > 1
-    ? `${plural(attachments.length, "attachment")} (${attachments.map(({ label }, i) => `${i + 1}: ${label}`).join("; ")})`
+    ? `${plural(attachments.length, "attachment")} ` +
+      `(${attachments.map(({ label }, i) => `${i + 1}: ${label}`).join("; ")})`
     : attachments[0]!.label;
 
 /** Whether the line is a message; a command of a prompt template is one too. */

@@ -80,7 +80,9 @@ async function fromPipe({ io: { stdin, variable, clock } }: Zz): Promise<Uint8Ar
     stdin.destroy?.();
     reject(new Error(reason));
   };
-  const silenceReason = `nothing came on stdin for ${seconds} s. ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit).`;
+  const silenceReason =
+    `nothing came on stdin for ${seconds} s. ` +
+    "ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit).";
   let cancelTimer = () => {};
   const waitForMore = () => {
     cancelTimer();

@@ -26,7 +26,8 @@ const MAX_PLACES = 10; // in one result of recall
 const MAX_FILE_CHARS = 20_000; // of a file that recall gives whole
 const MAX_NOTE_CHARS = 2_000;
 const MEMORY_GUIDE =
-  "What was noted in earlier conversations; it may be out of date. recall finds what is not here, remember adds to it.";
+  "What was noted in earlier conversations; it may be out of date. " +
+  "recall finds what is not here, remember adds to it.";
 
 export default (zz: Zz<typeof defaults>) => {
   zz.layer({
@@ -38,12 +39,13 @@ export default (zz: Zz<typeof defaults>) => {
   zz.tool({
     name: "remember",
     description:
-      "Note a fact for later conversations, in one sentence: what the person wants, decided, or is called; what holds for this project.",
+      "Note a fact for later conversations, in one sentence: what the person wants, decided, " +
+      "or is called; what holds for this project.",
     aliases: ["save_memory", "add_memory"],
     also: { text: ["content", "fact", "memory", "note"] },
     params: {
       text: "string what to remember, in a sentence",
-      topic: `string? a word or two, or ${tree.PARTS[0]}/… or ${tree.PARTS[1]}/…; without it the note goes under today`,
+      topic: `string? a word or two, or ${tree.PARTS[0]}/… or ${tree.PARTS[1]}/…; else under today`,
       where: "string? home (for every project) or project; home unless the project has a memory",
     },
     changes: true,
@@ -54,7 +56,8 @@ export default (zz: Zz<typeof defaults>) => {
     name: "recall",
     kind: "read",
     description:
-      "Find notes of earlier conversations by their words; or give the path of a file of memory to read all of it.",
+      "Find notes of earlier conversations by their words; " +
+      "or give the path of a file of memory to read all of it.",
     aliases: ["search_memory"],
     params: { query: "string words of what is looked for" },
     needs: (_, ctx) => ({ read: tree.filesOf(ctx).files.map(tree.allowed) }),
@@ -113,13 +116,15 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
     if (!promptFile) return "";
     const shownName = tree.shownPath(ctx.root, promptFile);
     try {
-      const realFile = tree.realOf(promptFile); // both judged and read, since a link may change in between
+      // both judged and read, since a link may change in between
+      const realFile = tree.realOf(promptFile);
       const refused = tree.refusal(ctx, from, realFile ?? promptFile);
       if (refused) throw new Error(refused);
       const { text, size } = tree.endsOf(realFile!, ctx.files.open);
       if (size > tree.MAX_FILE_BYTES)
         ctx.note(
-          `Memory '${shownName}' has ${size} bytes: only its beginning and its end are in the prompt. Shorten it.`,
+          `Memory '${shownName}' has ${size} bytes: ` +
+            "only its beginning and its end are in the prompt. Shorten it.",
         );
       return text.trim() && `# ${shownName}\n${shorten(text.trim(), charsForEach)}`;
     } catch (error) {
@@ -149,7 +154,8 @@ function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   if (!text.trim()) throw refuse("it is empty. Say it in a sentence.");
   if (text.length > MAX_NOTE_CHARS)
     throw refuse(
-      `${text.length} characters are too many for a note (${MAX_NOTE_CHARS}). Say it in a sentence.`,
+      `${text.length} characters are too many for a note ` +
+        `(${MAX_NOTE_CHARS}). Say it in a sentence.`,
     );
   if (where !== undefined && where !== "home" && where !== "project")
     throw refuse(`'${where}' is not a place. Use home or project.`);
@@ -212,7 +218,8 @@ async function noteText(notesFile: string, { files }: Ctx): Promise<string | und
     );
   if (bytes.length > tree.MAX_FILE_BYTES)
     throw new Error(
-      `Cannot remember that: '${notesFile}' has ${bytes.length} bytes, too many to add to. Name another topic.`,
+      `Cannot remember that: '${notesFile}' has ${bytes.length} bytes, ` +
+        "too many to add to. Name another topic.",
     );
   return text;
 }
@@ -306,7 +313,8 @@ async function forgetNote({ what }: { what: string }, ctx: Ctx): Promise<Result>
         (lineHit) => `${tree.shownPath(root, lineHit.file)}:${lineHit.line} ${lineHit.text.trim()}`,
       );
     throw refuse(
-      `${matchingHits.length} lines have these words. Name one by its place:\n${hitLines.join("\n")}`,
+      `${matchingHits.length} lines have these words. ` +
+        `Name one by its place:\n${hitLines.join("\n")}`,
     );
   }
 }

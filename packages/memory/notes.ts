@@ -42,7 +42,10 @@ function lineFor(fileName: string, fileText: string): string | undefined {
       ? `${lastNote.said.slice(0, MAX_INDEXED_CHARS)}…`
       : lastNote.said;
   const noteCount = plural(datedNotes.length, "note");
-  return `- [${fileName.replace(/\.\w+$/, "")}](${fileName}): ${noteCount}, last ${lastNote.date}: ${shortNote}`;
+  return (
+    `- [${fileName.replace(/\.\w+$/, "")}](${fileName}): ${noteCount}, ` +
+    `last ${lastNote.date}: ${shortNote}`
+  );
 }
 
 /** Whether the text consists only of headings and blank lines. */

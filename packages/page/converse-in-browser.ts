@@ -159,7 +159,8 @@ async function openChat(tab: Tab, chat: string): Promise<void> {
       setState(`Not connected: ${(readingError as Error).message}`);
       if ((readingError as Error).cause) pauseMs = 10_000; // zz says why: that does not change soon
     }
-    await new Promise((resolve) => window.setTimeout(resolve, pauseMs)); // then it goes on where it was
+    // then it goes on where it was
+    await new Promise((resolve) => window.setTimeout(resolve, pauseMs));
   }
 }
 
@@ -359,7 +360,8 @@ async function readFiles(): Promise<object[]> {
   const megabytes = chosenFiles.reduce((totalBytes, { size }) => totalBytes + size, 0) / 1_000_000;
   if (megabytes > 20)
     throw new Error(
-      `Cannot send these files: they have ${Math.ceil(megabytes)} MB, and 20 are the most. Put them where zz runs, and say where.`,
+      `Cannot send these files: they have ${Math.ceil(megabytes)} MB, and 20 are the most. ` +
+        "Put them where zz runs, and say where.",
     );
   const readAttachment = (chosenFile: any) =>
     new Promise<object>((resolve, reject) => {

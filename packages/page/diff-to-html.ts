@@ -72,7 +72,8 @@ function blocksOf({ oldStart, newStart, lines }: Hunk): Block[] {
 
 function blockHtml({ left, right, changed }: Block, language: string): string {
   const cellHtml = (sideRows: Row[], sideClass: string) =>
-    `<td class="${sideClass}">${sideRows.map((sideRow) => lineHtml(sideRow, language)).join("")}</td>`;
+    "<td " +
+    `class="${sideClass}">${sideRows.map((sideRow) => lineHtml(sideRow, language)).join("")}</td>`;
   const rowClass = changed ? "changed" : "same";
   return `<tr class="${rowClass}">${cellHtml(left, "old")}${cellHtml(right, "new")}</tr>`;
 }
@@ -86,5 +87,6 @@ const SIGN_LOOKS: Record<string, Look> = {
 function lineHtml({ sign, number, code }: Row, language: string): string {
   const { tag, sign: shownSign } = SIGN_LOOKS[sign] ?? SIGN_LOOKS[" "]!;
   const codeHtml = colourCode(clean(code), language) || " ";
-  return `<${tag} class="line"><i>${number}</i><b>${shownSign}</b><code>${codeHtml}</code></${tag}>`;
+  const lineContent = `<i>${number}</i><b>${shownSign}</b><code>${codeHtml}</code>`;
+  return `<${tag} class="line">${lineContent}</${tag}>`;
 }

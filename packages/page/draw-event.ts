@@ -67,7 +67,10 @@ function alongHtml({ images = [], files = [] }: SentAlong): string {
 }
 
 function fileHtml(fileName: string, byteCount: number | undefined): string {
-  return `<p class="path">${htmlOf(fileName)} <span class="count">${formatBytes(byteCount)}</span></p>`;
+  return (
+    `<p class="path">${htmlOf(fileName)} <span ` +
+    `class="count">${formatBytes(byteCount)}</span></p>`
+  );
 }
 
 function formatBytes(byteCount: number | undefined): string {
@@ -99,11 +102,17 @@ function htmlOfShown(shownPart: Shown): string {
   if (shownPart.type === "diff") {
     const { path, before, after } = shownPart;
     const { html, added, removed } = diffToHtml(path, before, after);
-    return `<p><span class="path">${htmlOf(path)}</span> <span class="count">+${added} −${removed}</span></p>${html}`;
+    return (
+      `<p><span class="path">${htmlOf(path)}</span> <span ` +
+      `class="count">+${added} −${removed}</span></p>${html}`
+    );
   }
   if (shownPart.type === "text")
     return `<pre tabindex="0">${htmlOf(clip(shownPart.text, MAX_CHARS))}</pre>`;
   if (shownPart.type === "file") return `<p class="path">${htmlOf(shownPart.path)}</p>`;
   if (!/^image\/(png|jpeg|gif|webp)$/.test(shownPart.mime)) return "";
-  return `<img alt="picture" src="data:${shownPart.mime};base64,${shownPart.base64.replace(/[^\w+/=]/g, "")}">`;
+  return (
+    '<img alt="picture" ' +
+    `src="data:${shownPart.mime};base64,${shownPart.base64.replace(/[^\w+/=]/g, "")}">`
+  );
 }

@@ -39,7 +39,8 @@ export default (zz: Zz) => {
       writeWhole(targetFile, pageHtml);
       const kilobytes = Math.ceil(Buffer.byteLength(pageHtml) / 1_000);
       ctx.note(
-        `Wrote ${targetFile} (${kilobytes} kB). It holds all that was said and changed: read it before you send it.`,
+        `Wrote ${targetFile} (${kilobytes} kB). ` +
+          "It holds all that was said and changed: read it before you send it.",
       );
     },
   });

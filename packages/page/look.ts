@@ -22,7 +22,8 @@ h1{font-size:1.4rem;margin:1rem 0 0}
 h2{font-size:1rem;margin:0}
 .top p,.when,.count,nav{color:var(--dim);font-size:.9rem;margin:.2rem 0}
 .head{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline}
-.tools{position:sticky;top:0;display:flex;flex-wrap:wrap;gap:.5rem;align-items:center;padding:.5rem 0}
+.tools{position:sticky;top:0;display:flex;flex-wrap:wrap;gap:.5rem;align-items:center;\
+padding:.5rem 0}
 input,button,select,textarea{font:inherit;color:inherit;background:var(--box);
   border:1px solid var(--line);border-radius:6px;padding:.25rem .6rem;max-width:100%}
 button:disabled{color:var(--dim)}
@@ -41,7 +42,8 @@ pre{background:var(--box);border:1px solid var(--line);border-radius:6px;padding
   overflow:auto;max-height:30rem;white-space:pre}
 :not(pre)>code{background:var(--box);border-radius:4px;padding:.1em .3em}
 main table:not(.diff){border-collapse:collapse;display:block;overflow:auto}
-main table:not(.diff) :is(td,th){border:1px solid var(--line);padding:.2rem .5rem;overflow-wrap:break-word}
+main table:not(.diff) :is(td,th){border:1px solid var(--line);padding:.2rem .5rem;
+overflow-wrap:break-word}
 .count{white-space:nowrap}
 blockquote{margin:0;border-left:4px solid var(--line);padding-left:.8rem;color:var(--dim)}
 .diff{width:100%;border-collapse:collapse;table-layout:fixed}

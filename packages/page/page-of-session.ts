@@ -35,7 +35,8 @@ export function pageOf(savedSession: Saved, pageReader: Reader): string {
   const inForce = branchInForce(savedSession, items);
   const pageScript = `(()=>{"use strict";${scriptOf(READING)}})();`;
   const pagePolicy =
-    `default-src 'none'; img-src data:; style-src ${allowed(LOOK)}; script-src ${allowed(pageScript)}; ` +
+    `default-src 'none'; img-src data:; style-src ${allowed(LOOK)}; ` +
+    `script-src ${allowed(pageScript)}; ` +
     "base-uri 'none'; form-action 'none'";
   const { at, model, root } = savedSession.header;
   const shownRoot = root.startsWith(pageReader.home)
@@ -57,7 +58,8 @@ export function pageOf(savedSession: Saved, pageReader: Reader): string {
     "<main>",
     ...[...items.values()].map((shownItem) => itemHtml(shownItem, inForce.includes(shownItem.id))),
     leftOut
-      ? `<p class="left-out">${plural(leftOut, "later part")} left out: the page would be too large.</p>`
+      ? `<p class="left-out">${plural(leftOut, "later part")} left out: ` +
+        "the page would be too large.</p>"
       : "",
     `</main><script>${pageScript}</script></body></html>\n`,
   ].join("\n");
@@ -176,20 +178,30 @@ function callHtml(
   );
   const callWords = pageReader.describe(toolCall) ?? textArguments.join(" ");
   const resultSign = callResult?.failed ? "✗" : "✓";
-  const summaryHtml = `<span class="${callResult?.failed ? "bad" : "good"}">${callResult ? resultSign : "■"}</span> <b>${htmlOf(toolCall.name)}</b> ${htmlOf(clip(oneLine(pageReader.veil(callWords)), 120))}`;
+  const summaryHtml =
+    "<span " +
+    `class="${callResult?.failed ? "bad" : "good"}">${callResult ? resultSign : "■"}</span> ` +
+    `<b>${htmlOf(toolCall.name)}</b> ${htmlOf(clip(oneLine(pageReader.veil(callWords)), 120))}`;
   const argumentsHtml = preHtml(pageReader.veil(JSON.stringify(toolCall.args, null, 2)));
   const resultHtml = callResult
     ? preHtml(pageReader.veil(callResult.text)) + imagesHtml(callResult.images)
     : "";
-  return `<details class="call"><summary>${summaryHtml}</summary>${argumentsHtml}${resultHtml}</details>`;
+  return (
+    "<details " +
+    `class="call"><summary>${summaryHtml}</summary>${argumentsHtml}${resultHtml}</details>`
+  );
 }
 
 function changeHtml(fileChange: FileChange, { veil }: Reader): string {
   const { path, before, after, note } = fileChange;
-  const summaryHtml = `<b>${verbOf(fileChange)}</b> <span class="path">${htmlOf(veil(path))}</span>`;
+  const pathHtml = `<span class="path">${htmlOf(veil(path))}</span>`;
+  const summaryHtml = `<b>${verbOf(fileChange)}</b> ${pathHtml}`;
   if (note) return `<p>${summaryHtml} · ${note}</p>`;
   const { html, added, removed } = diffToHtml(path, veil(before ?? ""), veil(after ?? ""));
-  return `<details open><summary>${summaryHtml} <span class="count">+${added} −${removed}</span></summary>${html}</details>`;
+  return (
+    `<details open><summary>${summaryHtml} <span class="count">+${added} ` +
+    `−${removed}</span></summary>${html}</details>`
+  );
 }
 
 function verbOf({ before, after, note }: FileChange): string {
@@ -201,22 +213,31 @@ function verbOf({ before, after, note }: FileChange): string {
 // ── Pieces of HTML ───────────────────────────────────────────────────────────────────────────────
 
 function itemHtml({ id, parent, kind, html }: Item, isShown: boolean): string {
-  return `<article class="${kind}" id="e${id}" data-parent="${parent}"${isShown ? "" : " hidden"}>${html}</article>`;
+  return (
+    `<article class="${kind}" id="e${id}" ` +
+    `data-parent="${parent}"${isShown ? "" : " hidden"}>${html}</article>`
+  );
 }
 
 function timelineHtml(changes: FileChange[]): string {
   if (!changes.length) return "";
   const timelineRows = changes.map(
     (fileChange) =>
-      `<li><a href="#e${fileChange.entry}">${verbOf(fileChange)} ${htmlOf(fileChange.path.split("/").at(-1)!)}</a></li>`,
+      `<li><a href="#e${fileChange.entry}">${verbOf(fileChange)} ` +
+      `${htmlOf(fileChange.path.split("/").at(-1)!)}</a></li>`,
   );
   const changeCount = plural(changes.length, "change");
-  return `<nav aria-label="Changes"><details><summary>${changeCount}</summary><ol>${timelineRows.join("")}</ol></details></nav>`;
+  return (
+    "<nav " +
+    `aria-label="Changes"><details><summary>${changeCount}</summary><ol>` +
+    `${timelineRows.join("")}</ol></details></nav>`
+  );
 }
 
 /** `about` is HTML. */
 const headHtml = (authorName: string, sentTime: string, about = ""): string =>
-  `<div class="head"><h2>${authorName}</h2><p class="when">${about && `${about} · `}${timeHtml(sentTime)}</p></div>`;
+  `<div class="head"><h2>${authorName}</h2><p ` +
+  `class="when">${about && `${about} · `}${timeHtml(sentTime)}</p></div>`;
 
 function timeHtml(timestamp: string): string {
   const parsedTime = new Date(timestamp);

@@ -192,7 +192,9 @@ function blocksOf(missedEvents: ConversationEvent[]): string[] {
     sentBlocks.push(eventBlock);
   }
   if (leftOutCount) {
-    const text = `${plural(leftOutCount, "earlier part")} left out: the page would be too large. zz --export has them.`;
+    const text =
+      `${plural(leftOutCount, "earlier part")} left out: ` +
+      "the page would be too large. zz --export has them.";
     sentBlocks.push(blockOf({ id: missedEvents[leftOutCount]!.id - 1, type: "left-out", text }));
   }
   return sentBlocks.reverse();
@@ -205,7 +207,8 @@ async function readBody(request: IncomingMessage): Promise<Record<string, unknow
   let bodyBytes = 0;
   for await (const bodyPiece of request) {
     bodyBytes += bodyPiece.length;
-    if (bodyBytes <= MAX_BODY_BYTES) bodyPieces.push(bodyPiece); // the rest is read, so that the refusal is, too
+    // the rest is read, so that the refusal is, too
+    if (bodyBytes <= MAX_BODY_BYTES) bodyPieces.push(bodyPiece);
   }
   if (bodyBytes > MAX_BODY_BYTES) throw refusal(413, "Cannot take more than 32 MB at once.");
   if (!bodyBytes) return {};

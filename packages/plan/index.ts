@@ -9,8 +9,9 @@ type Kept = { on: boolean; steps: Step[] };
 const hasOpenSteps = ({ steps }: Kept): boolean => steps.some(({ done }) => !done);
 const PLAN_TOOL = "plan";
 const MAX_STEPS = 50;
-const PLAN_MODE_PROMPT = `Plan mode is on. Only look: nothing that changes files or does anything else will run. Find out what you need, then present a plan
-of numbered steps with the tool \`${PLAN_TOOL}\`, and wait for the person's word.`;
+const PLAN_MODE_PROMPT = `Plan mode is on. Only look: nothing that changes files or does anything
+else will run. Find out what you need, then present a plan of numbered steps
+with the tool \`${PLAN_TOOL}\`, and wait for the person's word.`;
 const GO_MESSAGE = "The plan is agreed. Plan mode is off: carry it out.";
 const NOTHING_TO_APPROVE =
   "Cannot carry out a plan: plan mode is off. /plan on turns it on, and then the model makes one.";
@@ -37,7 +38,9 @@ export default (zz: Zz) => {
     if (!planState.on || gateRequest.kind === "read") return runNext(gateRequest);
     return {
       verdict: "deny",
-      why: `plan mode is on, and this call would ${effectInWords(gateRequest.kind)}. Put it into the plan.`,
+      why:
+        "plan mode is on, and this call would " +
+        `${effectInWords(gateRequest.kind)}. Put it into the plan.`,
     };
   });
   zz.layer({
@@ -124,7 +127,9 @@ async function present(planState: Kept, proposed: string[], ctx: Ctx): Promise<R
       return { text: `${answer}\nChange it, and present it again.`, failed: true, refused: true };
     }
     Object.assign(planState, { on: false, steps: steps.map((text) => ({ text, done: false })) });
-    const text = `The person approved the plan${edited}:\n${checklistOf(planState.steps)}\nPlan mode is off: carry it out. ${TICK_HINT}`;
+    const text =
+      `The person approved the plan${edited}:\n${checklistOf(planState.steps)}\n` +
+      `Plan mode is off: carry it out. ${TICK_HINT}`;
     return { text, data: planState.steps };
   }
 }
@@ -170,7 +175,9 @@ function planCommand(zz: Zz, planState: Kept): void {
       if (doneNumber) tickSteps(planState, [Number(doneNumber)]);
       if (planVerb === "go" && wasPlanMode) return chat.send(GO_MESSAGE);
       if (planVerb === "go") throw usage(NOTHING_TO_APPROVE);
-      const modeSentence = `Plan mode is ${planState.on ? "on: the model only looks, until you have approved its plan" : "off"}.`;
+      const modeSentence =
+        "Plan mode is " +
+        `${planState.on ? "on: the model only looks, until you have approved its plan" : "off"}.`;
       note(
         [modeSentence, ...(planState.steps.length ? [checklistOf(planState.steps)] : [])].join(
           "\n",

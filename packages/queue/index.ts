@@ -102,6 +102,7 @@ function refuseOpenQueue(queueUrl: string, keyCommand: string): void {
   const { hostname = "", password = "" } = URL.parse(queueUrl) ?? {};
   if (password || keyCommand || /^(|localhost|127\.[\d.]+|\[::1\])$/.test(hostname)) return;
   throw usage(
-    `Cannot work for '${hostname}': without a password it takes jobs of anyone. Set one there, and give it in the URL or by queue.key_command.`,
+    `Cannot work for '${hostname}': without a password it takes jobs of anyone. ` +
+      "Set one there, and give it in the URL or by queue.key_command.",
   );
 }

@@ -2,6 +2,7 @@
 // travels. A job of another version is left for a worker that knows it.
 import { createHash } from "node:crypto";
 import type { ChatRequest, Reply } from "zz";
+import { anyOf } from "zz/text";
 
 export const VERSION = 1;
 export const QUEUE = "ask";
@@ -23,8 +24,10 @@ export type Asked = Pick<ChatRequest, "model" | "system" | "messages" | "tools" 
   Partial<Pick<ChatRequest, "effort" | "schema">>;
 
 // What a stranger may set of a provider: how it samples, and nothing that it would do or fetch.
-const OPTIONS =
-  /^(temperature|top_?[pk]|min_p|typical_p|seed|stop|(max|num)_\w+|(frequency|presence|repeat)_penalty|reasoning_effort|verbosity|think)$/i;
+const OPTIONS = anyOf(
+  /^(temperature|top_?[pk]|min_p|typical_p|seed|stop|(max|num)_\w+)$/i,
+  /^((frequency|presence|repeat)_penalty|reasoning_effort|verbosity|think)$/i,
+);
 
 export const hashOf = (hashedText: string): string =>
   createHash("sha256").update(hashedText).digest("hex");

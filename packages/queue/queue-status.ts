@@ -32,7 +32,8 @@ export async function statusOf(
       : "";
   const statusLines = [
     `${run}: ${answered} of ${inputs} answered.${resumeHint}`,
-    `The queue has ${plural(workers, "worker")}; ${active} of its jobs are under way, ${waiting} wait.`,
+    `The queue has ${plural(workers, "worker")}; ` +
+      `${active} of its jobs are under way, ${waiting} wait.`,
   ];
   if (letters.length)
     statusLines.push(

@@ -20,7 +20,7 @@ export function connection(
   ctx: Ctx,
   patienceMs = PATIENCE_MS,
 ) {
-  const { where, keepsLog, evicts, sentenceOf } = openedRedis;
+  const { where, sentenceOf } = openedRedis;
   const client = openedRedis.client as Client;
   const toldTexts = new Set<string>();
   const once = (noticeText: string) => {
@@ -32,14 +32,7 @@ export function connection(
     if (!isClosed) once(`The queue ${where} is out of reach. zz goes on as soon as it is back.`);
   });
   client.on("ready", () => toldTexts.clear());
-  if (!keepsLog)
-    once(
-      `The queue ${where} keeps no log on its disk: what is under way is asked again if it restarts. Set 'appendonly yes' there.`,
-    );
-  if (evicts)
-    once(
-      `The queue ${where} throws data away when its memory is full (${evicts}). Set 'maxmemory-policy noeviction' there.`,
-    );
+  warningsOn(openedRedis).forEach(once);
   return {
     where,
     client,
@@ -75,3 +68,18 @@ export function connection(
   };
 }
 export type Connection = ReturnType<typeof connection>;
+
+const warningsOn = ({ where, keepsLog, evicts }: OpenedRedis): string[] => [
+  ...(keepsLog
+    ? []
+    : [
+        `The queue ${where} keeps no log on its disk: ` +
+          "what is under way is asked again if it restarts. Set 'appendonly yes' there.",
+      ]),
+  ...(evicts
+    ? [
+        `The queue ${where} throws data away when its memory is full (${evicts}). ` +
+          "Set 'maxmemory-policy noeviction' there.",
+      ]
+    : []),
+];

@@ -6,7 +6,9 @@
  */
 export const KEEP = `
 if redis.call('EXISTS', KEYS[2]) == 0 then return false end
-if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 1 then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
+if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 1 then
+  redis.call('EXPIRE', KEYS[1], ARGV[3])
+end
 return redis.call('HGET', KEYS[1], ARGV[1])`;
 
 // What is known of a provider's server: until when nothing is sent ("paused"), whether an answer

@@ -118,7 +118,8 @@ async function answerJob(working: Working, takenJob: AskJob, lockToken: string):
   const version = versionOf(data);
   if (version !== undefined && version !== VERSION) {
     server.once(
-      `Jobs of another version of zz (${version}, this is ${VERSION}) are left for a worker that knows it.`,
+      `Jobs of another version of zz (${version}, this is ${VERSION}) ` +
+        "are left for a worker that knows it.",
     );
     return leaveJob(takenJob, lockToken, LEAVE_VERSION_MS);
   }

@@ -17,7 +17,8 @@ export function copySessions(sourceStore: SessionStore, targetStore: SessionStor
     if (titles.has(id) && titles.get(id) !== title) targetStore.rename(id, titles.get(id)!);
   const { copied, continued, same } = copyCounts;
   const reportLines = [
-    `${sourceStore.where} to ${targetStore.where}: ${copied} copied, ${continued} continued, ${same} there already.`,
+    `${sourceStore.where} to ${targetStore.where}: ${copied} copied, ` +
+      `${continued} continued, ${same} there already.`,
   ];
   if (leftOutLines.length) reportLines.push(`${leftOutLines.length} left out:`, ...leftOutLines);
   return { text: reportLines.join("\n"), failed: leftOutLines.length > 0 };

@@ -74,14 +74,17 @@ export default (zz: Zz<typeof defaults>) => {
       const currentStore = sessions.store();
       if (!("putTeam" in currentStore))
         throw usage(
-          "Cannot put a team's settings into a store: the setting `store` names none. Set it to redis://HOST:6379.",
+          "Cannot put a team's settings into a store: the setting `store` names none. " +
+            "Set it to redis://HOST:6379.",
         );
       const { readTeam } = await import("./team.ts");
       const teamFiles = readTeam(path.resolve(io.cwd(), String(teamFolder)));
       (currentStore as RedisStore).putTeam(teamFiles);
       const fileNames = Object.keys(teamFiles);
       return {
-        text: `${currentStore.where} has ${fileNames.length ? fileNames.join(", ") : "nothing"} now.`,
+        text:
+          `${currentStore.where} has ` +
+          `${fileNames.length ? fileNames.join(", ") : "nothing"} now.`,
       };
     },
   });
@@ -130,7 +133,8 @@ function addressIn(zz: Zz<typeof defaults>, serverUrl: string, named: string): {
     /^\/?\d*$/.test(parsedUrl.pathname);
   if (!isWhole)
     throw usage(
-      `Cannot use ${named}: it is no URL of a server. Write it like redis://USER:PASSWORD@HOST:6379/0.`,
+      `Cannot use ${named}: it is no URL of a server. ` +
+        "Write it like redis://USER:PASSWORD@HOST:6379/0.",
     );
   const { protocol, host, pathname, search, password } = parsedUrl;
   if (password) zz.secret(decodeURIComponent(password));
@@ -151,7 +155,8 @@ function passwordBy(
   const [password = ""] = String(stdout).split("\n");
   if (error || status !== 0 || !password.trim())
     throw usage(
-      `Cannot get the password by ${setting}: it ${error || status !== 0 ? "failed" : "printed nothing"}. Run it yourself, and fix it.`,
+      `Cannot get the password by ${setting}: ` +
+        `it ${error || status !== 0 ? "failed" : "printed nothing"}. Run it yourself, and fix it.`,
     );
   secret(password.trim());
   return password.trim();

@@ -32,7 +32,8 @@ function startOf(processId: number): string {
 }
 
 export const newOwner = (): string =>
-  `${machine().replace(/\s/g, "_")} ${process.pid} ${startOf(process.pid)} ${Math.random().toString(36).slice(2, 10)}`;
+  `${machine().replace(/\s/g, "_")} ${process.pid} ${startOf(process.pid)} ` +
+  Math.random().toString(36).slice(2, 10);
 
 export function isGone(lockOwner: string): boolean {
   const [ownerMachine, processId, start] = lockOwner.split(" ");

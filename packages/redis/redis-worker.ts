@@ -182,7 +182,8 @@ async function takeLock(id: string, isNew: boolean): Promise<string> {
     if (lockOrToken !== staleLock && (isOurOldLock || isGone(lockOwner))) staleLock = lockOrToken;
     else
       throw new Error(
-        `Cannot open session '${id}': ${holderOf(lockOrToken)} has it open. Go on there, close it, or use a copy with --fork.`,
+        `Cannot open session '${id}': ${holderOf(lockOrToken)} has it open. ` +
+          "Go on there, close it, or use a copy with --fork.",
       );
   }
 }

@@ -19,7 +19,9 @@ return {'OK', tostring(token)}`;
  * answer was lost is sent again.
  */
 export const APPEND = `
-if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return {'STALE', redis.call('GET', KEYS[1]) or ''} end
+if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then
+  return {'STALE', redis.call('GET', KEYS[1]) or ''}
+end
 local there, before, count = redis.call('LLEN', KEYS[3]), tonumber(ARGV[5]), #ARGV - 6
 if there == before then
   for i = 7, #ARGV do redis.call('RPUSH', KEYS[3], ARGV[i]) end

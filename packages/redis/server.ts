@@ -185,15 +185,18 @@ function warningsOf({ isKnown, logs, saves, evicts }: Facts, { where }: Options)
   const warnings: string[] = [];
   if (isKnown && !logs && saves === "")
     warnings.push(
-      `The store ${where} keeps nothing on disk: all sessions are lost when it restarts. Set 'appendonly yes' there.`,
+      `The store ${where} keeps nothing on disk: all sessions are lost when it restarts. ` +
+        "Set 'appendonly yes' there.",
     );
   else if (isKnown && !logs && saves)
     warnings.push(
-      `The store ${where} writes to its disk only now and then (save ${saves}): what is newer is lost when it crashes. Set 'appendonly yes' there.`,
+      `The store ${where} writes to its disk only now and then (save ${saves}): ` +
+        "what is newer is lost when it crashes. Set 'appendonly yes' there.",
     );
   if (evicts)
     warnings.push(
-      `The store ${where} throws data away when its memory is full (${evicts}), sessions too. Set 'maxmemory-policy noeviction' there.`,
+      `The store ${where} throws data away when its memory is full (${evicts}), sessions too. ` +
+        "Set 'maxmemory-policy noeviction' there.",
     );
   return warnings;
 }
@@ -205,11 +208,13 @@ export function refusalOf(
 ): { why: string; again: boolean } | undefined {
   const lasting = (why: string) => ({ why, again: false });
   const passing = (why: string) => ({ why, again: true });
-  const errorText = `${error.message}\n${(error as { lastNodeError?: Error }).lastNodeError?.message ?? ""}`;
+  const nodeMessage = (error as { lastNodeError?: Error }).lastNodeError?.message ?? "";
+  const errorText = `${error.message}\n${nodeMessage}`;
   if (error instanceof Refusal) return lasting(error.message);
   if (error instanceof TooLate && cluster)
     return passing(
-      `its cluster did not answer in ${seconds} s, as in a fail-over. Try again soon, or look at its nodes`,
+      `its cluster did not answer in ${seconds} s, as in a fail-over. ` +
+        "Try again soon, or look at its nodes",
     );
   if (error instanceof TooLate)
     return passing(`it did not answer in ${seconds} s. Look at the server and the way there`);
@@ -225,9 +230,15 @@ export function refusalOf(
   return /^[A-Z]{3,} /.test(error.message) ? lasting(`it says '${error.message}'`) : undefined;
 }
 
+const GONE_STATES = "aborted|closed|discarded|disconnect|ended|ready|timed out|timeout|writeable";
 /** What the package says of a connection or a cluster that is gone, in a fail-over, say. */
-const CONNECTION_GONE =
-  /\b(Command|Connection|Cluster|Node|Socket|Stream) (is |isn't )?(aborted|closed|discarded|disconnect|ended|ready|timed out|timeout|writeable)|None of startup nodes|Too many Cluster redirections|max retries per request|ClusterAllFailed|Failed to refresh slots/;
+const CONNECTION_GONE = new RegExp(
+  [
+    String.raw`\b(Command|Connection|Cluster|Node|Socket|Stream) (is |isn't )?(${GONE_STATES})`,
+    "None of startup nodes|Too many Cluster redirections|max retries per request",
+    "ClusterAllFailed|Failed to refresh slots",
+  ].join("|"),
+);
 
 const KNOWN_REFUSALS: [RegExp, why: string, again: boolean][] = [
   [
@@ -271,7 +282,8 @@ const KNOWN_REFUSALS: [RegExp, why: string, again: boolean][] = [
   ],
   [
     /self.signed|certificate|altnames|wrong version number|SSL/i,
-    "its certificate or its encryption does not fit. Use redis:// or rediss:// as it does, and name a CA of your own in NODE_EXTRA_CA_CERTS",
+    "its certificate or its encryption does not fit. " +
+      "Use redis:// or rediss:// as it does, and name a CA of your own in NODE_EXTRA_CA_CERTS",
     false,
   ],
 ];

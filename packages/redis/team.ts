@@ -9,7 +9,7 @@ const SETTINGS = "zz.config.json";
 const TEAM_FILE_NAME = /^(zz\.config\.json|prompts\/[\w][\w.-]{0,99}\.md)$/;
 const MAX_FILES = 200;
 const MAX_BYTES = 100_000; // of a file
-/** What the settings of a team have no business with: keys travel by `/keys` and the environment. */
+/** What a team's settings have no business with: keys travel by `/keys` and the environment. */
 const KEY_SETTING = /"key"\s*:/;
 
 /** The files of a folder that go into the store. */
@@ -75,7 +75,8 @@ export function receiveTeam(homeFolder: string, storedFiles: TeamFiles): string[
     ...goneNames.map((goneName) => `${goneName} (gone)`),
   ];
   return [
-    `Your team changed ${noticeNames.sort().join(", ")} in the store. It counts from the next start.`,
+    `Your team changed ${noticeNames.sort().join(", ")} in the store. ` +
+      "It counts from the next start.",
   ];
 }
 

@@ -10,6 +10,7 @@ import {
   type SourceFile,
   SyntaxKind,
 } from "ts-morph";
+import { checkComments, documentationOf } from "./parameter-comments.ts";
 import {
   applyEdits,
   type Edit,
@@ -106,7 +107,9 @@ function functionNamed(
       ? ofClass?.getNameNode()
       : (nameHolder as { getNameNode?(): Node | undefined }).getNameNode?.();
     if (!named || !node.getBody()) return [];
-    const full = `${ofClass ? `${ofClass.getName() ?? ""}.` : ""}${isConstructor ? "constructor" : named.getText()}`;
+    const full =
+      `${ofClass ? `${ofClass.getName() ?? ""}.` : ""}` +
+      `${isConstructor ? "constructor" : named.getText()}`;
     return [{ callable: node, named, full, line: node.getStartLineNumber() }];
   });
   const candidates = namedFunctions.filter(
@@ -116,7 +119,8 @@ function functionNamed(
   );
   if (candidates.length > 1)
     throw new Error(
-      `${candidates.length} functions are: at lines ${candidates.map((namedFunction) => namedFunction.line).join(", ")}. Choose one by line.`,
+      `${candidates.length} functions are: at lines ` +
+        `${candidates.map((namedFunction) => namedFunction.line).join(", ")}. Choose one by line.`,
     );
   if (!candidates[0])
     throw new Error(
@@ -206,7 +210,8 @@ function checkBody(
       .find((useNode) => isOutside(useNode) && !isDocumentation(useNode));
     if (remainingUse)
       throw new Error(
-        `'${removed.getName()}' is still used at line ${remainingUse.getStartLineNumber()}. Change that first.`,
+        `'${removed.getName()}' is still used at line ` +
+          `${remainingUse.getStartLineNumber()}. Change that first.`,
       );
   }
   const clashing = newParameters.find(
@@ -270,7 +275,8 @@ function findCall(useNode: Node, isConstructor: boolean, location: string): Call
     : Node.isCallExpression(outerNode);
   if (!isExpectedCall || (outerNode as Call).getExpression() !== calleeNode)
     throw new Error(
-      `at ${location} it is used in another way than by a call: '${outerNode.getText().split("\n")[0]!.slice(0, 80)}'. Edit that, or all of it, by hand.`,
+      `at ${location} it is used in another way than by a call: ` +
+        `'${outerNode.getText().split("\n")[0]!.slice(0, 80)}'. Edit that, or all of it, by hand.`,
     );
   return outerNode as Call;
 }
@@ -308,7 +314,8 @@ function droppedAt(
   const actingArgument = lostArguments.find((argument) => !isStill(argument));
   if (actingArgument)
     throw new Error(
-      `the call at ${location} would lose '${shortenNode(actingArgument)}', which may do something. Edit it by hand.`,
+      `the call at ${location} would lose '${shortenNode(actingArgument)}', ` +
+        "which may do something. Edit it by hand.",
     );
   const inOrder = keptArguments.filter((argument) => !isStill(argument));
   const lateArgument = inOrder.find(
@@ -316,7 +323,8 @@ function droppedAt(
   );
   if (lateArgument)
     throw new Error(
-      `the call at ${location} would run '${shortenNode(lateArgument)}' in another order. Edit it by hand.`,
+      `the call at ${location} would run '${shortenNode(lateArgument)}' ` +
+        "in another order. Edit it by hand.",
     );
   return lostArguments.map((argument) => `at ${location}: ${shortenNode(argument)}`);
 }
@@ -390,61 +398,4 @@ function listEdit(
   if (isBare && !firstItem && !newTexts.length) return;
   for (const innerEdit of findEdits(start, end)) edits.splice(edits.indexOf(innerEdit), 1);
   edits.push({ file, start, end, text: isBare ? `(${listText})` : listText });
-}
-
-/** In lines of their own, or one in the same line. */
-const GOES_ALONG =
-  /^\s*(\n\s*(\/\/.*|\/\*((?!\*\/)[\s\S])*\*\/))*\s*(\/\*((?!\*\/).)*\*\/[ \t]*)?$/;
-
-/**
- * A comment goes along with what it stands right before; of any other nobody knows what it is
- * about.
- */
-function checkComments(
-  listHolder: Node,
-  oldItems: Node[],
-  newTexts: string[],
-  closeParen: Node | undefined,
-): void {
-  const sourceFile = listHolder.getSourceFile();
-  const fileText = sourceFile.getFullText();
-  const leadingGaps = oldItems.map((node, i) =>
-    fileText
-      .slice(oldItems[i - 1]?.getEnd() ?? node.getPos(), node.getStart())
-      .replace(/^\s*,/, ""),
-  );
-  const trailingGap =
-    closeParen && oldItems.length
-      ? fileText.slice(oldItems.at(-1)!.getEnd(), closeParen.getStart())
-      : "";
-  const isUnchanged =
-    newTexts.length === oldItems.length &&
-    oldItems.every((oldItem, i) => oldItem.getFullText().trim() === newTexts[i]);
-  const strayComment = [...leadingGaps, trailingGap].find(
-    (gap, i) => /\/[/*]/.test(gap) && (i === leadingGaps.length || !GOES_ALONG.test(gap)),
-  );
-  if (strayComment === undefined || isUnchanged) return;
-  const location = `${path.basename(sourceFile.getFilePath())}:${listHolder.getStartLineNumber()}`;
-  throw new Error(
-    `the comment '${strayComment.replace(/^[\s,]+|\s+$/g, "").slice(0, 80)}' at ${location} would be lost or belong to another. Edit it by hand.`,
-  );
-}
-
-/** The line about a parameter in the comment of its function. */
-function documentationOf(callable: Callable, parameterName: string): Edit[] {
-  const documentedNode = Node.isJSDocable(callable)
-    ? callable
-    : callable.getFirstAncestor(Node.isJSDocable);
-  const docTags = (documentedNode?.getJsDocs() ?? []).flatMap((docComment) => docComment.getTags());
-  return docTags.flatMap((docTag) => {
-    if (!Node.isJSDocParameterTag(docTag) || docTag.getName() !== parameterName) return [];
-    return [
-      {
-        file: docTag.getSourceFile().getFilePath() as string,
-        start: docTag.getStart(),
-        end: docTag.getEnd(),
-        text: "",
-      },
-    ];
-  });
 }

@@ -30,7 +30,8 @@ function planExtraction(openedProject: OpenProject, declaration: "function" | "c
   const codeRange = rangeOf(sourceFile.getFullText(), openedProject.code ?? "", openedProject.line);
   if (declaration === "constant" && isConditional(sourceFile, codeRange))
     throw new Error(
-      "it runs only at times, or again and again, and a constant would run it once. Extract a function.",
+      "it runs only at times, or again and again, " +
+        "and a constant would run it once. Extract a function.",
     );
   const preferences = { provideRefactorNotApplicableReason: true };
   const actionKind = `refactor.extract.${declaration}`;
@@ -49,7 +50,8 @@ function planExtraction(openedProject: OpenProject, declaration: "function" | "c
   )?.notApplicableReason;
   if (!chosenAction)
     throw new Error(
-      `${refusalReason?.replace(/\.$/, "") ?? "it is not whole expressions or statements"}. Choose other code.`,
+      `${refusalReason?.replace(/\.$/, "") ?? "it is not whole expressions or statements"}. ` +
+        "Choose other code.",
     );
   const extraction = service.getEditsForRefactor(
     file,
@@ -148,11 +150,13 @@ function rangeOf(
   );
   if (!matchesAtLine[0])
     throw new Error(
-      `${matches.length ? `that code is not at line ${wantedLine}` : "that code is not in it"}. Give it exactly as it is in the file.`,
+      `${matches.length ? `that code is not at line ${wantedLine}` : "that code is not in it"}. ` +
+        "Give it exactly as it is in the file.",
     );
   if (matchesAtLine.length > 1)
     throw new Error(
-      `that code is there ${matchesAtLine.length} times: at lines ${matchesAtLine.map(({ index }) => lineNumberAt(index)).join(", ")}. Choose one by line.`,
+      `that code is there ${matchesAtLine.length} times: at lines ` +
+        `${matchesAtLine.map(({ index }) => lineNumberAt(index)).join(", ")}. Choose one by line.`,
     );
   return { pos: matchesAtLine[0].index, end: matchesAtLine[0].index + matchesAtLine[0][0].length };
 }

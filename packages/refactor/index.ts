@@ -4,21 +4,24 @@ import type { Zz } from "zz";
 
 const LIMIT_MS = 200_000; // that of the process, and of those that are asked afterwards
 const ACTIONS =
-  "move, organize_imports, fix_imports, remove_unused, change_signature, extract_function, extract_constant";
+  "move, organize_imports, fix_imports, remove_unused, change_signature, " +
+  "extract_function, extract_constant";
 
 export default (zz: Zz) =>
   zz.tool({
     name: "refactor",
     description:
-      "Change TypeScript or JavaScript in every affected file: move a file or folder with all imports, organize or " +
-      "fix (add missing) imports, remove what is unused, change a function's parameters with its calls, extract code.",
+      "Change TypeScript or JavaScript in every affected file: " +
+      "move a file or folder with all imports, organize or " +
+      "fix (add missing) imports, remove what is unused, " +
+      "change a function's parameters with its calls, extract code.",
     params: {
       action: `string ${ACTIONS}`,
       path: "string the file; to move or tidy, also a folder",
       to: "string? move: the new path",
       name: "string? change_signature: the function, or Class.method; extract: the new name",
       parameters:
-        "string[]? change_signature: all in their new order: a name keeps that one, 'name: type' adds one",
+        "string[]? change_signature: all in order: a name keeps that one, 'name: type' adds one",
       value: "string? change_signature: what calls pass for the new one",
       code: "string? extract: the code, exactly as in the file",
       line: "integer? change_signature, extract: its line, if there are several",

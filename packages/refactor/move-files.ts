@@ -136,7 +136,8 @@ function checkPatterns(
         continue;
       const { line } = sourceFile.getLineAndCharacterOfPosition(node.getStart());
       throw new Error(
-        `'${scriptPath}' takes files by '${pattern}' at line ${line + 1}, and would no longer take the same. Edit that first.`,
+        `'${scriptPath}' takes files by '${pattern}' at line ${line + 1}, ` +
+          "and would no longer take the same. Edit that first.",
       );
     }
     ts.forEachChild(node, visitNode);

@@ -117,7 +117,8 @@ function checkMove(
   const unmovableFile = movedFiles.find((movedFile) => !fs.lstatSync(movedFile).isFile());
   if (unmovableFile)
     throw new Error(
-      `'${relativePath}' holds a link or no ordinary file (${path.relative(absolutePath, unmovableFile)}). Use a command.`,
+      `'${relativePath}' holds a link or no ordinary file ` +
+        `(${path.relative(absolutePath, unmovableFile)}). Use a command.`,
     );
 }
 
@@ -234,7 +235,9 @@ async function applyPlan(
   const remainingCount = data.files.length - shownFiles.length;
   const changeSummary = shownFiles.length
     ? [
-        `Changed: ${shownFiles.join(", ")}${remainingCount > 0 ? ` and ${plural(remainingCount, "file")} more` : ""}.`,
+        "Changed: " +
+          `${shownFiles.join(", ")}` +
+          `${remainingCount > 0 ? ` and ${plural(remainingCount, "file")} more` : ""}.`,
       ]
     : [];
   const droppedNotes = dropped

@@ -12,7 +12,8 @@ import {
 } from "./project.ts";
 
 const MAX_REMOVALS = 500;
-const UNUSED_CODES = new Set([6133, 6192, 6196, 6198, 6199]); // what TypeScript calls what nothing uses
+// what TypeScript calls what nothing uses
+const UNUSED_CODES = new Set([6133, 6192, 6196, 6198, 6199]);
 const REMOVAL_FIX = "unusedIdentifier";
 
 export const organizeImports = (openedProject: OpenProject): Plan =>

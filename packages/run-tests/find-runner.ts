@@ -79,7 +79,8 @@ export async function commandFor(wantedTests: Wanted, ctx: Ctx): Promise<Found> 
   }
   if (narrowed)
     throw cannot(
-      `${path ? "path" : "filter"} cannot be passed on: the test script '${script}' is of no runner that zz knows`,
+      `${path ? "path" : "filter"} cannot be passed on: ` +
+        `the test script '${script}' is of no runner that zz knows`,
       "Run all tests, without path and filter, or use run_command.",
     );
   const manager = managerOf(ownPackage, root);
@@ -276,7 +277,8 @@ async function placesFor(
   if (!testFiles.length) throw cannot(`there is no test file in '${testPath}'`, "Check the path.");
   if (testFiles.length > MAX_FILES)
     throw cannot(`'${testPath}' holds ${testFiles.length} test files`, "Choose a folder in it.");
-  return testFiles.map((testFile) => testFile.replace(/[*?[{}()!]/g, "[$&]")); // node reads names as globs
+  // node reads names as globs
+  return testFiles.map((testFile) => testFile.replace(/[*?[{}()!]/g, "[$&]"));
 }
 
 /** All runners take a regular expression. A text that does not match itself is taken literally. */

@@ -34,7 +34,8 @@ export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
     name: "run_tests",
     kind: "run",
     description:
-      "Run the project's tests (node:test, vitest, jest, mocha, or its test script): all, or some of them.",
+      "Run the project's tests (node:test, vitest, jest, mocha, " +
+      "or its test script): all, or some of them.",
     aliases: ["runTests", "test"],
     params: {
       path: "string? only this test file, or the ones in this folder",
@@ -56,7 +57,9 @@ export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
       const { text, ...reading } = summarise(commandData, runner, filter);
       const hasNoMatch =
         narrowed && commandData.exit === 0 && reading.passed + reading.failed === 0 && reading.read;
-      const noneMatchedText = `No test ran: nothing matches${path ? ` path '${path}'` : ""}${filter ? ` filter '${filter}'` : ""}.`;
+      const noneMatchedText =
+        "No test ran: " +
+        `nothing matches${path ? ` path '${path}'` : ""}${filter ? ` filter '${filter}'` : ""}.`;
       const { read, ...counts } = reading;
       return {
         text: [`$ ${command}`, ...notes, hasNoMatch ? noneMatchedText : text].join("\n"),

@@ -83,7 +83,9 @@ export function summarise(
   const failures = [...new Set(reader?.failures(output) ?? [])];
   const exitReason = signal ? `stopped by ${signal}` : `exit code ${exit}`;
   const endReason = timedOut ? "stopped: it took too long" : exitReason;
-  const countsText = `passed ${passed - emptyFileCount}, failed ${failed}${skipped ? `, skipped ${skipped}` : ""}`;
+  const countsText =
+    `passed ${passed - emptyFileCount}, ` +
+    `failed ${failed}${skipped ? `, skipped ${skipped}` : ""}`;
   const failuresStart = reader ? output.search(reader.why) : -1;
   const failureText = () =>
     failuresStart < 0 ? cutToTail(output) : middleCut(output.slice(failuresStart));
@@ -143,12 +145,14 @@ const tapFailures = (output: string): string[] =>
 function cutToTail(output: string): string {
   const trimmed = output.trim();
   return trimmed.length > MAX_TAIL_CHARS
-    ? `[…]\n${trimmed.slice(trimmed.indexOf("\n", trimmed.length - MAX_TAIL_CHARS) + 1 || -MAX_TAIL_CHARS)}`
+    ? "[…]\n" +
+        trimmed.slice(trimmed.indexOf("\n", trimmed.length - MAX_TAIL_CHARS) + 1 || -MAX_TAIL_CHARS)
     : trimmed;
 }
 
 function middleCut(failureDetails: string): string {
   const trimmed = failureDetails.trim();
   if (trimmed.length <= MAX_REASON_CHARS.head + MAX_REASON_CHARS.tail) return trimmed;
-  return `${trimmed.slice(0, MAX_REASON_CHARS.head)}\n[…]\n${trimmed.slice(-MAX_REASON_CHARS.tail)}`;
+  const keptHead = trimmed.slice(0, MAX_REASON_CHARS.head);
+  return `${keptHead}\n[…]\n${trimmed.slice(-MAX_REASON_CHARS.tail)}`;
 }

@@ -147,7 +147,10 @@ function stateOf(zz: Zz, usableModels: Model[], failures: string[], ctx: Ctx): s
     if (failure) return failure.split(". ")[0]!;
     if (!askedNames.includes(providerName) && !USUAL.includes(providerName))
       return "was not asked: no key is set";
-    return `answers${addressNote}, ${modelCount || "no"} ${modelCount === 1 ? "model" : "models"}${keySource ? `, key from ${keySource}` : ""}`;
+    return (
+      `answers${addressNote}, ${modelCount || "no"} ` +
+      `${modelCount === 1 ? "model" : "models"}${keySource ? `, key from ${keySource}` : ""}`
+    );
   }
 }
 
@@ -170,7 +173,8 @@ async function enterServer(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
       person.say(`Cannot use '${typedUrl}': not a URL. Write it like http://host:port/v1.`);
     else if (hasSecret(new URL(baseUrl)))
       person.say(
-        "Cannot use that address: what is secret in it would stand in the settings. Enter it without user, password and '?'. zz asks for the key next.",
+        "Cannot use that address: what is secret in it would stand in the settings. " +
+          "Enter it without user, password and '?'. zz asks for the key next.",
       );
     else {
       const enteredPlan = await enterKey(zz, person, ctx, baseUrl);
@@ -212,7 +216,8 @@ async function enterOtherKey(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | u
       if (failure) return undefined;
       const model = ownModels.length
         ? await person.pick("Which model?", ownModels.map(asChoice))
-        : `${providerName}/${(await person.line("The provider lists no models. Its model's name:")).trim()}`;
+        : `${providerName}/` +
+          `${(await person.line("The provider lists no models. Its model's name:")).trim()}`;
       isChosen = true;
       return { model };
     }

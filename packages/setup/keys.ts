@@ -7,7 +7,9 @@ import { tryTo, unknown, usage, whoReads } from "zz/text";
 import type { Person } from "./person.ts";
 
 export const NO_TERMINAL =
-  "Cannot ask: there is no terminal to ask on. Set OPENAI_API_KEY (and OPENAI_BASE_URL for another server), start Ollama (OLLAMA_HOST says where), or use --model PROVIDER/MODEL with --base-url URL and --key KEY.";
+  "Cannot ask: there is no terminal to ask on. " +
+  "Set OPENAI_API_KEY (and OPENAI_BASE_URL for another server), start Ollama (OLLAMA_HOST says " +
+  "where), or use --model PROVIDER/MODEL with --base-url URL and --key KEY.";
 
 /** Loads person.ts on first use, since few starts ask anything. */
 export async function withPerson<T>(
@@ -107,8 +109,14 @@ async function dropKey(provider: string, ctx: Ctx): Promise<string> {
   if (keptFiles.includes(KEYS_FILE)) await ctx.settings.set(`providers.${provider}.key`, undefined);
   const remaining = keyFrom(provider, ctx);
   if (!keptFiles.length)
-    return `No key is kept for '${provider}'.${remaining ? ` The one in use is in ${remaining}.` : ""}`;
-  return `The key for '${provider}' is dropped from ${keptFiles.join(" and ")}.${remaining ? ` There is still one in ${remaining}.` : ""}`;
+    return (
+      "No key is kept for " +
+      `'${provider}'.${remaining ? ` The one in use is in ${remaining}.` : ""}`
+    );
+  return (
+    `The key for '${provider}' is dropped from ` +
+    `${keptFiles.join(" and ")}.${remaining ? ` There is still one in ${remaining}.` : ""}`
+  );
 }
 
 export async function runKeys(zz: Zz, typedWords: string, ctx: Ctx): Promise<void> {
@@ -175,13 +183,16 @@ async function whyUnknown(provider: string, ctx: Ctx): Promise<string | undefine
   const knownNames = knownTo(ctx);
   const otherNames = knownNames.includes(provider) ? [] : await providers(ctx);
   if (knownNames.includes(provider) || otherNames.includes(provider)) return undefined;
-  return `Cannot keep a key: ${unknown("provider", provider, new Set([...knownNames, ...otherNames]))}`;
+  return (
+    "Cannot keep a key: " + unknown("provider", provider, new Set([...knownNames, ...otherNames]))
+  );
 }
 
 async function keepKey(zz: Zz, provider: string, newKey: string, ctx: Ctx): Promise<string> {
   if (!/^[\x21-\x7e]{4,4096}$/.test(newKey))
     throw usage(
-      `Cannot keep a key for '${provider}': what was given is not a key, which is one word. Check where it is from.`,
+      `Cannot keep a key for '${provider}': what was given is not a key, which is one word. ` +
+        "Check where it is from.",
     );
   await ctx.settings.set(`providers.${provider}.key`, zz.secret(newKey));
   const firstPlace = keyFrom(provider, ctx).split(", then ")[0];
@@ -224,7 +235,10 @@ function listKeys(zz: Zz, ctx: Ctx, formatCommand: (providerName: string) => str
   const nameWidth = Math.max(8, ...shownNames.map((providerName) => providerName.length));
   const providerLines = shownNames.map((providerName) => {
     const keyPlace = keyFrom(providerName, ctx);
-    return `${providerName.padEnd(nameWidth)}  ${keyPlace ? `${keyPlace}, ${describeTarget(providerName, zz, ctx)}` : missing(providerName)}`;
+    const keyState = keyPlace
+      ? `${keyPlace}, ${describeTarget(providerName, zz, ctx)}`
+      : missing(providerName);
+    return `${providerName.padEnd(nameWidth)}  ${keyState}`;
   });
   return [
     ...providerLines,
@@ -233,7 +247,10 @@ function listKeys(zz: Zz, ctx: Ctx, formatCommand: (providerName: string) => str
   ].join("\n");
 
   function missing(providerName: string): string {
-    return `not set (${formatCommand(providerName)} enters one${variables(ctx)[providerName] ? `, or set ${variables(ctx)[providerName]}` : ""})`;
+    return (
+      `not set (${formatCommand(providerName)} enters ` +
+      `one${variables(ctx)[providerName] ? `, or set ${variables(ctx)[providerName]}` : ""})`
+    );
   }
 }
 

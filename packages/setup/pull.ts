@@ -21,7 +21,10 @@ export function ollamaAt(hostSetting?: string): string {
   const reachableHost = ownValue(REACHABLE_HOSTS, hostName) ?? hostName;
   const defaultPort = scheme ? "" : ":11434";
   const basePath = urlPath.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
-  return `${scheme ?? "http://"}${login}${reachableHost}${portNumber ? `:${portNumber}` : defaultPort}${basePath}`;
+  return (
+    `${scheme ?? "http://"}${login}${reachableHost}` +
+    `${portNumber ? `:${portNumber}` : defaultPort}${basePath}`
+  );
 }
 /** Where to reach a server on this machine that has no address, or listens on all of them. */
 const REACHABLE_HOSTS: Record<string, string> = {
@@ -114,9 +117,14 @@ export function bar(doneBytes: number, totalBytes: number, columnCount: number):
   const [unitBytes, unitName] =
     SIZE_UNITS.find(([bytes]) => totalBytes >= bytes) ?? SIZE_UNITS.at(-1)!;
   const fraction = Math.min(1, doneBytes / totalBytes);
-  const progressText = `${String(Math.floor(fraction * 100)).padStart(3)}%  ${(doneBytes / unitBytes).toFixed(1)} of ${(totalBytes / unitBytes).toFixed(1)} ${unitName}`;
+  const progressText =
+    `${String(Math.floor(fraction * 100)).padStart(3)}%  ${(doneBytes / unitBytes).toFixed(1)} ` +
+    `of ${(totalBytes / unitBytes).toFixed(1)} ${unitName}`;
   const barWidth = Math.min(40, columnCount - progressText.length - 4);
   if (barWidth < 5) return progressText.trim().slice(0, columnCount - 1);
   const filledWidth = Math.floor(fraction * barWidth);
-  return `[${"=".repeat(filledWidth)}${filledWidth < barWidth ? ">" : ""}${" ".repeat(Math.max(0, barWidth - filledWidth - 1))}]${progressText}`;
+  return (
+    `[${"=".repeat(filledWidth)}${filledWidth < barWidth ? ">" : ""}` +
+    `${" ".repeat(Math.max(0, barWidth - filledWidth - 1))}]${progressText}`
+  );
 }

@@ -106,7 +106,10 @@ async function listSkills(plugin: SkillsPlugin, ctx: Ctx): Promise<Result> {
   }));
   const skillLines = skills.map(({ name, description, from, folder }) => {
     const reason = activeReasons.get(name);
-    return `${reason ? "*" : " "} ${name}: ${description} (${from}, ${folder}${reason ? `; in use: ${reason}` : ""})`;
+    return (
+      `${reason ? "*" : " "} ${name}: ${description} (${from}, ` +
+      `${folder}${reason ? `; in use: ${reason}` : ""})`
+    );
   });
   const brokenLines = broken.map(
     ({ name, file, problem }) => `! ${name}: left out, since ${problem} (${file})`,
@@ -161,7 +164,8 @@ async function readSkill(
   if (bytes.subarray(0, 8_192).includes(0)) throw refuse("it is not text. Choose a text file.");
   const shownText =
     text.length > MAX_READ_CHARS
-      ? `${text.slice(0, MAX_READ_CHARS)}\n[${text.length - MAX_READ_CHARS} more characters left out]`
+      ? `${text.slice(0, MAX_READ_CHARS)}\n` +
+        `[${text.length - MAX_READ_CHARS} more characters left out]`
       : text;
   const otherFiles = relativeFiles.filter((relativeFile) => relativeFile !== FILE);
   const othersNote =

@@ -30,7 +30,8 @@ export function install(zz: Zz, skillCache: SkillCache): void {
   zz.tool({
     name: "install_skill",
     description:
-      "Install a skill, or replace one: from the text of its SKILL.md (front matter with name and description, triggers if you like, then the instructions), or from a folder or file.",
+      "Install a skill, or replace one: from the text of its SKILL.md (front matter with name " +
+      "and description, triggers if you like, then the instructions), or from a folder or file.",
     aliases: ["self_install_skill"],
     params: {
       name: "string what the skill is called",
@@ -67,6 +68,8 @@ export function install(zz: Zz, skillCache: SkillCache): void {
   });
 }
 
+const TOO_WIDE = `has a line of more than ${MAX_LINE_CHARS} characters. Break it, to show it.`;
+
 async function installSkill(
   { name, content, path: sourcePath, where = "home" }: Args,
   ctx: Ctx,
@@ -95,9 +98,7 @@ async function installSkill(
   if (skillText === undefined) throw refuse(`there is no ${FILE} in '${sourcePath}'. Add it.`);
   for (const [relativeFile, fileText] of textsByFile)
     if (fileText.split("\n").some((textLine) => textLine.length > MAX_LINE_CHARS))
-      throw refuse(
-        `${relativeFile} has a line of more than ${MAX_LINE_CHARS} characters, which cannot be shown. Break it.`,
-      );
+      throw refuse(`${relativeFile} ${TOO_WIDE}`);
   const named = readable(skillText);
   if (named !== name) throw refuse(`its front matter names it '${named}'. Use one name for both.`);
   const parentFolder = foldersOf(ctx).find(([folderOrigin]) => folderOrigin === where)![1];
@@ -107,10 +108,12 @@ async function installSkill(
   for (const [relativeFile, fileText] of textsByFile)
     await ctx.files.write(path.join(targetFolder, relativeFile), fileText);
   const sentences = [
-    `Installed skill '${name}' in ${targetFolder} (${plural(textsByFile.size, "file")}). read_skill reads it; the next conversation lists it.`,
+    `Installed skill '${name}' in ${targetFolder} (${plural(textsByFile.size, "file")}). ` +
+      "read_skill reads it; the next conversation lists it.",
     ...(binaryFiles.length
       ? [
-          `Left out, since only text can be shown before it is asked for: ${binaryFiles.join(", ")}.`,
+          "Left out, since only text can be shown before it is asked for: " +
+            `${binaryFiles.join(", ")}.`,
         ]
       : []),
     ...(present?.from === "project" && where === "home"
@@ -140,7 +143,10 @@ async function removeSkill(skillName: string, ctx: Ctx, skillCache: SkillCache):
   const isLink = fs.lstatSync(skillFolder).isSymbolicLink();
   const filesToRemove = isLink ? [skillFolder] : filesAt(skillFolder);
   for (const fileToRemove of filesToRemove) await ctx.files.remove(fileToRemove);
-  return `Uninstalled skill '${skillName}' from ${skillFolder} (${isLink ? "a link" : plural(filesToRemove.length, "file")}).`;
+  return (
+    `Uninstalled skill '${skillName}' from ${skillFolder} ` +
+    `(${isLink ? "a link" : plural(filesToRemove.length, "file")}).`
+  );
 
   function brokenFolder(): string | undefined {
     const brokenFile = broken.find((candidate) => candidate.name === skillName)?.file;
@@ -165,7 +171,8 @@ export function filesAt(fileOrFolder: string): string[] {
       else if (fs.statSync(entryPath).isFile()) foundFiles.push(entryPath);
       if (foundFiles.length > MAX_FILES)
         throw new Error(
-          `Cannot use '${fileOrFolder}': it holds more than ${MAX_FILES} files. Name a smaller one.`,
+          `Cannot use '${fileOrFolder}': ` +
+            `it holds more than ${MAX_FILES} files. Name a smaller one.`,
         );
     }
   }

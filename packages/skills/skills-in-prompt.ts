@@ -14,7 +14,8 @@ type Active = { skill: Skill; reason: string };
 
 const MAX_CALLED = 3; // skills that one message calls for
 const CATALOGUE_GUIDE =
-  "Instructions for certain kinds of work, by name. Before you do such work, read the skill with read_skill and follow it.";
+  "Instructions for certain kinds of work, by name. " +
+  "Before you do such work, read the skill with read_skill and follow it.";
 
 /** All skills except those that the settings leave out. */
 export function usable({ zz, cache }: SkillsPlugin, ctx: Ctx): ReturnType<typeof findSkills> {
@@ -31,7 +32,8 @@ export function skillNamed(plugin: SkillsPlugin, skillName: string, ctx: Ctx): S
     "there is none of that name";
   const skillNames = skills.map((candidate) => candidate.name).join(", ");
   throw new Error(
-    `Cannot use skill '${skillName}': ${problem}. ${skillNames ? `There are: ${skillNames}.` : "There are no skills."}`,
+    `Cannot use skill '${skillName}': ${problem}. ` +
+      `${skillNames ? `There are: ${skillNames}.` : "There are no skills."}`,
   );
 }
 
@@ -79,7 +81,8 @@ export async function activeTexts(plugin: SkillsPlugin, ctx: Ctx): Promise<strin
   const shownTexts: string[] = [];
   const omitted: string[] = [];
   for (const { skill, reason } of await activeSkills(plugin, ctx)) {
-    const skillText = `# ${skill.name} (${reason}; its files are in ${skill.folder})\n\n${skill.body}`;
+    const titleLine = `# ${skill.name} (${reason}; its files are in ${skill.folder})`;
+    const skillText = `${titleLine}\n\n${skill.body}`;
     if (shownTexts.length && skillText.length > remainingChars) omitted.push(skill.name);
     else shownTexts.push(skillText);
     remainingChars -= skillText.length;

@@ -12,7 +12,8 @@ const CONTINUATIONS = 2;
 
 const SCHEMA_DRAFT = "https://json-schema.org/draft/2020-12/schema";
 const ANSWER_RULE =
-  "Your last message, the one without tool calls, is read by a program. It must be one JSON value that fits this JSON Schema, without a word or a fence around it:";
+  "Your last message, the one without tool calls, is read by a program. " +
+  "It must be one JSON value that fits this JSON Schema, without a word or a fence around it:";
 const CONTINUE =
   "Your JSON was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 
@@ -23,7 +24,8 @@ const CONTINUE =
 export async function askFor(schema: JsonSchema, request: ChatRequest, next: Next): Promise<Reply> {
   // without it { type: "integer" } is the shorthand of tools
   const fullSchema: JsonSchema = { $schema: SCHEMA_DRAFT, ...schema };
-  const instructions = `--- ANSWER ---\n${ANSWER_RULE}\n${JSON.stringify(schema)}\n--- END ANSWER ---`;
+  const schemaText = JSON.stringify(schema);
+  const instructions = `--- ANSWER ---\n${ANSWER_RULE}\n${schemaText}\n--- END ANSWER ---`;
   const usageRecords: (Usage | undefined)[] = [];
   const sendRequest = recordingUsage(next, usageRecords);
   let sentRequest: ChatRequest = {
@@ -57,7 +59,9 @@ export async function askFor(schema: JsonSchema, request: ChatRequest, next: Nex
         { role: "assistant", text: reply.text, ...(reply.model && { model: reply.model }) },
         {
           role: "user",
-          text: `That does not fit: ${reason}. Answer again, with nothing but JSON that fits the schema.`,
+          text:
+            `That does not fit: ${reason}. ` +
+            "Answer again, with nothing but JSON that fits the schema.",
         },
       ],
     };
@@ -65,7 +69,8 @@ export async function askFor(schema: JsonSchema, request: ChatRequest, next: Nex
 }
 
 const describeMisfit = (reason: string): string =>
-  `The answer does not fit the schema, after ${TRIES_AGAIN + 1} tries: ${reason}. Ask for less, or another model.`;
+  `The answer does not fit the schema, after ${TRIES_AGAIN + 1} tries: ${reason}. ` +
+  "Ask for less, or another model.";
 
 /**
  * Records the usage of each request. A server that does not know schemas is asked again in words

@@ -2,7 +2,7 @@
 // Refuses what is not a schema, or what no answer can fit, before the model is asked.
 import fs from "node:fs";
 import path from "node:path";
-import { codeOf, errnoSentence, shortSchema, tryTo, usage, wrongInSchema } from "zz/text";
+import { anyOf, codeOf, errnoSentence, shortSchema, tryTo, usage, wrongInSchema } from "zz/text";
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -54,7 +54,8 @@ function parseJson(jsonText: string, refused: string): unknown {
     return JSON.parse(jsonText.replace(/^\ufeff/, ""));
   } catch (error) {
     throw usage(
-      `${refused}: it is not JSON (${(error as Error).message}). Write a JSON Schema, or names: 'name, age int'.`,
+      `${refused}: it is not JSON (${(error as Error).message}). ` +
+        "Write a JSON Schema, or names: 'name, age int'.",
     );
   }
 }
@@ -85,8 +86,10 @@ const hasKeyword = (schema: unknown): boolean => {
   const schemaWords = Object.keys(Object(schema));
   return !schemaWords.length || schemaWords.some((schemaWord) => KEYWORDS.test(schemaWord));
 };
-const KEYWORDS =
-  /^(type|enum|const|not|if|\$\w+|(any|one|all)Of|\w*[pP]roperties|\w*[iI]tems|m(in|ax)\w+|pattern|format|required|title|default|definitions)$/;
+const KEYWORDS = anyOf(
+  /^(type|enum|const|not|if|\$\w+|(any|one|all)Of|\w*[pP]roperties|\w*[iI]tems|m(in|ax)\w+)$/,
+  /^(pattern|format|required|title|default|definitions)$/,
+);
 const NO_KEYWORD = "none of its words is one of JSON Schema's, such as 'type' or 'properties'";
 
 /** The short form, in the words of the flag. */

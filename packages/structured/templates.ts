@@ -63,7 +63,8 @@ export async function expandTemplate(
   const options = head.options ? (tryTo(() => JSON.parse(head.options!)) as unknown) : {};
   if (typeof options !== "object" || !options || Array.isArray(options))
     throw usage(
-      `Cannot use the template '${name}': its 'options' are not a JSON object. Write {"temperature": 0}.`,
+      `Cannot use the template '${name}': its 'options' are not a JSON object. ` +
+        'Write {"temperature": 0}.',
     );
   const { system, model, tools = "" } = head;
   const toolWords = tools

@@ -132,12 +132,14 @@ async function limitFiles(
   if (!ask) {
     if (!current.most)
       note(
-        `This project has ${fileCount} code files; the first ${config.most} are indexed. Set symbols.folder in the settings to choose.`,
+        `This project has ${fileCount} code files; the first ${config.most} are indexed. ` +
+          "Set symbols.folder in the settings to choose.",
       );
     return { scope: "", most: config.most };
   }
   const pressedKey = await ask(
-    `This project has ${fileCount} code files. Index [a]ll of them, one [f]older, or [c]ancel? (Enter: cancel) `,
+    `This project has ${fileCount} code files. ` +
+      "Index [a]ll of them, one [f]older, or [c]ancel? (Enter: cancel) ",
     "afc",
   );
   if (pressedKey === "a") return { scope: "", most: Number.MAX_SAFE_INTEGER };
@@ -156,5 +158,12 @@ async function reindex(state: State, ctx: Ctx): Promise<string> {
     0,
   );
   const brokenCount = index.files.filter((filePath) => index.facts(filePath)!.parseError).length;
-  return `Indexed ${plural(index.files.length, "file")} with ${plural(symbolCount, "symbol")} in ${(index.ms / 1000).toFixed(1)} s${brokenCount ? `; ${brokenCount} ${brokenCount === 1 ? "has" : "have"} syntax errors` : ""}${index.leftOut ? `; ${index.leftOut} ${index.leftOut === 1 ? "is" : "are"} left out` : ""}.`;
+  return (
+    `Indexed ${plural(index.files.length, "file")} with ${plural(symbolCount, "symbol")} ` +
+    `in ${(index.ms / 1000).toFixed(1)} ` +
+    "s" +
+    `${brokenCount ? `; ${brokenCount} ${brokenCount === 1 ? "has" : "have"} syntax errors` : ""}` +
+    `${index.leftOut ? `; ${index.leftOut} ${index.leftOut === 1 ? "is" : "are"} left out` : ""}` +
+    "."
+  );
 }

@@ -1,5 +1,6 @@
 // Which files are code, and symbols.ignore: those of them that the index and the map leave out, by
 // patterns as in a .gitignore.
+import { anyOf } from "zz/text";
 import { LANGUAGES } from "./languages/table.ts";
 import { isGenerated } from "./scan/generated-files.ts";
 
@@ -12,8 +13,11 @@ const OTHER_ENDINGS = LANGUAGES.map(({ ends }) =>
 /** What is parsed. */
 export const CODE = new RegExp(`\\.(?:[cm]?[jt]sx?|json|ya?ml|${OTHER_ENDINGS})$`, "i");
 /** Other texts: the map goes by their words. */
-const TEXT_FILE =
-  /\.(?:mdx?|markdown|rst|adoc|txt|toml|ini|s[ac]ss|less|styl|astro|scala|dart|exs?|erl|hs|clj|zig|fish|ps1|graphql|gql|prisma|proto|tf|nix|gradle|cmake|mk)$|(?:^|\/)(?:Makefile|Dockerfile|README|LICENSE|CONTRIBUTING)$/i;
+const TEXT_FILE = anyOf(
+  /\.(?:mdx?|markdown|rst|adoc|txt|toml|ini|s[ac]ss|less|styl|astro|scala|dart|exs?|erl|hs|clj)$/i,
+  /\.(?:zig|fish|ps1|graphql|gql|prisma|proto|tf|nix|gradle|cmake|mk)$/i,
+  /(?:^|\/)(?:Makefile|Dockerfile|README|LICENSE|CONTRIBUTING)$/i,
+);
 
 /**
  * The code among these files, the other texts, and what of it the patterns name. A pattern that
@@ -40,7 +44,8 @@ function isQuick(pattern: string, noteProblem: (problem: string) => void): boole
   const starCounts = pattern.split("/").map((segment) => segment.split(/\*+/).length - 1);
   if (pattern.length <= MAX_PATTERN_CHARS && Math.max(...starCounts) <= MAX_STARS) return true;
   noteProblem(
-    `Cannot use '${pattern.slice(0, 60)}' of symbols.ignore: at most ${MAX_STARS} stars between slashes and ${MAX_PATTERN_CHARS} letters can be. Shorten it.`,
+    `Cannot use '${pattern.slice(0, 60)}' of symbols.ignore: at most ${MAX_STARS} stars ` +
+      `between slashes and ${MAX_PATTERN_CHARS} letters can be. Shorten it.`,
   );
   return false;
 }

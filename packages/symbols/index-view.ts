@@ -21,7 +21,8 @@ export interface Index {
   facts(filePath: string): Facts | undefined;
   words(filePath: string): Bag | undefined; // also of texts that are no code
   passed(filePath: string): Passed; // what it imports and exports
-  having(...searchTexts: string[]): readonly string[]; // the files whose rows have one of them, in order
+  // the files whose rows have one of them, in order
+  having(...searchTexts: string[]): readonly string[];
   resolved?: Kept | undefined;
   keep(resolved: Kept): void;
 }

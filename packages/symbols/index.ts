@@ -81,7 +81,9 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
   {
     name: "find_references",
     description:
-      "Find every use of a function, class, type, property or constant: by meaning, so that aliases count and others of the same name do not. By name alone where no language server knows it, which the answer says.",
+      "Find every use of a function, class, type, property or constant: by meaning, " +
+      "so that aliases count and others of the same name do not. " +
+      "By name alone where no language server knows it, which the answer says.",
     params: {
       symbol: "string a name or Class.method",
       path: "string? the file that defines it, where several do",
@@ -106,7 +108,8 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
   {
     name: "find_symbols",
     description:
-      "Find symbols whose names are like the query, in all code, JSON and YAML (top-level keys). Misspelling is fine.",
+      "Find symbols whose names are like the query, in all code, " +
+      "JSON and YAML (top-level keys). Misspelling is fine.",
     aliases: ["find_symbol", "symbols", "search_symbols", "workspace_symbols"],
     also: { query: ["symbol", "name", "pattern"], path: ["file", "file_path", "folder"] },
     params: {
@@ -118,11 +121,12 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
   {
     name: "get_structure",
     description:
-      "Show what code files define: the outline of one file with line numbers, or a line for each file of a folder.",
+      "Show what code files define: the outline of one file with line numbers, " +
+      "or a line for each file of a folder.",
     params: {
       path: PATH_PARAMETER,
       depth:
-        "integer? of the outline: 1 top level, 2 with members, 3 all; without it all but what is inside of functions",
+        "integer? of the outline: 1 top level, 2 members, 3 all; else all but insides of functions",
     },
   },
   {
@@ -138,7 +142,8 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
   {
     name: "get_class",
     description:
-      "Show the whole text of a class, interface, type, enum or namespace, with line numbers, by its name.",
+      "Show the whole text of a class, interface, type, " +
+      "enum or namespace, with line numbers, by its name.",
     aliases: ["read_class", "find_class"],
     also: { name: ["class", "symbol", "class_name"], path: ["file", "file_path"] },
     params: { name: "string the class", path: "string? the file it is in" },
@@ -146,7 +151,9 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
   {
     name: "get_dependencies",
     description:
-      "List what a file, or a folder from outside of it, imports: files of the project, packages, Node's own modules, and what cannot be found. Without a path: the project's entry points, its most imported files and import cycles.",
+      "List what a file, or a folder from outside of it, imports: files of the project, " +
+      "packages, Node's own modules, and what cannot be found. " +
+      "Without a path: the project's entry points, its most imported files and import cycles.",
     aliases: ["dependencies", "find_dependencies", "get_imports"],
     also: { path: ["file", "file_path"] },
     params: { path: "string? the file or folder" },
@@ -161,7 +168,8 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
   {
     name: "get_complexity",
     description:
-      "How complex code is: of a file each function's branches, of a folder the most complex files. score = branches + 2 × nesting + imports + lines / 20.",
+      "How complex code is: of a file each function's branches, of a folder the most complex " +
+      "files. score = branches + 2 × nesting + imports + lines / 20.",
     aliases: ["complexity"],
     also: { path: ["file", "file_path"] },
     params: { path: PATH_PARAMETER },
@@ -176,14 +184,16 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
   {
     name: "check_types",
     description:
-      "Check TypeScript or JavaScript files for syntax and type errors, by the project's tsconfig.json.",
+      "Check TypeScript or JavaScript files for syntax and type errors, " +
+      "by the project's tsconfig.json.",
     params: { paths: "string[] files to check" },
     needs: ({ paths }) => ({ read: paths }),
   },
   {
     name: "rename_symbol",
     description:
-      "Rename a function, class, type, property, variable or constant everywhere it is used, by meaning. The changes are shown and asked for.",
+      "Rename a function, class, type, property, variable or constant everywhere it is used, " +
+      "by meaning. The changes are shown and asked for.",
     aliases: ["rename"],
     also: {
       symbol: ["name", "from", "old_name"],
@@ -202,7 +212,8 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
   {
     name: "repo_map",
     description:
-      "A map of the repository: the files and signatures that matter most, or most for a query (words, names, paths). Verify with grep or read_file before you rely on it.",
+      "A map of the repository: the files and signatures that matter most, or most for a query " +
+      "(words, names, paths). Verify with grep or read_file before you rely on it.",
     params: {
       query: "string? what it is about, in any words",
       focus: "string[]? files or symbols to map around",

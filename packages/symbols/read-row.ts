@@ -97,7 +97,8 @@ function encodeRow(
   const isPlain = isUtf8(fileBytes);
   if (CODE.test(filePath) && isPlain) {
     const scannedFacts = scan(filePath, fileText);
-    return { text: pack(scannedFacts, scannedFacts.unread ? NO_TEXT : bagOf(fileText)) }; // minified: nobody wrote it
+    // minified: nobody wrote it
+    return { text: pack(scannedFacts, scannedFacts.unread ? NO_TEXT : bagOf(fileText)) };
   }
   const basicFacts: Facts = CODE.test(filePath) ? unreadFacts("not UTF-8") : emptyFacts();
   if (isMarkedGenerated(fileText)) basicFacts.made = true;

@@ -4,7 +4,7 @@
 import type { ApiError } from "grammy/types";
 import { Api, GrammyError, InputFile, type RawApi } from "grammy/web";
 import type { HttpRequest, Secret, Zz } from "zz";
-import { fault, usage } from "zz/text";
+import { anyOf, fault, usage } from "zz/text";
 
 export type { Message, Update, User } from "grammy/types";
 export { GrammyError, InputFile };
@@ -18,7 +18,8 @@ export interface Telegram {
   raw: RawApi; // waits as long as Telegram says, and for the network
   hasty: RawApi; // fails instead: for what may be left out
   me: { id: number; username: string };
-  moved: (oldChatId: number, newChatId: number) => void; // called when a group has become another chat
+  // called when a group has become another chat
+  moved: (oldChatId: number, newChatId: number) => void;
   isOfficial: boolean; // else a server of the person's own, which may allow larger files
   download(fileId: string): Promise<Uint8Array>;
 }
@@ -32,7 +33,8 @@ export async function openTelegram(
 ): Promise<Telegram> {
   if (!key)
     throw usage(
-      "Cannot reach Telegram: there is no token. @BotFather gives one; zz --keys set telegram keeps it.",
+      "Cannot reach Telegram: there is no token. " +
+        "@BotFather gives one; zz --keys set telegram keeps it.",
     );
   const apiRoot = url.replace(/\/+$/, "");
   const options = { apiRoot, fetch: fetchBy(zz) as unknown as typeof fetch };
@@ -153,7 +155,8 @@ export const isRevoked = (error: unknown): boolean =>
   (error.error_code === 401 || (error.error_code === 404 && error.method === "getMe"));
 export const revoked = (): Error =>
   fault(
-    "Cannot go on: Telegram refuses the token. zz --keys set telegram keeps another; what waits is answered then.",
+    "Cannot go on: Telegram refuses the token. " +
+      "zz --keys set telegram keeps another; what waits is answered then.",
     { kind: "key" },
   );
 
@@ -162,10 +165,11 @@ export const isUnchanged = (error: unknown): boolean =>
   descriptionOf(error).includes("not modified");
 export const isUnparsed = (error: unknown): boolean =>
   descriptionOf(error).includes("can't parse entities");
-export const isMessageGone = (error: unknown): boolean =>
-  /message to edit not found|message can't be edited|MESSAGE_ID_INVALID|upgraded to a supergroup/.test(
-    descriptionOf(error),
-  );
+export const isMessageGone = (error: unknown): boolean => MESSAGE_GONE.test(descriptionOf(error));
+const MESSAGE_GONE = anyOf(
+  /message to edit not found|message can't be edited/,
+  /MESSAGE_ID_INVALID|upgraded to a supergroup/,
+);
 /** Nothing reaches this chat any more: the bot was blocked, or the chat is gone. */
 export const isChatGone = (error: unknown): boolean =>
   error instanceof GrammyError &&

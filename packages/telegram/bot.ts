@@ -4,7 +4,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import path from "node:path";
 import type { CallbackQuery, Message, Update } from "grammy/types";
 import type { Conversation, ConversationEvent, Conversations, Ctx, Zz } from "zz";
-import { acquireLock, makeFolder, usage } from "zz/text";
+import { acquireLock, makeFolder, tryTo, usage } from "zz/text";
 import {
   descriptionOf,
   GrammyError,
@@ -104,8 +104,10 @@ export class Bot {
     const titles = Object.values(this.book.kept.chats).map(({ title }) => title);
     this.ctx.note(
       [
-        `zz is @${username} in Telegram.${titles.length ? ` It answers in: ${titles.join(", ")}.` : ""}`,
-        `To pair a chat, send it there: ${this.#code} (https://t.me/${username}?start=${this.#code})`,
+        `zz is @${username} in ` +
+          `Telegram.${titles.length ? ` It answers in: ${titles.join(", ")}.` : ""}`,
+        "To pair a chat, send it there: " +
+          `${this.#code} (https://t.me/${username}?start=${this.#code})`,
         "Ctrl+C ends it.",
       ].join("\n"),
     );
@@ -133,7 +135,8 @@ export class Bot {
         if (!(error instanceof GrammyError) || error.error_code !== 409) throw error;
         if (++conflicts > CONFLICT_TRIES)
           throw usage(
-            `Cannot go on: another program asks for the messages of this bot (${error.description}). End it first.`,
+            "Cannot go on: another program asks for the messages of this bot " +
+              `(${error.description}). End it first.`,
           );
         await this.zz.io.clock.sleep(1_000, this.ctx.signal);
       }
@@ -275,7 +278,8 @@ export class Bot {
     const { title } = kept.chats[key];
     return async () => {
       this.ctx.note(
-        `'${name}' is paired, in '${title}'. The next code: ${this.#code} (https://t.me/${this.telegram.me.username}?start=${this.#code})`,
+        `'${name}' is paired, in '${title}'. The next code: ` +
+          `${this.#code} (https://t.me/${this.telegram.me.username}?start=${this.#code})`,
       );
       const text = `This chat is paired with zz in ${this.ctx.root}. Say what is to be done.`;
       await this.telegram.raw.sendMessage({ ...addressOf(key), text });
@@ -308,7 +312,7 @@ export class Bot {
     const refuse = () => {
       this.#reasons.set(key, "");
       const noOption = options.find(({ id }) => id === "n") ?? options.at(-1);
-      tryQuietly(() => answer(noOption?.id ?? ""));
+      tryTo(() => answer(noOption?.id ?? ""));
     };
     const { minutes } = this.zz.config;
     const cancelExpiry = this.zz.io.clock.timer(minutes * 60_000, refuse);
@@ -351,7 +355,7 @@ export class Bot {
         : { id: NO_WORDS, name: "No answer" };
       if (option)
         text =
-          tryQuietly(() => {
+          tryTo(() => {
             if (option.id === "n") this.#reasons.set(standing.key, "");
             standing.answer(options.length ? option.id : "");
             return option.name;
@@ -381,7 +385,7 @@ export class Bot {
     const no = question.options.find(({ id }) => id === "n");
     if (question.options.length && !no) return;
     if (no) this.#reasons.set(key, words);
-    tryQuietly(() => answer(no ? "n" : words));
+    tryTo(() => answer(no ? "n" : words));
   }
 
   /** Shows in the chat what came of a question, from wherever the answer was. */
@@ -438,13 +442,4 @@ const entryFor = (_: Kept, { chat }: Message) => ({
 function newCode(): string {
   const letters = [...randomBytes(CODE_CHARS)].map((randomByte) => CODE_LETTERS[randomByte % 32]);
   return letters.join("");
-}
-
-/** Undefined if it throws: another answer was first. */
-function tryQuietly<T>(attempt: () => T): T | undefined {
-  try {
-    return attempt();
-  } catch {
-    return undefined;
-  }
 }

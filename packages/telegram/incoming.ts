@@ -97,7 +97,8 @@ async function fetchFile(attachedFile: Attached, telegram: Telegram): Promise<Ui
   const { name, bytes } = attachedFile;
   const tooLarge = () =>
     fault(
-      `Cannot take '${name}': it has ${Math.ceil(bytes / 1_000_000)} MB, and Telegram gives bots at most ${MAX_DOWNLOAD_BYTES / 1_000_000}. Put it where zz runs, and say where.`,
+      `Cannot take '${name}': it has ${Math.ceil(bytes / 1_000_000)} MB, and Telegram gives ` +
+        `bots at most ${MAX_DOWNLOAD_BYTES / 1_000_000}. Put it where zz runs, and say where.`,
     );
   if (telegram.isOfficial && bytes > MAX_DOWNLOAD_BYTES) throw tooLarge();
   try {

@@ -93,7 +93,8 @@ function cutBefore(longText: string, endOffset: number): number {
     const cutOffset = headText.lastIndexOf(separator) + 1;
     if (cutOffset > endOffset / 2) return cutOffset;
   }
-  return /[\uD800-\uDBFF]$/.test(headText) && endOffset > 1 ? endOffset - 1 : endOffset; // between the halves of a sign
+  // between the halves of a sign
+  return /[\uD800-\uDBFF]$/.test(headText) && endOffset > 1 ? endOffset - 1 : endOffset;
 }
 
 // ── Blocks ───────────────────────────────────────────────────────────────────────────────────────

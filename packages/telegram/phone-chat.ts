@@ -235,7 +235,8 @@ export class Chat {
 
 const HELP_TEXT =
   "Say what is to be done; pictures and files may come along.\n\n" +
-  "/new begins a new conversation, /model changes the model, /undo takes back the last change, /stop stops. " +
+  "/new begins a new conversation, /model changes the model, " +
+  "/undo takes back the last change, /stop stops. " +
   "/who lists who is paired, /leave ends the pairing of this chat.";
 
 /** What came after the person's last message. */

@@ -73,7 +73,8 @@ export class Phone implements AnswerPlace {
     const outcome = answer
       ? `→ ${optionNameOf(answer)}`
       : `→ ${optionNameOf(signal.reason)} (at the terminal)`;
-    void closeQuestion(this.#telegram, address, sentQuestion, outcome).catch(() => {}); // it counted
+    // it counted
+    void closeQuestion(this.#telegram, address, sentQuestion, outcome).catch(() => {});
     return answer ? { answer, from: ANSWER_ORIGIN } : undefined;
   }
 
@@ -195,8 +196,10 @@ export async function openPhone(
   if (chosenKey === undefined)
     throw usage(
       chatKeys.length
-        ? `Cannot ask '${chatName}': it is no paired chat. Those are: ${chatKeys.map(titleOf).join(", ")}.`
-        : "Cannot ask on the phone: no chat is paired. zz --telegram shows the code that pairs one.",
+        ? `Cannot ask '${chatName}': it is no paired chat. ` +
+            `Those are: ${chatKeys.map(titleOf).join(", ")}.`
+        : "Cannot ask on the phone: no chat is paired. " +
+            "zz --telegram shows the code that pairs one.",
     );
   const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
   const telegram = await openTelegram(zz, endpoint, stopController.signal, ctx.note);

@@ -116,7 +116,8 @@ export async function sendQuestion(
     return { message: message_id, text: plain, isFile: false };
   }
   const fileNotice = "\n\nThe file has all of it.";
-  const caption = `${clip(oneLine(plain.split("\n")[0]!), MAX_CAPTION - fileNotice.length - 100)}${fileNotice}`;
+  const caption =
+    `${clip(oneLine(plain.split("\n")[0]!), MAX_CAPTION - fileNotice.length - 100)}` + fileNotice;
   const document = new InputFile(Buffer.from(`${plain}\n`), "question.diff");
   const { message_id } = await raw.sendDocument({ ...address, document, caption, reply_markup });
   return { message: message_id, text: caption, isFile: true };

@@ -18,7 +18,9 @@ export function assertFits(filePath: string): void {
   if (fileStats.size === 0) throw fault(`Cannot send '${filePath}': it is empty.`);
   if (fileStats.size > MAX_UPLOAD_BYTES)
     throw fault(
-      `Cannot send '${filePath}': it has ${Math.ceil(fileStats.size / 1_000_000)} MB, and Telegram takes at most ${MAX_UPLOAD_BYTES / 1_000_000} from a bot. Compress it, send a part of it, or say where it is.`,
+      `Cannot send '${filePath}': it has ${Math.ceil(fileStats.size / 1_000_000)} MB, ` +
+        `and Telegram takes at most ${MAX_UPLOAD_BYTES / 1_000_000} from a bot. ` +
+        "Compress it, send a part of it, or say where it is.",
     );
 }
 

@@ -75,9 +75,11 @@ async function translateCall(
   return Promise.all(translations);
 }
 const CUT_ALL =
-  "This reply was cut off within its last call, so none of its calls ran. Send them again, fewer at once.";
+  "This reply was cut off within its last call, so none of its calls ran. " +
+  "Send them again, fewer at once.";
 const CUT_REASON =
-  "The call was cut off before its arguments were complete and did not run. Send it again, shorter or in parts.";
+  "The call was cut off before its arguments were complete and did not run. " +
+  "Send it again, shorter or in parts.";
 export function asCalls(takenCalls: readonly CheckedCall[], noneReason = ""): Call[] {
   const takenIds = new Set<string>();
   const isCutOff = ({ verdict, raw }: CheckedCall) => verdict === "cut" || raw.cut === true;
@@ -91,7 +93,8 @@ export function asCalls(takenCalls: readonly CheckedCall[], noneReason = ""): Ca
       takenIds.add(id);
       const tooMany =
         i === MAX_CALLS_PER_REPLY &&
-        `This reply had more than ${MAX_CALLS_PER_REPLY} calls. The rest did not run. Make those that are still needed next.`;
+        `This reply had more than ${MAX_CALLS_PER_REPLY} calls. The rest did not run. ` +
+          "Make those that are still needed next.";
       const wrongReason =
         raw.wrong &&
         `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;

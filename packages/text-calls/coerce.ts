@@ -1,6 +1,6 @@
 // Turns what a text contained into a call of an offered tool: cleans the name, converts values to
 // the types of the tool's schema if nothing is lost by it, and checks the result.
-import { tryTo } from "zz/text";
+import { anyOf, tryTo } from "zz/text";
 import { setField, type Work, wholeJson } from "./json.ts";
 import type { Tool } from "./types.ts";
 
@@ -180,8 +180,10 @@ function coerceText(
   return valueText;
 }
 
-const TEXTUAL =
-  /content|text|str|code|source|data|patch|diff|new|old|replace|search|find|body|command|cmd|script|query|pattern|regex|input|prompt|message|question/i;
+const TEXTUAL = anyOf(
+  /content|text|str|code|source|data|patch|diff|new|old|replace|search|find|body|command|cmd/i,
+  /script|query|pattern|regex|input|prompt|message|question/i,
+);
 const NULL_AS_TEXT = /content|text|new|code|source|data|command|query/i;
 
 /**

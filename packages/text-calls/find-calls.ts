@@ -1,6 +1,7 @@
 // Finds the calls in a text: first those after marks, anywhere in it; otherwise a whole text that
 // is nothing but calls.
 import type { Call } from "zz";
+import { anyOf } from "zz/text";
 import { readObjects } from "./call-shapes.ts";
 import {
   asCalls,
@@ -130,7 +131,8 @@ async function callsAfterMarks(
   };
 }
 const MIXED_REASON =
-  "This reply has calls in the middle of its sentences, so none of its calls ran. Send those that you mean again, after the text and not within it.";
+  "This reply has calls in the middle of its sentences, so none of its calls ran. " +
+  "Send those that you mean again, after the text and not within it.";
 
 /** Whether the text ends before so much as the name of its last call. */
 function endsInCall({ source: { text }, wrapper, end }: Scan): boolean {
@@ -252,8 +254,10 @@ const isNothing = (betweenText: string): boolean =>
   betweenText.length < 500 &&
   /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*|\]<\]minimax\[>\[)?$/.test(betweenText);
 
-const INVENTED =
-  /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]|<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g;
+const INVENTED = anyOf(
+  /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]/g,
+  /<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g,
+);
 
 /** A call whose name can be read, but not its arguments. */
 function unreadable({ text, tools }: Source, markEnd: number): Piece | undefined {

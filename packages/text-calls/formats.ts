@@ -2,7 +2,7 @@
 // written, and what the prompt says. marks.ts reads them, as well as families of models that have
 // no format here.
 
-import { ownValue } from "zz/text";
+import { anyOf, ownValue } from "zz/text";
 import type { Tool } from "./types.ts";
 
 type Written = { id: string; name: string; args: Record<string, unknown> };
@@ -97,13 +97,22 @@ function coderTools(tools: readonly Tool[]): string {
       const schemaText = Object.keys(otherFields).length
         ? `\n<schema>${JSON.stringify(otherFields)}</schema>`
         : "";
-      return `<parameter>\n<name>${parameterName}</name>${type ? `\n<type>${[type].flat().join(" or ")}</type>` : ""}${aboutText ? `\n<description>${aboutText}</description>` : ""}${schemaText}\n</parameter>`;
+      return (
+        "<parameter>\n" +
+        `<name>${parameterName}</name>` +
+        `${type ? `\n<type>${[type].flat().join(" or ")}</type>` : ""}` +
+        `${aboutText ? `\n<description>${aboutText}</description>` : ""}${schemaText}\n` +
+        "</parameter>"
+      );
     };
     const parameterList = [
       ...Object.entries(properties).map(parameterText),
       `<required>${JSON.stringify(required)}</required>`,
     ].join("\n");
-    return `<function>\n<name>${name}</name>\n<description>${description}</description>\n<parameters>\n${parameterList}\n</parameters>\n</function>`;
+    return (
+      `<function>\n<name>${name}</name>\n<description>${description}</description>\n` +
+      `<parameters>\n${parameterList}\n</parameters>\n</function>`
+    );
   });
   return `<tools>\n${toolTexts.join("\n")}\n</tools>`;
 }
@@ -116,15 +125,20 @@ function glmCall({ name, args }: Written, tools: readonly Tool[]): string {
     return hermesCall({ id: "", name, args });
   const argumentPairs = Object.entries(args).map(
     ([argumentName, argumentValue]) =>
-      `<arg_key>${argumentName}</arg_key>\n<arg_value>${frameValue(writeValue(argumentValue))}</arg_value>\n`,
+      `<arg_key>${argumentName}</arg_key>\n` +
+      `<arg_value>${frameValue(writeValue(argumentValue))}</arg_value>\n`,
   );
   return `<tool_call>${name}\n${argumentPairs.join("")}</tool_call>`;
 }
 
 const BEGIN_TOKEN = (tokenPart: string): string => `<｜tool▁${tokenPart}▁begin｜>`;
 const END_TOKEN = (tokenPart: string): string => `<｜tool▁${tokenPart}▁end｜>`;
-const deepSeek = (writeCall: (call: Written) => string) => (calls: readonly Written[]) =>
-  `${BEGIN_TOKEN("calls")}${calls.map((call) => `${BEGIN_TOKEN("call")}${writeCall(call)}${END_TOKEN("call")}`).join("\n")}${END_TOKEN("calls")}`;
+const deepSeek = (writeCall: (call: Written) => string) => (calls: readonly Written[]) => {
+  const callBlocks = calls.map(
+    (call) => `${BEGIN_TOKEN("call")}${writeCall(call)}${END_TOKEN("call")}`,
+  );
+  return `${BEGIN_TOKEN("calls")}${callBlocks.join("\n")}${END_TOKEN("calls")}`;
+};
 
 const DSML_MARK = "｜DSML｜";
 function dsmlCall({ name, args }: Written): string {
@@ -137,9 +151,14 @@ function dsmlCall({ name, args }: Written): string {
   );
   const parameters = entries.map(
     ([argumentName, argumentValue]) =>
-      `<${DSML_MARK}parameter name="${argumentName}" string="${typeof argumentValue === "string"}">${writeValue(argumentValue)}</${DSML_MARK}parameter>\n`,
+      `<${DSML_MARK}parameter name="${argumentName}" ` +
+      `string="${typeof argumentValue === "string"}">` +
+      `${writeValue(argumentValue)}</${DSML_MARK}parameter>\n`,
   );
-  return `<${DSML_MARK}invoke name="${name}">\n${isAllRaw ? parameters.join("") : `${escapeJson(args)}\n`}</${DSML_MARK}invoke>\n`;
+  return (
+    `<${DSML_MARK}invoke name="${name}">\n` +
+    `${isAllRaw ? parameters.join("") : `${escapeJson(args)}\n`}</${DSML_MARK}invoke>\n`
+  );
 }
 
 /** A value as a Python literal. */
@@ -156,7 +175,10 @@ function pythonLiteral(value: unknown): string {
 function pythonCalls(calls: readonly Written[]): string {
   const isIdentifier = (fieldName: string) => /^[A-Za-z_]\w{0,99}$/.test(fieldName);
   if (!calls.every(({ name, args }) => isIdentifier(name) && Object.keys(args).every(isIdentifier)))
-    return `<|python_start|>${escapeJson(calls.map(({ name, args }) => ({ name, parameters: args })))}<|python_end|>`;
+    return (
+      "<|python_start|>" +
+      `${escapeJson(calls.map(({ name, args }) => ({ name, parameters: args })))}<|python_end|>`
+    );
   const writeCall = ({ name, args }: Written) =>
     `${name}(${Object.entries(args)
       .map(([argumentName, argumentValue]) => `${argumentName}=${pythonLiteral(argumentValue)}`)
@@ -176,7 +198,11 @@ export const FORMATS: Format[] = [
     calls: (calls, tools) => calls.map((call) => coderCall(call, tools)).join("\n"),
     result: response,
     tools: coderTools,
-    how: "For each call write a block of this form, with nothing after the last one:\n%\nValues stand as they are, without quotes or escapes; lists and objects as JSON. If a value holds tags of these, write all of the arguments as one JSON object in place of the parameters.",
+    how:
+      "For each call write a block of this form, with nothing after the last one:\n%\n" +
+      "Values stand as they are, without quotes or escapes; lists and objects as JSON. " +
+      "If a value holds tags of these, " +
+      "write all of the arguments as one JSON object in place of the parameters.",
   },
   {
     name: "deepseek-dsml",
@@ -185,7 +211,9 @@ export const FORMATS: Format[] = [
       `<${DSML_MARK}function_calls>\n${calls.map(dsmlCall).join("")}</${DSML_MARK}function_calls>`,
     result: ({ text }) => `<function_results>\n<result>${text}</result>\n</function_results>`,
     tools: jsonLines,
-    how: 'To call tools, write one block of this form, with nothing after it:\n%\nstring="true" is for texts, which stand as they are; string="false" for anything else, as JSON.',
+    how:
+      'To call tools, write one block of this form, with nothing after it:\n%\nstring="true" ' +
+      'is for texts, which stand as they are; string="false" for anything else, as JSON.',
   },
   {
     name: "deepseek-v3",
@@ -211,16 +239,20 @@ export const FORMATS: Format[] = [
     calls: (calls, tools) => calls.map((call) => glmCall(call, tools)).join("\n"),
     result: response,
     tools: jsonLines,
-    how: "For each call write a block of this form, with nothing after the last one:\n%\nTexts stand as they are; anything else as JSON.",
+    how:
+      "For each call write a block of this form, with nothing after the last one:\n%\n" +
+      "Texts stand as they are; anything else as JSON.",
   },
   {
     name: "kimi",
     models: /kimi|moonshot/i,
     calls: (calls) =>
-      `<|tool_calls_section_begin|>${calls.map(({ id, name, args }, i) => `<|tool_call_begin|>${formatKimiId(id, name, i)}<|tool_call_argument_begin|>${escapeJson(args)}<|tool_call_end|>`).join("")}<|tool_calls_section_end|>`,
+      `<|tool_calls_section_begin|>${calls.map(kimiCall).join("")}<|tool_calls_section_end|>`,
     result: ({ name, id, index, text }) => `## Return of ${formatKimiId(id, name, index)}\n${text}`,
     tools: asTools,
-    how: "To call tools, write one section of this form, with nothing after it; the number counts the calls from 0:\n%",
+    how:
+      "To call tools, write one section of this form, with nothing after it; " +
+      "the number counts the calls from 0:\n%",
   },
   {
     name: "mistral",
@@ -246,16 +278,22 @@ export const FORMATS: Format[] = [
     calls: pythonCalls,
     result: plainResult,
     tools: asTools,
-    how: "To call tools, write one list of this form, with nothing after it, arguments by name and values as Python writes them:\n%",
+    how:
+      "To call tools, write one list of this form, with nothing after it, " +
+      "arguments by name and values as Python writes them:\n%",
   },
   {
     name: "hermes",
-    models:
-      /qwen|qwq|hermes|granite|smollm|falcon|longcat|ernie|nemotron-(nano|h)|jamba|chatml|openchat|exaone/i,
+    models: anyOf(
+      /qwen|qwq|hermes|granite|smollm|falcon|longcat|ernie/i,
+      /nemotron-(nano|h)|jamba|chatml|openchat|exaone/i,
+    ),
     calls: (calls) => calls.map(hermesCall).join("\n"),
     result: response,
     tools: jsonLines,
-    how: "For each call write a block of this form, one object in each, with nothing after the last one:\n%",
+    how:
+      "For each call write a block of this form, one object in each, " +
+      "with nothing after the last one:\n%",
   },
   {
     name: "llama",
@@ -279,12 +317,17 @@ export const FORMATS: Format[] = [
         .join("\n"),
     result: plainResult,
     tools: asTools,
-    how: "For each call write a fenced block of this form, one JSON object in each, with nothing after the last one:\n%",
+    how:
+      "For each call write a fenced block of this form, one JSON object in each, " +
+      "with nothing after the last one:\n%",
   },
 ];
 
 const formatKimiId = (id: string, toolName: string, i: number): string =>
   /^functions\.[\w.-]+:\d+$/.test(id) ? id : `functions.${toolName}:${i}`;
+const kimiCall = ({ id, name, args }: Written, i: number): string =>
+  `<|tool_call_begin|>${formatKimiId(id, name, i)}` +
+  `<|tool_call_argument_begin|>${escapeJson(args)}<|tool_call_end|>`;
 
 export function formatFor(modelName: string): Format {
   const bareModel = modelName.slice(modelName.indexOf("/") + 1);
@@ -301,6 +344,8 @@ export function wordsFor(format: Format, tools: readonly Tool[]): string {
     "You can call tools. These are all there are, each with its parameters as a JSON Schema:",
     format.tools(tools),
     format.how.replace("%", () => sampleCall),
-    "Say in a sentence what you do, if at all, before the calls. Then stop: the results come with the next message, and are never yours to write. Call a tool only when you need one; write no call as an example.",
+    "Say in a sentence what you do, if at all, before the calls. " +
+      "Then stop: the results come with the next message, and are never yours to write. " +
+      "Call a tool only when you need one; write no call as an example.",
   ].join("\n\n");
 }

@@ -2,6 +2,7 @@
 // contains as text are read; and calls of other programs' tools become calls of zz's own before
 // they are shown, judged or saved (habits/). All of it loads on first use.
 import type { Call, ChatRequest, Ctx, Reply, Result, Zz } from "zz";
+import { anyOf } from "zz/text";
 
 type Format = "auto" | "native" | "text";
 export const defaults: { format: Format } = { format: "auto" };
@@ -14,7 +15,8 @@ export const settings = {
       format: {
         enum: ["auto", "native", "text"],
         description:
-          "how tools are offered: natively where the model can, always natively, or always in words",
+          "how tools are offered: natively where the model can, " +
+          "always natively, or always in words",
       },
     },
   },
@@ -23,8 +25,12 @@ export const settings = {
 /** A reply without any of these contains neither calls nor marks of thinking. */
 const MARKERS = /[<{[(]|Action:/;
 const SEARCH_BLOCK = /^<{5,9} ?SEARCH/m; // Aider's blocks, in the text of the answer
-const NO_TOOLS =
-  /(not|n't) support (the )?(tools?|functions?)\b|(not|n't) support (tool|function)[- _](use|call)|support tool use|(tools?|functions?)( calling| use| calls)?['"`]? (is|are) not (supported|enabled|available)|requires --(enable-auto-tool-choice|jinja|tool-call-parser)/i;
+const NO_TOOLS = anyOf(
+  /(not|n't) support (the )?(tools?|functions?)\b/i,
+  /(not|n't) support (tool|function)[- _](use|call)|support tool use/i,
+  /(tools?|functions?)( calling| use| calls)?['"`]? (is|are) not (supported|enabled|available)/i,
+  /requires --(enable-auto-tool-choice|jinja|tool-call-parser)/i,
+);
 
 const MAX_SHOW_MS = 30_000; // a busy server may take long to describe a model
 

@@ -1,6 +1,6 @@
 // Calls after special tokens: Mistral, DeepSeek, Kimi, Granite, Command, Phi, InternLM, Gemma,
 // gpt-oss and others.
-
+import { anyOf } from "zz/text";
 import { argumentsIn, readArguments, readObjects, skipFence } from "./call-shapes.ts";
 import { toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
@@ -35,7 +35,11 @@ const makeListReader =
   };
 
 export const readList = makeListReader(
-  /<\|\/tool_calls?\|>|<\|tool_call_end\|>|<\|END_ACTION\|>|<\|action_end\|>|<\|tools_suffix\|>|<\|python_end\|>|<\|e(?:om|ot)_id\|>|<\/?function_calls?>|<\/TOOLCALL>|<\/tool_calls>/y,
+  anyOf(
+    /<\|\/tool_calls?\|>|<\|tool_call_end\|>|<\|END_ACTION\|>|<\|action_end\|>/y,
+    /<\|tools_suffix\|>|<\|python_end\|>|<\|e(?:om|ot)_id\|>/y,
+    /<\/?function_calls?>|<\/TOOLCALL>|<\/tool_calls>/y,
+  ),
 );
 
 /** `<|python_tag|>`: JSON, a built-in tool as name.call(…), or calls in Python. */
@@ -129,14 +133,26 @@ function cutHead({ text, tools }: Source, nameStart: number): Piece | undefined 
   return endsInName ? { calls: [{ name, args: {}, cut: true }], end: text.length } : undefined;
 }
 
+const CALL_ID = String.raw`(?:\[CALL_ID\]\s{0,5}([\w-]{1,60})\s{0,5})?`;
 const MISTRAL: Named = {
-  head: /\s{0,20}([A-Za-z_][\w.-]{0,199})\s{0,5}(?:\[CALL_ID\]\s{0,5}([\w-]{1,60})\s{0,5})?(?:\[ARGS\])?\s{0,20}(?=\{)/y,
+  head: new RegExp(
+    String.raw`\s{0,20}([A-Za-z_][\w.-]{0,199})\s{0,5}${CALL_ID}(?:\[ARGS\])?\s{0,20}(?=\{)`,
+    "y",
+  ),
   lead: /(?!)/y,
 };
+const TOOL_SEPARATOR = /<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>/.source;
+const NAME_AFTER = /\s{0,5}([^\s<>{}`｜]{1,200})\s{0,20}/.source;
+const NAME_BEFORE = /\s{0,5}([^\s<>{}`｜|]{1,200})\s{0,5}/.source;
+const JSON_OR_FENCE = /(?=\{|```)/.source;
 const DEEPSEEK: Named = {
   fence: true,
   begin: /\s{0,20}<[｜|]tool(?:[▁_ ]|\\_)calls?(?:(?:[▁_ ]|\\_)begin)?[｜|]>\s{0,20}/y,
-  head: /(?:(?:function)?\s{0,5}<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>\s{0,5}([^\s<>{}`｜]{1,200})\s{0,20}|\s{0,5}([^\s<>{}`｜|]{1,200})\s{0,5}<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>\s{0,20})(?=\{|```)/y,
+  head: new RegExp(
+    String.raw`(?:(?:function)?\s{0,5}${TOOL_SEPARATOR}${NAME_AFTER}|` +
+      String.raw`${NAME_BEFORE}${TOOL_SEPARATOR}\s{0,20})${JSON_OR_FENCE}`,
+    "y",
+  ),
   end: /\s{0,20}<[｜|]tool(?:[▁_ ]|\\_)calls?(?:[▁_ ]|\\_)end[｜|]>/y,
   lead: /(?:function)?(?:\s{0,5}<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>)?/y,
 };
@@ -152,9 +168,13 @@ const GEMMA: Named = {
   bare: true,
 };
 
+const ARGUMENT_MARK = /(?:\[ARGS\]\s{0,5}|<\|message\|>|<\|constrain\|>json<\|message\|>)?/.source;
 const UNMARKED: Named = {
   begin: /\s{1,20}/y,
-  head: /((?:functions?\.)?[A-Za-z_][\w.-]{0,99}(?::\d{1,6})?)\s{0,5}(?:\[ARGS\]\s{0,5}|<\|message\|>|<\|constrain\|>json<\|message\|>)?(?=\{)/y,
+  head: new RegExp(
+    String.raw`((?:functions?\.)?[A-Za-z_][\w.-]{0,99}(?::\d{1,6})?)\s{0,5}${ARGUMENT_MARK}(?=\{)`,
+    "y",
+  ),
   end: /\s{0,20}(?:<\/function>|<\|tool_call_end\|>|<tool_call\|>)/y,
 };
 
@@ -227,8 +247,13 @@ export const readGemma: Reader = (source, _at, markerEnd) => {
 
 // ── gpt-oss ──
 
-const HARMONY_HEAD =
-  /(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}to=([^\s<]{1,200}))?\s{0,5}<\|channel\|>\s{0,5}([a-z]{1,20})(?:\s{1,5}to=([^\s<]{1,200}))?\s{0,5}(?:<\|constrain\|>[a-z]{0,20}|json|code)?\s{0,5}<\|message\|>/y;
+const RECIPIENT_FIELD = String.raw`to=([^\s<]{1,200})`;
+const HARMONY_HEAD = new RegExp(
+  String.raw`(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}${RECIPIENT_FIELD})?\s{0,5}<\|channel\|>\s{0,5}` +
+    String.raw`([a-z]{1,20})(?:\s{1,5}${RECIPIENT_FIELD})?\s{0,5}` +
+    String.raw`(?:<\|constrain\|>[a-z]{0,20}|json|code)?\s{0,5}<\|message\|>`,
+  "y",
+);
 const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/g;
 
 /**
@@ -260,8 +285,12 @@ export const readHarmony: Reader = (source, markerStart) => {
 };
 
 /** Harmony's format without its special tokens. */
-const BARE_TO =
-  /(?:^|assistant)\s{0,5}(?:(?:commentary|analysis|final)\s{0,5})?to=(functions\.[\w.-]{1,200})\s{0,5}(?:commentary\s{0,5})?(?:json|code)?\s{0,20}(?=\{)/g;
+const BARE_TO = new RegExp(
+  String.raw`(?:^|assistant)\s{0,5}(?:(?:commentary|analysis|final)\s{0,5})?` +
+    String.raw`to=(functions\.[\w.-]{1,200})\s{0,5}` +
+    String.raw`(?:commentary\s{0,5})?(?:json|code)?\s{0,20}(?=\{)`,
+  "g",
+);
 export function readBareHarmony(source: Source): (Piece & { thinking: string }) | undefined {
   const { text } = source;
   if (!text.includes("to=functions.")) return undefined;

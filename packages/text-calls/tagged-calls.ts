@@ -1,6 +1,6 @@
 // Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and
 // values, MiniCPM's tags.
-
+import { anyOf } from "zz/text";
 import { longestName, readArguments, readObjects, skipFence } from "./call-shapes.ts";
 import { toolFor } from "./coerce.ts";
 import { setField, skipSpace, wholeJson } from "./json.ts";
@@ -24,8 +24,10 @@ export const readBlock: Reader = (source, _at, markerEnd) => {
   }
   return readPairs(source, bodyStart);
 };
-export const BLOCK_END =
-  /<\/(?:longcat_tool_call|seed:tool_call|tool_calls?|toolcall|TOOLCALL|function_calls?|tools?|json|JSON|xml|response)>|<tool_call>(?=\s{0,20}$)/y;
+export const BLOCK_END = anyOf(
+  /<\/(?:longcat_tool_call|seed:tool_call|tool_calls?|toolcall|TOOLCALL|function_calls?)>/y,
+  /<\/(?:tools?|json|JSON|xml|response)>|<tool_call>(?=\s{0,20}$)/y,
+);
 
 /**
  * How a family writes a call in tags. Its patterns are sticky or global, as they are used; the
@@ -41,26 +43,39 @@ interface Tags {
   wrapperEnd: RegExp;
 }
 
+const NAME_SIGN = String.raw`(?:=|\s{1,5}name\s{0,5}=\s{0,5})`;
+const AFTER_PARAMETER =
+  /<(?:parameter|param)[=\s]|<\/function>|<\/[\w:]{0,30}tool_call>|<function[=\s]|$/.source;
 const FUNCTION_TAGS: Tags = {
   head: /<function(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>{}/]{1,200})["']?\s{0,5}>/y,
-  key: /<(?:parameter|param)(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>=]{1,200})["']?\s{0,5}[>=]/y,
+  key: new RegExp(
+    String.raw`<(?:parameter|param)${NAME_SIGN}["']?([^\s"'<>=]{1,200})["']?\s{0,5}[>=]`,
+    "y",
+  ),
   nextKey: /<(?:parameter|param)(?:=|\s{1,5}name\s{0,5}=)/g,
-  valueEnd:
-    /<\/(?:parameter|param)>(?=\s{0,80}(?:<(?:parameter|param)[=\s]|<\/function>|<\/[\w:]{0,30}tool_call>|<function[=\s]|$))/g,
+  valueEnd: new RegExp(String.raw`<\/(?:parameter|param)>(?=\s{0,80}(?:${AFTER_PARAMETER}))`, "g"),
   stops: [/<\/function>/g, /<\/[\w:]{0,30}tool_call>/g],
   end: /<\/function>/y,
   wrapperEnd: BLOCK_END,
 };
+const QUOTED_NAME = /(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))/.source;
+const NAME_TO_END = String.raw`\s{1,5}name\s{0,5}=\s{0,5}${QUOTED_NAME}[^>\n]{0,200}>`;
+const AFTER_ARGUMENT = /<?[^\s<>="']{0,30}?parameter\s{1,5}name|<?\/?[^\s<>="']{0,30}?invoke|<\/|$/
+  .source;
 const INVOKE_TAGS: Tags = {
-  head: /<?[^\s<>="']{0,30}?invoke\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))[^>\n]{0,200}>/y,
-  key: /<?(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))[^>\n]{0,200}>/y,
+  head: new RegExp(String.raw`<?[^\s<>="']{0,30}?invoke${NAME_TO_END}`, "y"),
+  key: new RegExp(String.raw`<?(?:[^\s<>="']{0,30}?)parameter${NAME_TO_END}`, "y"),
   nextKey: /<(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=/g,
-  valueEnd:
-    /<?\/[^\s<>="'/]{0,30}?parameter>(?=\s{0,80}(?:<?[^\s<>="']{0,30}?parameter\s{1,5}name|<?\/?[^\s<>="']{0,30}?invoke|<\/|$))/g,
+  valueEnd: new RegExp(
+    String.raw`<?\/[^\s<>="'/]{0,30}?parameter>(?=\s{0,80}(?:${AFTER_ARGUMENT}))`,
+    "g",
+  ),
   stops: [/<?\/[^\s<>="'/]{0,30}?invoke>/g],
   end: /<?\/[^\s<>="'/]{0,30}?invoke>/y,
-  wrapperEnd:
-    /<\/[^\s<>]{0,30}?(?:tool_calls?|function_calls)>|<[｜|]tool[▁_ \\]{1,2}calls?[▁_ \\]{1,2}end[｜|]>/y,
+  wrapperEnd: anyOf(
+    /<\/[^\s<>]{0,30}?(?:tool_calls?|function_calls)>/y,
+    /<[｜|]tool[▁_ \\]{1,2}calls?[▁_ \\]{1,2}end[｜|]>/y,
+  ),
 };
 /** Kimi K3's. */
 const OPEN_TAGS: Tags = {
@@ -251,9 +266,15 @@ function flaggedValue(textFlag: string, valueText: string, { work }: Source): un
 
 // ── GLM: <tool_call>NAME <arg_key>K</arg_key> <arg_value>V</arg_value> … ──
 
+const PAIR_NAME = /([^\s<>{}[\]()"'`,;]{1,200}?)(?=(?:\s|\\n){0,20}(?:<|\{|$)|\s)/.source;
+const KEY_OPENING = /(?:(?:\s|\\n){0,20}<(?:arg_key|tool_call)[^<>]{0,20}>|\s{0,20})/.source;
+const VALUE_OPENING = /(?:(?:\s|\\n){0,20}<arg_value[^<>]{0,20}>)?/.source;
 const PAIR_TAGS: Tags = {
-  head: /([^\s<>{}[\]()"'`,;]{1,200}?)(?=(?:\s|\\n){0,20}(?:<|\{|$)|\s)(?:\s{0,20}<tool_sep[^<>]{0,20}>)?/y,
-  key: /(?:(?:\s|\\n){0,20}<(?:arg_key|tool_call)[^<>]{0,20}>|\s{0,20})([^<>\n]{1,200})<\/arg_key[^<>]{0,20}>(?:(?:\s|\\n){0,20}<arg_value[^<>]{0,20}>)?/y,
+  head: new RegExp(String.raw`${PAIR_NAME}(?:\s{0,20}<tool_sep[^<>]{0,20}>)?`, "y"),
+  key: new RegExp(
+    String.raw`${KEY_OPENING}([^<>\n]{1,200})<\/arg_key[^<>]{0,20}>${VALUE_OPENING}`,
+    "y",
+  ),
   nextKey: /(?:\\n)?<arg_key[^<>]{0,20}>/g,
   valueEnd: /<\/arg_value[^<>]{0,20}>(?=(?:\s|\\n){0,80}(?:<arg_key|<\/tool_call|<tool_call>|$))/g,
   stops: [/<\/tool_call[^<>]{0,20}>/g],

@@ -63,8 +63,11 @@ export function takeThinking(replyText: string): Parts {
   return { text, thinking: thoughts.filter(Boolean).join("\n") };
 }
 
-const SEGMENT_HEAD =
-  /(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}to=[^\s<]{1,200})?\s{0,5}<\|channel\|>\s{0,5}([a-z]{1,20})[^<>\n]{0,250}(?:<\|constrain\|>[a-z]{0,20}\s{0,5})?<\|message\|>/y;
+const SEGMENT_HEAD = new RegExp(
+  String.raw`(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}to=[^\s<]{1,200})?\s{0,5}<\|channel\|>\s{0,5}` +
+    String.raw`([a-z]{1,20})[^<>\n]{0,250}(?:<\|constrain\|>[a-z]{0,20}\s{0,5})?<\|message\|>`,
+  "y",
+);
 const SEGMENT_END = /<\|(?:end|call|return|start|channel)\|>/g;
 
 /**

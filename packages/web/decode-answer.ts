@@ -165,8 +165,9 @@ function depthOf(pageHtml: string): number {
   }
   return deepest;
 }
-const NESTING_TAG =
-  /^<\/?(div|span|section|article|main|table|ul|ol|dl|blockquote|a|b|i|u|em|strong|font|small|code|pre)\b/i;
+const NESTING_NAMES =
+  "div|span|section|article|main|table|ul|ol|dl|blockquote|a|b|i|u|em|strong|font|small|code|pre";
+const NESTING_TAG = new RegExp(String.raw`^<\/?(${NESTING_NAMES})\b`, "i");
 
 /** The text between tags, without parsing a tree. */
 function bareText(pageHtml: string): string {

@@ -13,7 +13,8 @@ export default ((htmlBytes, { url }: { url: string }) => ({
 })) satisfies Job;
 
 const INVISIBLE =
-  "script, style, noscript, template, svg, canvas, iframe, object, embed, dialog, [hidden], [aria-hidden=true]";
+  "script, style, noscript, template, svg, canvas, iframe, object, embed, " +
+  "dialog, [hidden], [aria-hidden=true]";
 const SURROUNDINGS =
   "nav, header, footer, aside, form, button, [role=navigation], [role=banner], [role=contentinfo]";
 const LEAST_SHARE = 0.25; // an article with less of a page's text is not what the page is about

@@ -140,6 +140,8 @@ async function buildNeed(address: string, { permissions }: Ctx): Promise<Need> {
   const { host: name, hostname } = addressOf(address);
   const isByAll = permissions.judge("net", name).verdict === "allow" && !isNamed(permissions, name);
   if (!isByAll || !isPlainlyLocal(hostname)) return name;
-  const reason = `it is an address of this machine or its network, which only its own name allows: --allow-net=${name}`;
+  const reason =
+    "it is an address of this machine or its network, " +
+    `which only its own name allows: --allow-net=${name}`;
   return { name, verdict: "ask", why: reason, exact: true };
 }

@@ -29,7 +29,8 @@ const TEST_FILE = /\.test\.\w+$/; // tests have no default export, and test() ne
 const NOT_AWAITED =
   "This promise is not awaited. Put 'await' before it, or 'void' if that is intended.";
 const NO_TYPE =
-  "is not a type of a parameter: write string, number, integer or boolean, with [] and ? as needed, then a space and what it is.";
+  "is not a type of a parameter: write string, number, integer or boolean, with [] and ? " +
+  "as needed, then a space and what it is.";
 const WITH_NAME = ["tool", "command", "layer", "flag", "provider", "key"];
 
 export interface Checked {
@@ -100,11 +101,13 @@ export const made: (zz: Zz<any>) => unknown = plugin.default;
 function exported({ program }: Opened, probeSource: ts.SourceFile, pluginFile: string): Problem[] {
   const pluginSource = program.getSourceFile(pluginFile);
   const isScript = !pluginSource || !ts.isExternalModule(pluginSource);
-  if (pluginSource && program.getSyntacticDiagnostics(pluginSource).length) return []; // already reported
+  // already reported
+  if (pluginSource && program.getSyntacticDiagnostics(pluginSource).length) return [];
   const [firstError] = program.getSemanticDiagnostics(probeSource);
   if (!firstError) return [];
   const lacksDefault = isScript || firstError.code === 2339 || firstError.code === 2306;
-  if (lacksDefault && pluginFile.endsWith(".cts")) return []; // it may use module.exports, which loading shows
+  // it may use module.exports, which loading shows
+  if (lacksDefault && pluginFile.endsWith(".cts")) return [];
   const statement = pluginSource?.statements.find(ts.isExportAssignment);
   const message = lacksDefault
     ? NO_DEFAULT
@@ -162,7 +165,9 @@ function misnamedImports({ misnamed }: Opened, sourceFile: ts.SourceFile): Probl
     const meantFile = specifier && misnamed.get(`${sourceFile.fileName}\n${specifier.text}`);
     if (meantFile) {
       const relativePath = path.relative(path.dirname(sourceFile.fileName), meantFile);
-      const message = `Node does not find '${specifier.text}'. Write '${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}'.`;
+      const message =
+        `Node does not find '${specifier.text}'. ` +
+        `Write '${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}'.`;
       problems.push(problemAt(sourceFile, specifier.getStart(sourceFile), message));
     }
     ts.forEachChild(node, visitNode);

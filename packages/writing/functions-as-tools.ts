@@ -80,7 +80,8 @@ async function loadModule({ file, shown }: Source): Promise<Json> {
     return (await import(pathToFileURL(file).href)) as Json;
   } catch (error) {
     throw usage(
-      `Cannot use the functions of '${shown}': loading it failed: ${sentenceOf(error).split("\n")[0]}`,
+      `Cannot use the functions of '${shown}': loading it failed: ` +
+        `${sentenceOf(error).split("\n")[0]}`,
     );
   }
 }
@@ -137,7 +138,8 @@ function readTools({ file, shown }: Source): FunctionTool[] {
   const [syntaxError] = program.getSyntacticDiagnostics(source);
   if (syntaxError)
     throw usage(
-      `Cannot use the functions of '${shown}': ${positionOf(parsedCode, syntaxError.start)}: ${messageOf(syntaxError.messageText)}`,
+      `Cannot use the functions of '${shown}': ${positionOf(parsedCode, syntaxError.start)}: ` +
+        messageOf(syntaxError.messageText),
     );
   const moduleSymbol = checker.getSymbolAtLocation(source);
   const functionTools = (moduleSymbol ? checker.getExportsOfModule(moduleSymbol) : []).flatMap(
@@ -157,7 +159,8 @@ function readTools({ file, shown }: Source): FunctionTool[] {
   );
   if (!functionTools.length)
     throw usage(
-      `Cannot use the functions of '${shown}': it exports none. Write 'export function name(…) { … }'.`,
+      `Cannot use the functions of '${shown}': it exports none. ` +
+        "Write 'export function name(…) { … }'.",
     );
   return functionTools;
 }
@@ -241,7 +244,8 @@ function schemaOf(
     refuseParam(
       plainType.flags & ts.TypeFlags.Any
         ? "has no type. Write one: string, number, boolean, a list or an object of these."
-        : `is of type '${parsedCode.checker.typeToString(plainType)}'. Use string, number, boolean, 'one' | 'of' | 'these', lists and objects of them.`,
+        : `is of type '${parsedCode.checker.typeToString(plainType)}'. ` +
+            "Use string, number, boolean, 'one' | 'of' | 'these', lists and objects of them.",
     );
   if (depth > MAX_DEPTH || isNullable(declaredType)) throw refuse();
   const { flags } = plainType;

@@ -78,7 +78,8 @@ async function runCommand(
     return ctx.note((await (await import("./scaffold.ts")).create(nameOrFile, ctx)).text);
   if (verb !== "check" || !nameOrFile)
     throw usage(
-      `Cannot run '/plugin${typedWords && ` ${typedWords}`}': use /plugin new NAME, or /plugin check NAME|FILE.`,
+      `Cannot run '/plugin${typedWords && ` ${typedWords}`}': ` +
+        "use /plugin new NAME, or /plugin check NAME|FILE.",
     );
   const { fileOf } = await import("./checker.ts");
   const namedPlugin = ctx.about.plugins.find(({ name }) => name === nameOrFile);

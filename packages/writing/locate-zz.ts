@@ -40,10 +40,10 @@ export const pluginFile = (homeFolder: string, pluginName: string): string =>
 
 const PLUGIN_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 /** Names that mean something else in the settings or in a folder of plugins. */
-const RESERVED =
-  "index zz zod typebox model models window rounds timeout options providers permissions projects schema constructor".split(
-    " ",
-  );
+const RESERVED = (
+  "index zz zod typebox model models window rounds timeout options providers " +
+  "permissions projects schema constructor"
+).split(" ");
 
 /** Throws when the name is not allowed. `cannot` is the beginning of the sentence. */
 export function checkName(cannot: string, pluginName: string, { about }: Pick<Ctx, "about">): void {
@@ -84,5 +84,8 @@ const DISK_REASONS: Record<string, string> = {
 export function diskReason(error: unknown): string {
   const { code = "", path: failedPath = "" } = error as NodeJS.ErrnoException;
   const pathNote = failedPath && ` (${failedPath})`;
-  return `${DISK_REASONS[code] ?? sentenceOf(error)}${pathNote}. Name another home with --home, or fix that.`;
+  return (
+    `${DISK_REASONS[code] ?? sentenceOf(error)}${pathNote}. ` +
+    "Name another home with --home, or fix that."
+  );
 }

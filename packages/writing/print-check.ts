@@ -43,7 +43,8 @@ export async function resultOf(
     ...(isNewFailure ? [failure] : []),
     ...notes,
   ];
-  const totalLine = `${plural(problems.length + Number(Boolean(isNewFailure)), "error")} in '${shownName}'.`;
+  const errorCount = plural(problems.length + Number(Boolean(isNewFailure)), "error");
+  const totalLine = `${errorCount} in '${shownName}'.`;
   return { text: [...reportLines, totalLine].join("\n"), data, failed: true };
 }
 

@@ -18,7 +18,10 @@ const NODE_TYPES = `declare module "node:*";
 declare var process: any;
 declare var Buffer: any;
 declare var global: any;
-interface ImportMeta { dirname: string; filename: string; url: string; resolve(specifier: string): string; main: boolean }
+interface ImportMeta {
+  dirname: string; filename: string; url: string; main: boolean;
+  resolve(specifier: string): string;
+}
 `;
 const SOURCES: Record<string, string> = {
   zz: "zz.ts",
@@ -142,7 +145,10 @@ interface Resolving {
 function resolveImports(mainFile: string, { host, options, node, gate }: Resolving) {
   const zzFolder = packageFolder();
   // where npm has put them
-  const libraries = `${node ? path.dirname(path.dirname(node)) : path.join(zzFolder, "node_modules")}/`;
+  const librariesFolder = node
+    ? path.dirname(path.dirname(node))
+    : path.join(zzFolder, "node_modules");
+  const libraries = `${librariesFolder}/`;
   const moduleCache = ts.createModuleResolutionCache(
     path.dirname(mainFile),
     (filePath) => filePath,

@@ -51,7 +51,8 @@ export async function create(name: string, ctx: Ctx): Promise<Result> {
     `Plugin '${name}' was created:`,
     ...created.map((createdRow) => `  ${createdRow}`),
     "Next:",
-    `  edit ${path.basename(file)}: at the prompt of zz, what you save is live before your next message`,
+    `  edit ${path.basename(file)}: at the prompt of zz, ` +
+      "what you save is live before your next message",
     `  zz --check-plugin ${quotePath(file)}`,
     `  node --test ${quotePath(test)}`,
     ...(missing ? [missing] : []),
@@ -81,7 +82,8 @@ function linkPackages(homeFolder: string): string[] {
     if (!packagePath || fs.existsSync(linkPath)) return [];
     fs.rmSync(linkPath, { force: true });
     makeFolder(path.dirname(linkPath));
-    fs.symlinkSync(packagePath, linkPath, "junction"); // the kind that needs no special rights on Windows
+    // the kind that needs no special rights on Windows
+    fs.symlinkSync(packagePath, linkPath, "junction");
     return [`${linkPath} -> ${packagePath}`];
   });
 }
@@ -104,7 +106,10 @@ async function helpEditor(
     writeNew(configFile, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
   created.push(...linkPackages(home));
   if (hasNode) return "";
-  return `Node's types could not be fetched. An editor misses them in the test: ${NODE_TYPES} of npm has them.`;
+  return (
+    "Node's types could not be fetched. " +
+    `An editor misses them in the test: ${NODE_TYPES} of npm has them.`
+  );
 }
 
 const [NODE_MAJOR] = process.versions.node.split(".");
@@ -172,7 +177,8 @@ export default (zz: Zz) => {
   zz.tool({
     name: "${toolName}",
     description: "Greet somebody by name.",
-    params: { who: "string whom to greet", loud: "boolean? with more joy" }, // zod, typebox and JSON Schema do as well
+    // zod, typebox and JSON Schema do as well
+    params: { who: "string whom to greet", loud: "boolean? with more joy" },
     run: ({ who, loud }) => {
       state.greeted.push(who);
       return \`Hello, \${who}\${loud ? "!!!" : "."}\`;
@@ -190,7 +196,8 @@ export default (zz: Zz) => {
   zz.layer({
     name: "${pluginName}",
     slot: "turn",
-    text: () => (state.greeted.length ? \`Greeted so far: \${state.greeted.join(", ")}.\` : undefined),
+    text: () =>
+      state.greeted.length ? \`Greeted so far: \${state.greeted.join(", ")}.\` : undefined,
   });
 };
 `;
@@ -210,7 +217,8 @@ const testText = (pluginName: string, toolName: string): string =>
 test("the model greets", async () => {
   const zz = await harness({
     plugins: [join(import.meta.dirname, "${pluginName}.ts")],
-    script: [{ call: ["${toolName}", { who: "Ada" }] }, "Done."], // what the model does, request by request
+    // what the model does, request by request
+    script: [{ call: ["${toolName}", { who: "Ada" }] }, "Done."],
   });
   const { text, results } = await zz.ask("Greet Ada.");
   equal(results[0]?.text, "Hello, Ada.");

@@ -89,7 +89,10 @@ export async function failureOf(
   );
   if (loadedPlugin) return loadedPlugin.failure;
   const lastLine = findLastLine(errors, ended);
-  return `Cannot load '${pluginFile}': the process that tried it ended (${ended})${lastLine ? `: ${lastLine}` : "."}`;
+  return (
+    `Cannot load '${pluginFile}': ` +
+    `the process that tried it ended (${ended})${lastLine ? `: ${lastLine}` : "."}`
+  );
 }
 /** The last line of its errors, unless it was killed. */
 const findLastLine = (errorOutput: string, endReason: string) =>

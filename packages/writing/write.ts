@@ -25,7 +25,9 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
   zz.tool({
     name: "write_plugin",
     description:
-      'Add a tool to yourself, or replace one you wrote: a zz plugin in TypeScript. import type { Zz } from "zz"; export default (zz: Zz) => zz.tool({ name, description, params: { city: "string which" }, run: ({ city }, ctx) => "text" }). Usable at once.',
+      "Add a tool to yourself, or replace one you wrote: a zz plugin in TypeScript. " +
+      'import type { Zz } from "zz"; export default (zz: Zz) => zz.tool({ name, description, ' +
+      'params: { city: "string which" }, run: ({ city }, ctx) => "text" }). Usable at once.',
     params: { name: "string the plugin's, as of a file", code: "string all of it" },
     changes: true,
     async needs(args, ctx) {
@@ -50,13 +52,8 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
         );
       const { tryOut } = await import("./try-loading.ts");
       await ctx.plugins.refresh(); // so that the previous version is known
-      await tryOut(
-        name,
-        normalized(code),
-        targetFile,
-        ctx,
-        Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10,
-      ); // like the loader
+      const seconds = Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10; // like the loader
+      await tryOut(name, normalized(code), targetFile, ctx, seconds);
       await ctx.files.write(targetFile, normalized(code));
       written = targetFile;
       return [`Wrote ${targetFile}.`, ...(unreadOf.get(targetFile) ?? [])].join(" ");
@@ -138,7 +135,8 @@ function refuseUnreadable(
     .findIndex((codeLine) => codeLine.length > MAX_LINE_CHARS);
   if (longLineIndex >= 0)
     throw refuse(
-      `line ${longLineIndex + 1} has more than ${MAX_LINE_CHARS} characters, which nobody can read. Break it.`,
+      `line ${longLineIndex + 1} has more than ${MAX_LINE_CHARS} characters, ` +
+        "which nobody can read. Break it.",
     );
   if (fs.lstatSync(targetFile, { throwIfNoEntry: false })?.isSymbolicLink())
     throw refuse(`${targetFile} is a link. Edit what it leads to, or choose another name.`);
@@ -164,7 +162,10 @@ async function previewOf(pluginName: string, pluginCode: string, { about }: Ctx)
     timeout: 1_000,
   }) as string | undefined;
   if (!diffPatch) return `replace ${targetFile}, all of it:\n${pluginText.trimEnd()}`;
-  return `edit ${targetFile}, what differs:\n${diffPatch.slice(Math.max(0, diffPatch.indexOf("\n@@") + 1)).trimEnd()}`;
+  return (
+    `edit ${targetFile}, what differs:\n` +
+    diffPatch.slice(Math.max(0, diffPatch.indexOf("\n@@") + 1)).trimEnd()
+  );
 }
 
 async function loadPlugin(file: string, result: Result, { plugins, about }: Ctx): Promise<Result> {
@@ -191,7 +192,9 @@ async function loadPlugin(file: string, result: Result, { plugins, about }: Ctx)
     ...listNames(tools.length > 1 ? "the tools" : "the tool", tools),
     ...listNames(commands.length > 1 ? "the commands" : "the command", commands),
   ];
-  const text = `${result.text} It is in use${additions.length ? `, and adds ${additions.join(" and ")}` : ""}.`;
+  const text =
+    `${result.text} It is in ` +
+    `use${additions.length ? `, and adds ${additions.join(" and ")}` : ""}.`;
   return { ...result, text, data: { name, file, tools, commands } };
 }
 

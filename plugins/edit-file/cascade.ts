@@ -88,11 +88,13 @@ function changesOf(bodyText: string, edit: Edit, originalBody: string): Change[]
   if (oldText === "" && bodyText === "") return [{ from: 0, to: 0, text: newText, how: "exact" }];
   if (oldText.length > MAX_OLD_STRING_CHARS)
     throw new Error(
-      `old_string has ${oldText.length} characters; at most ${MAX_OLD_STRING_CHARS} are looked for. Name less, or write_file.`,
+      `old_string has ${oldText.length} characters; ` +
+        `at most ${MAX_OLD_STRING_CHARS} are looked for. Name less, or write_file.`,
     );
   if (oldText === "")
     throw new Error(
-      "old_string is empty. Name the text to replace; write_file replaces a whole file, create_file makes a new one.",
+      "old_string is empty. Name the text to replace; " +
+        "write_file replaces a whole file, create_file makes a new one.",
     );
   const openedFile = open(bodyText);
   for (const matches of matchesByStrictness(openedFile, edit)) {

@@ -122,7 +122,8 @@ interface Step {
   fits?(indents: IndentPairs): boolean; // whether the indentations are compatible
   indents?: true; // new lines get the file's indentation
 }
-const FOUR_LETTERS = /([\p{L}\p{N}][^\p{L}\p{N}]*){4}/u; // lines such as "}" and "end" are everywhere
+// lines such as "}" and "end" are everywhere
+const FOUR_LETTERS = /([\p{L}\p{N}][^\p{L}\p{N}]*){4}/u;
 export const TRAILING: Step = { how: "trailing space", key: trimEnd, least: /\S/ };
 export const SHIFTED: Step = {
   how: "indentation",

@@ -51,7 +51,8 @@ export default (zz: Zz) =>
   zz.tool({
     name: "edit_file",
     description:
-      "Replace text in a file that was read: old_string, copied exactly and with enough lines to stand in one place alone, becomes new_string. Or several edits: all are made or none.",
+      "Replace text in a file that was read: old_string, copied exactly and with enough lines " +
+      "to stand in one place alone, becomes new_string. Or several edits: all are made or none.",
     params: TOOL_PARAMS,
     changes: true,
     needs: ({ path }) => ({ read: [path] }),
@@ -150,9 +151,11 @@ function resultText(
     ({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start,
   );
   return [
-    `Edited ${visible(filePath)}${editCount > 1 ? `, ${editCount} edits` : ""}: ${listPlaces(places, true)}.`,
+    `Edited ${visible(filePath)}${editCount > 1 ? `, ${editCount} edits` : ""}: ` +
+      `${listPlaces(places, true)}.`,
     ...loosePlaces.flatMap(({ edit, start, end, how }) => [
-      `old_string${editCount > 1 ? ` of edit ${edit}` : ""} was matched ${methodWords[how]}; ${lineRange(start, end)} now read${start === end ? "s" : ""}:`,
+      `old_string${editCount > 1 ? ` of edit ${edit}` : ""} was matched ${methodWords[how]}; ` +
+        `${lineRange(start, end)} now read${start === end ? "s" : ""}:`,
       ...fileLines
         .slice(start - 1, Math.min(end, start - 1 + MAX_LINES_SHOWN))
         .map((shownLine, i) => `${start + i}\t${shownLine}`),

@@ -14,10 +14,18 @@ export function ambiguous(openedFile: File, matches: Match[]): string {
   const listedLines =
     matchLines.slice(0, MAX_SHOWN).join(", ") + (matchLines.length > MAX_SHOWN ? " …" : "");
   const { how } = matches[0]!;
-  const placesWords = `${matches.length === MAX_PLACES ? "at least " : ""}${matches.length} places (${matchLines.length === 1 ? "line" : "lines"} ${listedLines})`;
+  const placesWords =
+    `${matches.length === MAX_PLACES ? "at least " : ""}${matches.length} places ` +
+    `(${matchLines.length === 1 ? "line" : "lines"} ${listedLines})`;
   if (how === "exact" || how === "line ends")
-    return `old_string matches ${placesWords}. Give more of the lines around the one that is meant, or set replace_all.`;
-  return `old_string is not there as it stands, and ${HOW[how]} it matches ${placesWords}. Copy the lines exactly, with more around them.`;
+    return (
+      `old_string matches ${placesWords}. ` +
+      "Give more of the lines around the one that is meant, or set replace_all."
+    );
+  return (
+    `old_string is not there as it stands, and ${HOW[how]} it matches ${placesWords}. ` +
+    "Copy the lines exactly, with more around them."
+  );
 }
 
 export function notFound(openedFile: File, { old_string }: Edit, wasThere: boolean): string {
@@ -74,11 +82,10 @@ function nearest({ lines }: File, oldLines: string[]): string[] {
   const shownEnd = Math.min(firstShown + MAX_SHOWN, topLine + oldLines.length + 1);
   return lines
     .slice(firstShown, shownEnd)
-    .map(
-      (shownLine, i) =>
-        `${firstShown + i + 1}\t${shownLine.length > MAX_LINE_CHARS ? `${shownLine.slice(0, MAX_LINE_CHARS)}…` : shownLine}`,
-    );
+    .map((shownLine, i) => `${firstShown + i + 1}\t${shortLine(shownLine)}`);
 }
+const shortLine = (shownLine: string): string =>
+  shownLine.length > MAX_LINE_CHARS ? `${shownLine.slice(0, MAX_LINE_CHARS)}…` : shownLine;
 
 const PIECE_HASHES = 65_536;
 const NO_HOLDERS: number[] = [];

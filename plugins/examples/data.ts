@@ -22,7 +22,8 @@ export default (zz: Zz<typeof defaults>) =>
     name: "query_data",
     kind: "read",
     description:
-      "Filter, sort, group and count rows of a CSV, TSV, JSON or JSON Lines file. Without more: its first rows.",
+      "Filter, sort, group and count rows of a CSV, TSV, JSON or JSON Lines file. " +
+      "Without more: its first rows.",
     params: {
       file: "string",
       where: 'string[]? all hold; = != < <= > >= contains: "age >= 18"',
@@ -44,7 +45,8 @@ export default (zz: Zz<typeof defaults>) =>
       const shown = sorted.slice(0, Math.max(0, limit));
       const heads = [...new Set(shown.flatMap(Object.keys))];
       const lines = shown.map((row) => heads.map((name) => cell(row[name])).join(" | "));
-      const count = `[rows: ${shown.length === sorted.length ? "" : `${shown.length} of `}${sorted.length}]`;
+      const shownShare = shown.length === sorted.length ? "" : `${shown.length} of `;
+      const count = `[rows: ${shownShare}${sorted.length}]`;
       return { text: [heads.join(" | "), ...lines, count].join("\n"), data: shown };
     },
   });
@@ -67,7 +69,8 @@ function parse(file: string, text: string): Row[] {
     } catch (error) {
       const where = line ? ` at line ${line}` : "";
       throw new Error(
-        `Cannot read '${file}'${where}: it is not JSON (${(error as Error).message}). Fix the file.`,
+        `Cannot read '${file}'${where}: ` +
+          `it is not JSON (${(error as Error).message}). Fix the file.`,
       );
     }
   }

@@ -21,7 +21,8 @@ type QueryResult = { columns: string[]; rows: (string | number | null)[][]; more
 type Job = { url: string; sql: string; params: unknown } & typeof defaults;
 
 const TABLES = `SELECT m.name, m.type, group_concat(p.name || ' ' || p.type, ', ') AS columns
-  FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.name NOT LIKE 'sqlite~_%' ESCAPE '~' GROUP BY m.name`;
+  FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.name NOT LIKE 'sqlite~_%' ESCAPE '~'
+  GROUP BY m.name`;
 
 export default (zz: Zz<typeof defaults>) => {
   zz.tool({
@@ -82,6 +83,9 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
+const SCHEMA_QUERY =
+  /^pragma\s+(\w+\.)?(table_x?info|table_list|index_list|index_x?info|foreign_key_list)\b[^=]*$/i;
+
 /**
  * SQLite prevents writing; this prevents the use of other files (ATTACH, VACUUM INTO) and says what
  * is allowed.
@@ -95,13 +99,11 @@ function checkReads(sql: string): void {
     .split(";")
     .map((statement) => statement.trim());
   const isRead = /^(select|values|with|explain)\b/i.test(first);
-  const isSchemaQuery =
-    /^pragma\s+(\w+\.)?(table_x?info|table_list|index_list|index_x?info|foreign_key_list)\b[^=]*$/i.test(
-      first,
-    );
+  const isSchemaQuery = SCHEMA_QUERY.test(first);
   if (!isRead && !isSchemaQuery)
     throw new Error(
-      "Cannot run that: only SELECT, WITH, VALUES, EXPLAIN and PRAGMA table_info are. Write it as one of them.",
+      "Cannot run that: only SELECT, WITH, VALUES, EXPLAIN and PRAGMA table_info are. " +
+        "Write it as one of them.",
     );
   if (furtherStatements.some(Boolean))
     throw new Error("Cannot run several statements at once. Send them one at a time.");

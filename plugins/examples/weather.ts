@@ -49,7 +49,9 @@ export default (zz: Zz<typeof defaults>) => {
       const foundCity = choose(city, await search(city, signal));
       const { current, current_units, daily } = await forecast(foundCity, signal);
       const [degrees, speed] = [current_units.temperature_2m, current_units.wind_speed_10m];
-      const currentText = `${current.temperature_2m} ${degrees}, ${sky(current.weather_code)}, wind ${current.wind_speed_10m} ${speed}`;
+      const currentText =
+        `${current.temperature_2m} ${degrees}, ${sky(current.weather_code)}, ` +
+        `wind ${current.wind_speed_10m} ${speed}`;
       const rows = daily.time.slice(0, Math.max(1, days)).map((day, i) => {
         const [code, highest, least] = DAILY.map((name) => daily[name]?.[i] ?? Number.NaN);
         return `${day}: ${least} to ${highest} ${degrees}, ${sky(code!)}`;
@@ -101,7 +103,8 @@ function openWeather(zz: Zz<typeof defaults>) {
     const forecast = await get<Forecast>(zz, config.forecast, asked, signal);
     if (!forecast.current || !forecast.current_units || !forecast.daily?.time)
       throw new Error(
-        `Cannot get the weather: ${new URL(config.forecast).host} sent no forecast. Try again later.`,
+        "Cannot get the weather: " +
+          `${new URL(config.forecast).host} sent no forecast. Try again later.`,
       );
     cache.set(key, { fetchedAt: Date.now(), forecast });
     return forecast;
@@ -145,7 +148,8 @@ function choose(city: string, cities: City[]): City {
   );
   if (!first)
     throw new Error(
-      `Cannot find '${city}'. ${cities.length ? `There is: ${list(cities)}.` : "Check how it is spelt."}`,
+      `Cannot find '${city}'. ` +
+        `${cities.length ? `There is: ${list(cities)}.` : "Check how it is spelt."}`,
     );
   if (
     second &&
@@ -153,7 +157,8 @@ function choose(city: string, cities: City[]): City {
     (first.population ?? 0) < 10 * (second.population ?? 0)
   )
     throw new Error(
-      `There are several of '${city}': ${list(sameName.length ? sameName : fits)}. Name one like that.`,
+      `There are several of '${city}': ` +
+        `${list(sameName.length ? sameName : fits)}. Name one like that.`,
     );
   return first;
 }

@@ -81,7 +81,10 @@ function zsh(flags: Flag[], valuesOf: ValuesOf): string {
     const valueAction = valuesOf(flag) ? `_zz_${nameFor(flag)}` : "_files";
     const valueSign = takesValue(flag) ? "" : "=-";
     const valuePart = takesValue(flag) || valuesOf(flag) ? `:value:${valueAction}` : "";
-    return `  '*--${flag.name}${valuePart && valueSign}[${quotable(flag.description)}]${valuePart}' \\`;
+    return (
+      `  '*--${flag.name}${valuePart && valueSign}[${quotable(flag.description)}]${valuePart}' ` +
+      "\\"
+    );
   });
   return ["#compdef zz", ...functions, "_arguments \\", ...argumentRows, "  '*:file:_files'"].join(
     "\n",
@@ -101,7 +104,10 @@ function fish(flags: Flag[], valuesOf: ValuesOf): string {
       const choices = valueList ? ` -xa "${valueList}"` : "";
       const shortOption = flag.short ? ` -s ${flag.short}` : "";
       const required = takesValue(flag) && !valueList ? " -r" : "";
-      return `complete -c zz -l ${flag.name}${shortOption}${required}${choices} -d '${quotable(flag.description)}'`;
+      return (
+        `complete -c zz -l ${flag.name}${shortOption}${required}${choices} ` +
+        `-d '${quotable(flag.description)}'`
+      );
     })
     .join("\n");
 }

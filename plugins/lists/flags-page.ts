@@ -42,7 +42,8 @@ export function help(flags: Flag[], maxColumns: number): string {
 }
 const FLAG_COLUMNS = 30;
 const EXIT_CODES =
-  "Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit, 4 answered but something was refused, 130 and 143 interrupted.";
+  "Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit, " +
+  "4 answered but something was refused, 130 and 143 interrupted.";
 function flagRow({ name, short, value, optional, description }: Flag): Row {
   const valueText = optional ? `[=${value}]` : ` ${value}`;
   const shownValue = value ? valueText : "";

@@ -18,7 +18,8 @@ const LINE_SIGNS: [plugin: string, sign: string, does: string][] = [
   [
     "bang",
     "!COMMAND",
-    "run a command of your own, as in your shell; !! or Tab on the empty line then gives its output to the model",
+    "run a command of your own, as in your shell; !! " +
+      "or Tab on the empty line then gives its output to the model",
   ],
   ["bang", "!!COMMAND", "give a command of your own the whole terminal"],
   [
@@ -37,7 +38,8 @@ const PROMPT_KEYS: Row[] = [
   ["down", "go to later lines that begin like this one"],
   [
     "ctrl+c",
-    "stop the answer; at a question: no; while you type: clear the line; twice at an empty prompt: exit",
+    "stop the answer; at a question: no; while you type: " +
+      "clear the line; twice at an empty prompt: exit",
   ],
   ["escape", "stop the answer; at a question: no"],
   ["ctrl+d", "on an empty line: exit; everything is saved"],
@@ -179,7 +181,8 @@ function commandHelp(
       .filter(({ name }) => name.includes(topic) || topic.includes(name))
       .map(({ name }) => `/${name}`);
     throw new Error(
-      `There is no command or key '${topic}'. ${similarNames.length ? `There is: ${similarNames.join(", ")}.` : "/help lists them."}`,
+      `There is no command or key '${topic}'. ` +
+        `${similarNames.length ? `There is: ${similarNames.join(", ")}.` : "/help lists them."}`,
     );
   }
   const { name, usage = "", examples = {}, description, group = OTHER, owner } = command;

@@ -102,7 +102,8 @@ function registerPlugins(zz: Zz): void {
   zz.command({
     name: "reload",
     description:
-      "load plugins whose files changed, which zz also does before each turn, and those that failed",
+      "load plugins whose files changed, " +
+      "which zz also does before each turn, and those that failed",
     group: "settings",
     async run(_, { plugins, note }) {
       const reloads = await plugins.refresh(true);
@@ -153,7 +154,8 @@ function describeTool(toolName: string, { tools }: About, maxColumns: number): s
       .filter(({ name }) => name.includes(toolName))
       .map(({ name }) => name);
     throw new Error(
-      `There is no tool '${toolName}'. ${similarNames.length ? `There is: ${similarNames.join(", ")}.` : "/tools lists them."}`,
+      `There is no tool '${toolName}'. ` +
+        `${similarNames.length ? `There is: ${similarNames.join(", ")}.` : "/tools lists them."}`,
     );
   }
   const { name, description, schema, owner } = matchingTool;

@@ -61,10 +61,11 @@ const explainFailure = ({ name, file, outdated = "", failure = outdated }: Plugi
 /** What a plugin adds, such as `tool lamp; command /lamp, /lamps`. */
 const listAdditions = ({ adds }: Plugin): string =>
   [...Map.groupBy(adds, ({ kind: additionKind }) => additionKind)]
-    .map(
-      ([additionKind, additions]) =>
-        `${additionKind} ${[...new Set(additions.map(({ name }) => (additionKind === "command" ? `/${name}` : name)))].join(", ")}`,
-    )
+    .map(([additionKind, additions]) => {
+      const namePrefix = additionKind === "command" ? "/" : "";
+      const shownNames = new Set(additions.map(({ name }) => `${namePrefix}${name}`));
+      return `${additionKind} ${[...shownNames].join(", ")}`;
+    })
     .join("; ");
 export function describePlugin(pluginName: string, { plugins }: About, maxColumns: number): string {
   const matches = plugins.filter((plugin) => plugin.name === pluginName);

@@ -17,7 +17,8 @@ export const COMMANDS: Record<string, string> = {
   compress: "/compact",
   summarize: "/compact",
   checkpoint:
-    "Every change to a file is kept by itself. /undo takes the last one back, /undo turn all of a turn, /back N your last messages.",
+    "Every change to a file is kept by itself. " +
+    "/undo takes the last one back, /undo turn all of a turn, /back N your last messages.",
   restore: "/undo",
   unshare: "What /share writes is a file of yours, and goes nowhere by itself. Delete it.",
   import: "zz --store-copy FROM TO copies sessions from another place; /sessions all lists them.",
@@ -58,9 +59,12 @@ export const COMMANDS: Record<string, string> = {
   mode: "/auto-apply",
   "allowed-tools": "/permissions",
   sandbox: "/permissions",
-  yolo: "zz -A starts without questions; /auto-apply on makes edits without asking, and commands still ask.",
+  yolo:
+    "zz -A starts without questions; /auto-apply on makes edits without asking, " +
+    "and commands still ask.",
   "add-dir":
-    "zz works in one folder. --allow-read=DIR and --allow-write=DIR let tools reach another; /permissions allow does so now.",
+    "zz works in one folder. --allow-read=DIR and --allow-write=DIR let tools reach another; " +
+    "/permissions allow does so now.",
   extensions: "/plugins",
   extension: "/plugins",
   // work
@@ -85,7 +89,8 @@ export const COMMANDS: Record<string, string> = {
   web: "Give the address in your message: the tool web_fetch reads it, after asking.",
   todos: "/plan",
   agents:
-    "The tool `task` sends helpers, which read and report; the setting `helpers` says how many. Your own ones are files in .claude/agents or .agents/agents.",
+    "The tool `task` sends helpers, which read and report; the setting `helpers` says how " +
+    "many. Your own ones are files in .claude/agents or .agents/agents.",
   bashes: "Commands end with their call; none goes on in the background.",
   memories: "/memory",
   remember: 'Ask for it: "remember that …". /memory lists what is kept.',
@@ -93,7 +98,9 @@ export const COMMANDS: Record<string, string> = {
   recipe: "A Markdown file in prompts/ of your home is a command: docs/prompt.md says how.",
   // around
   ide: "Editors drive zz by its flag --acp: docs/editors.md says how.",
-  bug: "Describe it at the project's page, with `zz --debug` and the lines of debug.log that show it.",
+  bug:
+    "Describe it at the project's page, " +
+    "with `zz --debug` and the lines of debug.log that show it.",
   feedback: "Describe it at the project's page.",
   changelog: "CHANGELOG.md lists what changed.",
   "release-notes": "CHANGELOG.md lists what changed.",

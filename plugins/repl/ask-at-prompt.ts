@@ -119,7 +119,8 @@ async function readWords(
     const pastedText = typedText.startsWith(PASTED)
       ? typedText.slice(PASTED.length).replaceAll("\n", " ")
       : undefined;
-    if (pastedText === undefined && typedText.startsWith("\x1b") && typedText !== "\x1b") continue; // an arrow
+    // an arrow
+    if (pastedText === undefined && typedText.startsWith("\x1b") && typedText !== "\x1b") continue;
     for (const typedLetter of pastedText ?? (typedText || "\x1b")) {
       if (typedLetter === "\r" || typedLetter === "\n") return typedWords;
       if (typedLetter === "\x7f" || typedLetter === "\b") shorten();

@@ -32,7 +32,8 @@ export interface Talk {
   run(): Promise<number>;
   leave(exitCode: number): void;
   isLight(): boolean | undefined;
-  useVi(wantsVi: boolean | undefined): void; // from the next prompt on; undefined: as the settings say
+  // from the next prompt on; undefined: as the settings say
+  useVi(wantsVi: boolean | undefined): void;
 }
 
 /**
@@ -157,7 +158,9 @@ function commandsToBegin(host: DialogHost): string[] {
  */
 async function whatNow(zz: Zz, host: DialogHost, requestFault: Fault, ctx: Ctx): Promise<string> {
   const canPickModel = ctx.about.commands.some(({ name }) => name === "model");
-  const keysQuestion = `[r]etry, [S]kip, [a]bort and take the message back${canPickModel ? ", another [m]odel" : ""}? `;
+  const keysQuestion =
+    "[r]etry, [S]kip, [a]bort and take the message " +
+    `back${canPickModel ? ", another [m]odel" : ""}? `;
   for (let message = `${clean(requestFault.message)}\n`; ; message = "") {
     const chosenKey = await host.ask(message + keysQuestion, "rsam");
     requestFault.told = true;
@@ -234,7 +237,8 @@ function lastExchange({ io }: Zz, { chat, files }: Ctx): string[] {
     ...(isTurnOver
       ? []
       : [
-          `${answered ? "Its turn did not end: /continue goes on" : NO_ANSWER}${andUndo(chat, files)}.`,
+          `${answered ? "Its turn did not end: /continue goes on" : NO_ANSWER}` +
+            `${andUndo(chat, files)}.`,
         ]),
   ];
 }

@@ -22,9 +22,11 @@ export async function openEditor(
     if (exitCode !== 0)
       say(
         zz,
-        `'${editorCommand}' ended without saving (exit code ${exitCode}). VISUAL or EDITOR names another.`,
+        `'${editorCommand}' ended without saving (exit code ${exitCode}). ` +
+          "VISUAL or EDITOR names another.",
       );
-    const savedFile = tryTo(() => fs.statSync(editedFile)); // an editor may have removed or replaced it
+    // an editor may have removed or replaced it
+    const savedFile = tryTo(() => fs.statSync(editedFile));
     const isSaved =
       savedFile?.isFile() &&
       (savedFile.mtimeMs !== statsBefore.mtimeMs || savedFile.ino !== statsBefore.ino);

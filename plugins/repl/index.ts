@@ -78,4 +78,5 @@ export default (zz: Zz<typeof defaults>) => {
 };
 
 const VI_IS_ON =
-  "vi's keys are on in this conversation: Escape, then commands. /config repl.keys vi keeps them on, /vim off ends them.";
+  "vi's keys are on in this conversation: Escape, then commands. " +
+  "/config repl.keys vi keeps them on, /vim off ends them.";

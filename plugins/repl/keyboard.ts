@@ -51,7 +51,8 @@ const LEAVE_MS = 1000; // Ctrl+C twice within this time leaves
 const MAX_QUEUED_COLUMNS = 60; // characters of a queued message that are shown
 // ms: pastes.ts has waited for what belongs to Escape
 const ESCAPE_ALONE = { escapeCodeTimeout: 1 };
-const ESCAPE_WHEN_LENT = { escapeCodeTimeout: 50 }; // ms: the same for what reads the terminal itself
+// ms: the same for what reads the terminal itself
+const ESCAPE_WHEN_LENT = { escapeCodeTimeout: 50 };
 
 export function openKeyboard(
   zz: Zz,
@@ -300,7 +301,8 @@ function resumeTerminal(keyboard: Keyboard): void {
   const { stdin, stdout } = zz.io;
   // a program has it that sets it up itself
   if (terminalUsers > 0 && !(stdin as NodeJS.ReadStream).isRaw) return;
-  setTerminalRaw(keyboard, false); // otherwise Node, which knows nothing of it, would leave all as it is
+  // otherwise Node, which knows nothing of it, would leave all as it is
+  setTerminalRaw(keyboard, false);
   setTerminalRaw(keyboard, true);
   if (terminalUsers > 0 || isDumb) return;
   stdout.write(MARK_PASTES);

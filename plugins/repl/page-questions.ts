@@ -9,7 +9,8 @@ export interface Screen {
   // the next key, RESIZED, or PASTED and a text; settled: ignores keys held down or typed ahead
   press(settled: boolean): Promise<string>;
   size(): { columns: number; rows: number };
-  soon?(pressedKey: string): Promise<string>; // what is typed within a moment after a key; "": nothing
+  // what is typed within a moment after a key; "": nothing
+  soon?(pressedKey: string): Promise<string>;
   // reads the rest of a line, returns the key that it means; "": it was deleted
   words?(firstTyped: string): Promise<string>;
   plain?: boolean; // any answer counts at once
@@ -86,7 +87,8 @@ export async function putQuestion(
       const message = /^\P{C}/u.test(typedSoon) ? typedText + typedSoon : typedText;
       if (matchKey(message, (keys ?? "n").replace(/[^n]/g, "")))
         return ENTER_KEY.test(typedSoon) ? message + typedSoon : message;
-      if (typedText === "?" && isOfferedKey(typedText)) return typedText; // explaining them grants nothing
+      // explaining them grants nothing
+      if (typedText === "?" && isOfferedKey(typedText)) return typedText;
       if (isReady && (isOfferedKey(message) || (ENTER_KEY.test(message) && !questionView.isNext())))
         return message;
       if (isOfferedKey(message)) return "hint";

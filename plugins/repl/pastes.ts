@@ -193,7 +193,9 @@ export const newPastes = (): Pastes => ({ count: 0, byName: new Map() });
 export function textInLine(storedPastes: Pastes, pastedText: string): string {
   const lineCount = pastedText.split("\n").length;
   if (pastedText.length <= MAX_INLINE_CHARS && lineCount <= MAX_INLINE_LINES) return pastedText;
-  const pasteName = `[paste ${++storedPastes.count}: ${lineCount > 1 ? `${lineCount} lines` : `${pastedText.length} characters`}]`;
+  const pasteName =
+    `[paste ${++storedPastes.count}: ` +
+    `${lineCount > 1 ? `${lineCount} lines` : `${pastedText.length} characters`}]`;
   storedPastes.byName.set(pasteName, pastedText);
   if (storedPastes.byName.size > MAX_KEPT_PASTES)
     storedPastes.byName.delete(storedPastes.byName.keys().next().value!);

@@ -1,12 +1,15 @@
 // Earlier input: read when the conversation begins, and saved in the home, except what looks like a
 // secret.
 import type { DialogHost, Zz } from "zz";
-import { clean, jsonOrText, tryTo } from "zz/text";
+import { anyOf, clean, jsonOrText, tryTo } from "zz/text";
 
 export const MAX_ENTRIES = 10_000;
 export const MAX_ENTRY_CHARS = 10_000;
-const SECRET_PATTERN =
-  /\b(sk-|ghp_|gho_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|eyJ)[\w-]{8,}|-----BEGIN|\b(pass(word|wd|phrase)?|secret|token|api[_-]?key)\b\s*[=:]|^\/keys?\b|^\/env\s+set\b|^\/config\s+\S*key|^\s/i;
+const SECRET_PATTERN = anyOf(
+  /\b(sk-|ghp_|gho_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|eyJ)[\w-]{8,}|-----BEGIN/i,
+  /\b(pass(word|wd|phrase)?|secret|token|api[_-]?key)\b\s*[=:]/i,
+  /^\/keys?\b|^\/env\s+set\b|^\/config\s+\S*key|^\s/i,
+);
 
 export interface History {
   readonly entries: string[]; // newest first; a message of several lines is one entry

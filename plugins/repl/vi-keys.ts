@@ -106,7 +106,8 @@ type Text = ReturnType<typeof analyseLine>;
 function analyseLine({ line, cursor }: Editor, commandKeys = "") {
   const letters = lettersOf(line);
   const at = lettersOf(line.slice(0, cursor)).length;
-  const otherSign = /[WBE]/.test(commandKeys) ? "o" : "w"; // words, too, where only spaces part them
+  // words, too, where only spaces part them
+  const otherSign = /[WBE]/.test(commandKeys) ? "o" : "w";
   const kinds = letters.map(classifyLetter).join("").replaceAll(otherSign, "w");
   const start = kinds.slice(0, at).lastIndexOf("\n") + 1;
   return { letters, kinds, at, start, end: at + kinds.slice(at).search(/\n|$/) };
@@ -136,9 +137,10 @@ function settleCursor(vi: Vi): void {
   showLine(vi, letters, at);
 }
 
+const COUNT_KEYS = String.raw`([1-9]\d*(?!\d))?`;
+const OPERATOR_KEYS = `([cdy])${COUNT_KEYS}([iafFtT].|[^iafFtT1-9])`;
 /** A count; an operator with its own count and what it is for; or a command. */
-const COMMAND =
-  /^([1-9]\d*(?!\d))?(?:([cdy])([1-9]\d*(?!\d))?([iafFtT].|[^iafFtT1-9])|([fFtTr].|[^cdyfFtTr1-9]))$/su;
+const COMMAND = new RegExp(`^${COUNT_KEYS}(?:${OPERATOR_KEYS}|([fFtTr].|[^cdyfFtTr1-9]))$`, "su");
 /** Those that are short for others. */
 const ABBREVIATIONS: Record<string, string> = {
   x: "dl",

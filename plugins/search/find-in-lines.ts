@@ -154,7 +154,8 @@ async function searchApart(
   signal: AbortSignal,
 ): Promise<number> {
   const { Worker } = await import("node:worker_threads");
-  const workerCode = `const { parentPort, workerData: { line, pattern } } = require("node:worker_threads");
+  const workerCode = `
+    const { parentPort, workerData: { line, pattern } } = require("node:worker_threads");
     parentPort.postMessage(line.search(pattern));`;
   const searchWorker = new Worker(workerCode, {
     eval: true,
@@ -226,7 +227,8 @@ function toRegExp(patternSource: string, ignoreCase: boolean): RegExp {
   } catch (syntaxError) {
     const failureReason = (syntaxError as Error).message;
     throw new Error(
-      `Cannot search for '${patternSource}': ${failureReason}. Correct it, or leave out regex to find it as it stands.`,
+      `Cannot search for '${patternSource}': ${failureReason}. ` +
+        "Correct it, or leave out regex to find it as it stands.",
     );
   }
 }

@@ -13,7 +13,8 @@ export const glob = (zz: Zz<any>) =>
     name: "glob",
     kind: "read",
     description:
-      "Find files of the project by name: * and ? within a name, ** for any folders, {a,b}, [a-z], as in src/**/*.{ts,tsx}. Ignored files are left out.",
+      "Find files of the project by name: * and ? within a name, ** for any folders, {a,b}, " +
+      "[a-z], as in src/**/*.{ts,tsx}. Ignored files are left out.",
     params: {
       pattern: "string such as **/*.ts",
       path: "string? the folder where the pattern begins; the project itself if left out",
@@ -53,7 +54,10 @@ export const glob = (zz: Zz<any>) =>
         const deeperCount = wantedPattern.includes("/")
           ? 0
           : (await matching(`**/${wantedPattern}`)).length;
-        return `No file matches '${pattern}'.${deeperCount ? ` '**/${pattern}' would match ${deeperCount}.` : ""}`;
+        return (
+          "No file matches " +
+          `'${pattern}'.${deeperCount ? ` '**/${pattern}' would match ${deeperCount}.` : ""}`
+        );
       }
     },
   });

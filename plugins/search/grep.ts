@@ -63,7 +63,8 @@ export function grep(zz: Zz<{ ripgrep: string }>): void {
     name: "grep",
     kind: "read",
     description:
-      "Find the lines that hold a text, in all files or under one path. Ignored and binary files are left out.",
+      "Find the lines that hold a text, in all files or under one path. " +
+      "Ignored and binary files are left out.",
     params: {
       query: "string what to find, within one line",
       path: "string? only under this file or folder",
@@ -141,18 +142,21 @@ function checkedArgs({ query, glob, ...how }: Args): ((fileName: string) => bool
     throw new Error(`Cannot give output '${output}'. It is one of ${OUTPUTS.join(", ")}.`);
   if (before < 0 || after < 0 || Math.max(before, after) > MAX_NEAR_LINES)
     throw new Error(
-      `Cannot show ${before} lines before and ${after} after each hit: from 0 to ${MAX_NEAR_LINES} are possible.`,
+      `Cannot show ${before} lines before and ${after} after each hit: ` +
+        `from 0 to ${MAX_NEAR_LINES} are possible.`,
     );
   if (limit < 1) throw new Error(`Cannot show ${limit} hits. Give a limit from 1, or none.`);
   if (query.length > MAX_QUERY_CHARS)
     throw new Error(
-      `Cannot search for ${query.length} characters: at most ${MAX_QUERY_CHARS} are allowed. Search for a part of them.`,
+      `Cannot search for ${query.length} characters: at most ${MAX_QUERY_CHARS} are allowed. ` +
+        "Search for a part of them.",
     );
   const matches =
     glob === undefined ? undefined : compilePattern(glob.includes("/") ? glob : `**/${glob}`);
   if (query.includes("\n"))
     throw new Error(
-      "Cannot search for more than one line: only single lines are searched. Search for one of them.",
+      "Cannot search for more than one line: only single lines are searched. " +
+        "Search for one of them.",
     );
   return matches;
 }
@@ -171,7 +175,8 @@ async function searchFolder(
   const yieldIfDue = newYielder(signal);
   const [canMatch, listedNames] = await Promise.all([
     askRipgrep(ctx, once, ripgrep, askedQuery, searchedPath), // first, since it takes longest
-    once(`files ${askedPath}`, () => files.list(askedPath)), // git needs several processes for a list
+    // git needs several processes for a list
+    once(`files ${askedPath}`, () => files.list(askedPath)),
   ]);
   signal.throwIfAborted();
   // a glob may be relative to the project or to the path
@@ -287,7 +292,8 @@ function resultText(search: Search, callArguments: Args, fileNames: string[]): s
     : hits.map(({ path, line, text, at }) => `${shownName(path)}:${line}: ${shownLine(text, at)}`);
   if (more)
     resultRows.push(
-      `[${plural(more, "more hit")} in ${plural(moreFiles, "file")}; narrow the query, the path or the glob]`,
+      `[${plural(more, "more hit")} in ${plural(moreFiles, "file")}; ` +
+        "narrow the query, the path or the glob]",
     );
   if (search.near > MAX_NEAR)
     resultRows.push("[the lines around further hits are left out; ask for fewer]");
@@ -315,7 +321,8 @@ function rowsAround(hits: Search["hits"]): string[] {
   for (const [filePath, fileHits] of Map.groupBy(hits, ({ path }) => path)) {
     const rowsByLine = new Map<number, string>();
     const formatLine = (lineMark: string, { line, text }: Line) =>
-      `${shownName(filePath)}${lineMark}${line}${lineMark} ${text.trimEnd().slice(0, MAX_LINE_CHARS)}`;
+      `${shownName(filePath)}${lineMark}${line}${lineMark} ` +
+      text.trimEnd().slice(0, MAX_LINE_CHARS);
     for (const hit of fileHits)
       for (const nearLine of hit.near) rowsByLine.set(nearLine.line, formatLine("-", nearLine));
     for (const hit of fileHits) {
@@ -346,7 +353,8 @@ function filesResult(search: Search, callArguments: Args, fileNames: string[]) {
   );
   if (found.length > shownFiles.length)
     resultRows.push(
-      `[${plural(found.length - shownFiles.length, "more file")}; narrow the query, the path or the glob]`,
+      `[${plural(found.length - shownFiles.length, "more file")}; ` +
+        "narrow the query, the path or the glob]",
     );
   return { text: withNotes(resultRows, search, callArguments, fileNames), data: found };
 }
@@ -357,9 +365,15 @@ function noHitText(
   fileNames: string[],
 ): string {
   if (isFolder && !fileNames.length)
-    return `Nothing to search: ${glob ? `no file matches '${glob}'` : `'${path}' holds no files, or only ignored ones`}.`;
+    return (
+      "Nothing to search: " +
+      `${glob ? `no file matches '${glob}'` : `'${path}' holds no files, or only ignored ones`}.`
+    );
   if (regex)
-    return `Nothing holds '${query}'.${/\\[nr]/.test(query) ? " Only single lines are searched." : ""}`;
+    return (
+      "Nothing holds " +
+      `'${query}'.${/\\[nr]/.test(query) ? " Only single lines are searched." : ""}`
+    );
   const regexHint = /[\\^$*+?|]|\[.+\]/.test(query)
     ? " as it stands; with regex it is a regular expression"
     : "";

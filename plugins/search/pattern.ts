@@ -17,7 +17,8 @@ type Token = string | ((character: string) => boolean);
 export function compilePattern(pattern: string): (fileName: string) => boolean {
   if (pattern.length > MAX_PATTERN_CHARS)
     throw new Error(
-      `Cannot use a pattern of ${pattern.length} characters: at most ${MAX_PATTERN_CHARS} are allowed. Make it shorter.`,
+      `Cannot use a pattern of ${pattern.length} characters: ` +
+        `at most ${MAX_PATTERN_CHARS} are allowed. Make it shorter.`,
     );
   const plainPattern = pattern.replace(/^(\.?\/)+/, "").replace(/\/$/, "/**");
   const readings = [true, false].slice(plainPattern.includes("[") ? 0 : 1);

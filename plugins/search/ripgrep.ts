@@ -16,7 +16,8 @@ const WALK_OPTIONS =
   "--no-config --no-messages --hidden --no-require-git --no-ignore-dot --null --color never".split(
     " ",
   );
-const LIST_OPTIONS = [...WALK_OPTIONS, "--files", "--threads=1"]; // fast enough; the other one needs the cores
+// fast enough; the other one needs the cores
+const LIST_OPTIONS = [...WALK_OPTIONS, "--files", "--threads=1"];
 const MATCHES = [
   ...WALK_OPTIONS,
   ..."--files-with-matches --encoding none --text --case-sensitive".split(" "),
@@ -124,7 +125,8 @@ export function patternFor({ query, regex, ignoreCase }: Query): string[] | unde
  */
 const ANY_CHARACTER = "(?:(?-u:.){1,3})";
 const SPACE_RANGES =
-  "\\t\\x0b\\x0c\\r\\x20\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
+  "\\t\\x0b\\x0c\\r\\x20\\x{a0}\\x{1680}\\x{2000}-\\x{200a}" +
+  "\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
 const IN_CLASS: Record<string, string> = { d: "0-9", w: "0-9A-Za-z_", s: SPACE_RANGES, t: "\\t" };
 const ESCAPES: Record<string, string> = {
   d: "[0-9]",

@@ -48,7 +48,8 @@ export async function write(typedText: string, ctx: Ctx): Promise<void> {
   const exportText = isJsonLines ? toLines(saved) : await toText(saved, format, ctx);
   writeWhole(exportFile, exportText);
   note(
-    `Wrote ${exportFile} (${isJsonLines ? `${saved.entries.length + 1} lines` : `${exportText.length} characters`}).`,
+    `Wrote ${exportFile} ` +
+      `(${isJsonLines ? `${saved.entries.length + 1} lines` : `${exportText.length} characters`}).`,
   );
 
   function savedOf(id: string | undefined): Saved {
@@ -104,7 +105,8 @@ export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">)
       return [{ role: "assistant", text: String(sessionEntry.text), cut: true }];
     return sessionEntry.type === "message" && sessionEntry.message ? [sessionEntry.message] : [];
   });
-  const titleAndFacts = `# ${oneLine(header.title)}\n\n${timeOf(header.at)} · ${header.model} · ${header.root}`;
+  const sessionFacts = `${timeOf(header.at)} · ${header.model} · ${header.root}`;
+  const titleAndFacts = `# ${oneLine(header.title)}\n\n${sessionFacts}`;
   return `${[titleAndFacts, ...spokenMessages.map(markdownPart)].join("\n\n")}\n`;
 }
 function markdownPart(message: Message): string {
@@ -123,7 +125,9 @@ function markdownPart(message: Message): string {
       omittedChars > 0
         ? `${text.slice(0, MAX_RESULT_CHARS)}\n… ${omittedChars} more characters`
         : text;
-    return `${message.failed ? "Failed: " : ""}\`${message.name}\` gave\n\n${fencedText(shownResult)}`;
+    return (
+      `${message.failed ? "Failed: " : ""}\`${message.name}\` gave\n\n` + fencedText(shownResult)
+    );
   }
   const callTexts = (message.calls ?? []).map(
     ({ name, args }) => `\`${name}\` with\n\n${fencedText(JSON.stringify(args, null, 2))}`,

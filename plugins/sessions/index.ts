@@ -62,7 +62,8 @@ export default (zz: Zz) => {
       const subcommand = Object.hasOwn(SUBCOMMANDS, subcommandName) && SUBCOMMANDS[subcommandName];
       if (!subcommand)
         throw new Error(
-          `Cannot run '/sessions ${subcommandName}': use one of ${Object.keys(SUBCOMMANDS).join(", ")}.`,
+          `Cannot run '/sessions ${subcommandName}': ` +
+            `use one of ${Object.keys(SUBCOMMANDS).join(", ")}.`,
         );
       await subcommand.run(remaining.trim(), ctx);
     },
@@ -196,7 +197,8 @@ async function loadSession(typedId: string, ctx: Ctx): Promise<void> {
   const lastAnswer = chat.messages.findLast(({ role, text }) => role === "assistant" && text);
   const messageCount = `${plural(userMessages.length, "message")} of yours`;
   note(
-    `Now in “${header.title}”: ${messageCount}, ${chat.model}.${header.root === ctx.root ? "" : ` It was begun in ${header.root}.`}`,
+    `Now in “${header.title}”: ${messageCount}, ` +
+      `${chat.model}.${header.root === ctx.root ? "" : ` It was begun in ${header.root}.`}`,
   );
   if (!lastAnswer) return;
   const quoteStart = (messageText = "") =>
@@ -248,7 +250,8 @@ function renameSession(typedText: string, ctx: Ctx): void {
   if (!id) throw new Error(`Cannot rename this conversation: ${unsavedReason}.`);
   sessions.rename(id, wantedTitle);
   note(
-    `${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${wantedTitle}” now.`,
+    `${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is ` +
+      `called “${wantedTitle}” now.`,
   );
 }
 

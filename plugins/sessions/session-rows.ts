@@ -24,11 +24,15 @@ export function lineOf(
   columns: number,
 ): string {
   const sizeCell = columns < 60 ? "" : `${sizeOf(bytes)}  `;
-  const leadingCells = `${id === current ? "*" : " "} ${shortById.get(id)}  ${timeOf(used, columns)}  ${sizeCell}`;
+  const currentMark = id === current ? "*" : " ";
+  const leadingCells = `${currentMark} ${shortById.get(id)}  ${timeOf(used, columns)}  ${sizeCell}`;
   const modelCell = columns < 60 ? "" : `  ${model.slice(0, 24)}`;
   const titleRoom = Math.max(8, columns - leadingCells.length - modelCell.length);
   const shownTitle = clip(title || "(no title)", titleRoom);
-  return `${leadingCells}${shownTitle}${modelCell && " ".repeat(Math.max(0, titleRoom - width(shownTitle)))}${modelCell}`;
+  return (
+    `${leadingCells}${shownTitle}` +
+    `${modelCell && " ".repeat(Math.max(0, titleRoom - width(shownTitle)))}${modelCell}`
+  );
 }
 /** Local time; in a narrow terminal without the year. */
 export function timeOf(timestamp: string, columns = 80): string {

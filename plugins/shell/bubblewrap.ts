@@ -283,7 +283,8 @@ for (const { host, port, at } of JSON.parse(places))
   createServer(both, (near) => {
     const far = connect({ path: socket, ...both });
     near.on("error", () => far.destroy());
-    far.on("error", () => near.destroy()).write("CONNECT " + host + ":" + port + " HTTP/1.1\\r\\nHost: zz\\r\\n\\r\\n");
+    far.on("error", () => near.destroy());
+    far.write("CONNECT " + host + ":" + port + " HTTP/1.1\\r\\nHost: zz\\r\\n\\r\\n");
     far.once("data", (head) => {
       if (!String(head).startsWith("HTTP/1.1 200")) return near.destroy();
       near.write(head.subarray(head.indexOf("\\r\\n\\r\\n") + 4));
@@ -298,5 +299,6 @@ createServer(both, (near) => {
 }).listen(+port, "127.0.0.1", () => {
   const child = require("node:child_process").spawn(argv[0], argv.slice(1), { stdio: "inherit" });
   child.on("error", (error) => { console.error(error.message); process.exit(127); });
-  child.on("exit", (code, signal) => process.exit(code ?? 128 + require("node:os").constants.signals[signal]));
+  const { signals } = require("node:os").constants;
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + signals[signal]));
 });`;

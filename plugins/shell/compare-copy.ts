@@ -115,7 +115,8 @@ function walkFolder(comparison: Comparison, folderName: string, isThere: boolean
   for (const innerName of openAndList(bytePath(comparison.upper, folderName)))
     if (innerName === ".git")
       comparison.leftOut.push(
-        `'${utf8(within(folderName, innerName))}' was left out: .git is git's own. Run it with direct: true`,
+        `'${utf8(within(folderName, innerName))}' was left out: .git is git's own. ` +
+          "Run it with direct: true",
       );
     else compareEntry(comparison, within(folderName, innerName), isThere);
 }

@@ -54,9 +54,11 @@ export function openView(programs: Programs, root: string): View {
  * one, as a second step.
  */
 const MOUNT_SCRIPT = `mount=$1 own=$2 root=$3 layers=$4; shift 4
-{ [ "$root" = - ] || "$mount" --bind -- "$root" "$own/lower"; } && "$mount" -t overlay overlay -o "$layers" "$own/merged" &&
+{ [ "$root" = - ] || "$mount" --bind -- "$root" "$own/lower"; } && "$mount" -t overlay overlay \\
+  -o "$layers" "$own/merged" &&
 exec "$@"
 exit 125`;
+const MOUNT_SHELL = ["/bin/sh", "-c", MOUNT_SCRIPT, "sh"];
 export const isPlainName = (absolutePath: string): boolean => /^[\w./-]+$/.test(absolutePath);
 
 /** What is there when zz ends, by whatever way: nothing is unloaded then. */
@@ -104,15 +106,13 @@ export function mountView(
   const pathInWork = (folderName: string) => path.join(workFolder, folderName);
   orClear(workFolder, () => fs.chmodSync(pathInWork("upper"), fs.statSync(root).mode & 0o7777));
   const [lowerFolder, mounted] = isPlainName(root) ? [root, "-"] : [pathInWork("lower"), root];
-  const layerOptions = `lowerdir=${lowerFolder},upperdir=${pathInWork("upper")},workdir=${pathInWork("work")},userxattr`;
+  const [upper, work] = [pathInWork("upper"), pathInWork("work")];
+  const layerOptions = `lowerdir=${lowerFolder},upperdir=${upper},workdir=${work},userxattr`;
   const insideView = (options: string, argv: string[]) => [
     unshare,
     "-Urm",
     "--",
-    "/bin/sh",
-    "-c",
-    MOUNT_SCRIPT,
-    "sh",
+    ...MOUNT_SHELL,
     mount,
     workFolder,
     mounted,
@@ -121,12 +121,12 @@ export function mountView(
   ];
   return {
     merged: pathInWork("merged"),
-    upper: pathInWork("upper"),
+    upper,
     workFolder,
     began: fs.statSync(pathInWork("merged")).ctimeMs,
     wrap: (argv) => insideView(layerOptions, argv),
     async list(folders) {
-      const listingOptions = `lowerdir=${pathInWork("upper")}:${lowerFolder},userxattr`;
+      const listingOptions = `lowerdir=${upper}:${lowerFolder},userxattr`;
       const relativeNames = folders.map((folderName) => `./${folderName}`);
       const isShortList =
         // Node's are UTF-8
@@ -155,9 +155,10 @@ export function mountView(
   };
 }
 
+const FIND_CHILDREN = 'exec find "$@" -mindepth 1 -maxdepth 1 -print0';
 /** Lists folders. A name may appear twice, but one that is missing counts as a removed file. */
-const LIST_FOLDERS = `cd "$0" && exec find "$@" -mindepth 1 -maxdepth 1 -print0`;
-const LIST_MANY = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' sh`;
+const LIST_FOLDERS = `cd "$0" && ${FIND_CHILDREN}`;
+const LIST_MANY = `cd "$0" && exec xargs -0 sh -c '${FIND_CHILDREN}' sh`;
 const MAX_ARGUMENTS = 50_000; // bytes: far below what a system takes
 
 const MAX_VIEW_MS = 30_000;

@@ -148,6 +148,7 @@ export async function explainQuestion(
   if (effects !== "ask" || sandbox === "off" || permissions.wide !== undefined) return "";
   const reason = await (await import("./try-copy.ts")).whyNoView(programs, root, about.home);
   return reason
-    ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(reason, 200)}.`
+    ? "\nAsked before it runs, " +
+        `since there is no copy of the project to run it on: ${clip(reason, 200)}.`
     : "";
 }

@@ -9,7 +9,8 @@ import { seccompFilter } from "./seccomp.ts";
 
 /** What holds the libraries of a system, and where they are listed. */
 const LIBRARIES =
-  "/usr /lib /lib32 /lib64 /libx32 /etc/ld.so.cache /etc/ld.so.conf /etc/alternatives /nix/store /gnu/store " +
+  "/usr /lib /lib32 /lib64 /libx32 /etc/ld.so.cache /etc/ld.so.conf " +
+  "/etc/alternatives /nix/store /gnu/store " +
   "/home/linuxbrew/.linuxbrew /opt/homebrew";
 
 /** How it is started. `third`: what is written to its file 3. */
@@ -63,7 +64,8 @@ export function decoderProfile(only: string[]): string {
     pathList.map((listedPath) => `(subpath ${JSON.stringify(listedPath)})`).join(" ");
   const personalPaths = real(["/Users", "/Volumes", "/tmp", "/private/var/folders", os.homedir()]);
   return [
-    '(version 1) (allow default) (deny network*) (deny file-write*) (allow file-write* (literal "/dev/null"))',
+    "(version 1) (allow default) (deny network*) (deny file-write*) " +
+      '(allow file-write* (literal "/dev/null"))',
     `(deny process-fork) (deny file-read-data ${subpathsOf(personalPaths)})`,
     `(allow file-read* ${subpathsOf(only)})`,
     ...outsideRules(),

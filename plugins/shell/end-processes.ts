@@ -247,7 +247,10 @@ export function watchLimits(
       (usedMemory > effectiveCaps.memory &&
         ownMemory + namelessOf(members).memory > effectiveCaps.memory)
     )
-      return `took more than ${formatSize(effectiveCaps.memory)} of memory. Let it work in smaller parts`;
+      return (
+        `took more than ${formatSize(effectiveCaps.memory)} of memory. ` +
+        "Let it work in smaller parts"
+      );
     for (const { folder, before } of watchedDisks) {
       const written = before - freeBytesOn(folder);
       if (freeBytesOn(folder) < effectiveCaps.free && written > effectiveCaps.free)
@@ -256,10 +259,16 @@ export function watchLimits(
     if (bytesInTmp(effectiveCaps.tmp) > Math.max(effectiveCaps.tmp, bytesInTmp.first)) {
       const othersNote =
         bytesInTmp.first > effectiveCaps.tmp / 2 ? ", with what earlier commands left there" : "";
-      return `wrote more than ${formatSize(effectiveCaps.tmp)} to /tmp${othersNote}. Let it write less, or into the project`;
+      return (
+        `wrote more than ${formatSize(effectiveCaps.tmp)} to /tmp${othersNote}. ` +
+        "Let it write less, or into the project"
+      );
     }
     if (bytesOnView(effectiveCaps.upper) > effectiveCaps.upper)
-      return `changed more than ${formatSize(effectiveCaps.upper)} of the project. Let it write less, or call it with direct: true`;
+      return (
+        `changed more than ${formatSize(effectiveCaps.upper)} of the project. ` +
+        "Let it write less, or call it with direct: true"
+      );
     return undefined;
   }
 }

@@ -43,7 +43,8 @@ export async function explainVerdict(
   const allowedWay = onView ? "copy" : "unasked";
   const otherWay = verdict === "ask" ? "beforehand" : "never";
   const treatment: keyof typeof TREATMENTS = verdict === "allow" ? allowedWay : otherWay;
-  const text = `${verdict}: ${TREATMENTS[treatment]}: ${reason}\nruns: ${runs.join(", ") || "nothing"}`;
+  const commandList = runs.join(", ") || "nothing";
+  const text = `${verdict}: ${TREATMENTS[treatment]}: ${reason}\nruns: ${commandList}`;
   return {
     text,
     data: { command, verdict, way: treatment, runs, reason, sandbox: sandbox !== undefined },
@@ -63,6 +64,7 @@ export function parseJsonString(jsonLine: string): string {
     if (typeof parsedValue === "string") return parsedValue;
   } catch {}
   throw new Error(
-    `Cannot judge '${jsonLine.slice(0, 60)}': it is not a JSON string. Write one a line, as in "git status".`,
+    `Cannot judge '${jsonLine.slice(0, 60)}': it is not a JSON string. ` +
+      'Write one a line, as in "git status".',
   );
 }

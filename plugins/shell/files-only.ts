@@ -7,9 +7,10 @@ import { split } from "./judge/parse-options.ts";
 /** Programs that change files that they are told, and reach nothing else. */
 const FILE_TOOLS = new Set(
   split(
-    `rm mv cp ln mkdir rmdir touch truncate shred sed gsed dd tee install unlink find xargs sort awk gawk mawk patch tar bsdtar
-  unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd split csplit rename chmod chgrp rsync cat echo printf test true : [
-  env nice timeout nohup time ionice stdbuf cd pushd popd set export`,
+    `rm mv cp ln mkdir rmdir touch truncate shred sed gsed dd tee install unlink find xargs sort awk
+      gawk mawk patch tar bsdtar unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd split
+      csplit rename chmod chgrp rsync cat echo printf test true : [ env nice timeout nohup time
+      ionice stdbuf cd pushd popd set export`,
   ),
 );
 /** With these words, they reach further: another machine, or a device. */

@@ -161,7 +161,9 @@ function sharedPlaces(
   };
   const topEntries = [...new Set(hardLinked.map(topEntryOf))];
   const shownNames = topEntries.slice(0, 3).map((topEntry) => `'${path.basename(topEntry)}'`);
-  const problem = `${hardLinked.length} files in ${shownNames.join(", ")} are hard links with other names outside of the project`;
+  const problem =
+    `${hardLinked.length} files in ${shownNames.join(", ")} are hard links with ` +
+    "other names outside of the project";
   return {
     paths: topEntries,
     notes: [`${problem}: these are read-only here. Work in a copy of the project`],

@@ -118,7 +118,8 @@ async function passConnection(
   trackSocket(proxy, socket);
   const denyTunnel = (statusLine: string, denialText: string) =>
     socket.end(
-      `HTTP/1.1 ${statusLine}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${denialText}\n`,
+      `HTTP/1.1 ${statusLine}\r\nContent-Type: text/plain\r\n` +
+        `Connection: close\r\n\r\n${denialText}\n`,
     );
   try {
     const parsedHost = parseHost(request.url ?? "");
@@ -188,7 +189,8 @@ export function parseHost(hostText: string): Host {
     /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(hostText) ??
     (net.isIPv6(hostText) ? ["", hostText] : []);
   const wildcard = plainPart?.startsWith("*.") ? "*" : "";
-  const hostUrl = `http://${ipv6Part ? `[${ipv6Part}]` : (plainPart ?? "").slice(wildcard.length * 2)}/`;
+  const urlHost = ipv6Part ? `[${ipv6Part}]` : (plainPart ?? "").slice(wildcard.length * 2);
+  const hostUrl = `http://${urlHost}/`;
   if ((!ipv6Part && !plainPart) || !URL.canParse(hostUrl))
     throw new Error(`Cannot read '${hostText}' as a host. Write name or name:port.`);
   const hostName = new URL(hostUrl).hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
@@ -214,7 +216,9 @@ export async function judgeHost(
     );
   const refuse = (reason: string, allowance: string) => ({
     addresses: [],
-    refusal: `zz does not let commands connect to '${wantedHost.name}:${wantedHost.port}': ${reason}. The person can allow it with --allow-net=${allowance}`,
+    refusal:
+      `zz does not let commands connect to '${wantedHost.name}:${wantedHost.port}': ${reason}. ` +
+      `The person can allow it with --allow-net=${allowance}`,
   });
   if (!isRuledIn(wantedHost.name))
     return refuse("it is not among the allowed hosts", wantedHost.name);

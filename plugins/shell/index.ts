@@ -49,14 +49,14 @@ function registerTool(zz: ShellZz, shellState: ShellState): void {
   zz.tool({
     name: "run_command",
     description:
-      "Run a shell command in the project and get its output and exit code. It has no input and no terminal. " +
+      "Run a shell command in the project and get its output and exit code. " +
+      "It has no input and no terminal. " +
       "In a sandbox it can write only in the project and has no network but the hosts named.",
     params: {
       command: "string what to run, as bash reads it",
       timeout_ms: `integer? ${describeLimits(zz.config)}`,
       hosts: "string[]? hosts that it has to reach",
-      direct:
-        "boolean? asked for beforehand and not on a copy: for .git, servers, files outside of the project",
+      direct: "boolean? asked first, not on a copy: for .git, servers, files outside the project",
     },
     editable: "command",
     family: familyOf,
@@ -104,15 +104,17 @@ function registerJudgeFlag(zz: ShellZz, shellState: ShellState): void {
     value: "COMMAND",
     group: "what tools may do",
     description:
-      "say whether a command would run without a question, and what would really run; - reads a JSON string per line",
+      "say whether a command would run without a question, " +
+      "and what would really run; - reads a JSON string per line",
     run: async (argument, ctx) => {
       const { explainVerdict, parseJsonString } = await import("./explain-verdict.ts");
       if (argument !== "-") return explainVerdict(String(argument), ctx, zz.config, shellState);
       for await (const inputLine of createInterface({ input: zz.io.stdin }))
-        if (inputLine.trim())
-          zz.io.stdout.write(
-            `${JSON.stringify((await explainVerdict(parseJsonString(inputLine), ctx, zz.config, shellState)).data)}\n`,
-          );
+        if (inputLine.trim()) {
+          const judgedCommand = parseJsonString(inputLine);
+          const { data } = await explainVerdict(judgedCommand, ctx, zz.config, shellState);
+          zz.io.stdout.write(`${JSON.stringify(data)}\n`);
+        }
       return { text: "" };
     },
   });

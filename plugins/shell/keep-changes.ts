@@ -8,7 +8,8 @@ import type { View } from "./copy-on-write.ts";
 import { type Effects, type FileState, readEffects } from "./read-copy-effects.ts";
 
 const ON_COPY =
-  "It ran on a copy of the project: no network, .git read-only, nothing else writable, its own processes alone. What needs more: hosts, or direct: true.";
+  "It ran on a copy of the project: no network, .git read-only, nothing else writable, " +
+  "its own processes alone. What needs more: hosts, or direct: true.";
 
 type KeepOutcome = Pick<Result, "text" | "failed" | "refused"> & { unkept?: string };
 /**
@@ -72,7 +73,8 @@ async function askAndKeep(
   if (whyUnkept) return keptNothing(report, whyUnkept);
   if (raced.length)
     about.unshift(
-      `Mind ${visible(listNames(raced.map(quoteName)))}: changed in the project while it ran. Yes puts this in place of that:`,
+      `Mind ${visible(listNames(raced.map(quoteName)))}: changed in the project while it ran. ` +
+        "Yes puts this in place of that:",
     );
   const question = [
     commandLine,
@@ -92,13 +94,17 @@ async function askAndKeep(
 
 function whyNotKept({ states, raced }: Effects, ctx: Ctx): string | undefined {
   if (isReadOnly(ctx.root))
-    return `changed: ${namesOf(states, ctx.root)} (not kept: the project lies on a read-only file system)`;
+    return (
+      `changed: ${namesOf(states, ctx.root)} (not kept: ` +
+      "the project lies on a read-only file system)"
+    );
   // Changes by others are overwritten only if the person saw it in the question.
   const isAsked = raced.every(
     (racedName) => ctx.permissions.judge("write", path.join(ctx.root, racedName)).verdict === "ask",
   );
   return raced.length && !(ctx.ask && isAsked)
-    ? `${listNames(raced.map(quoteName))} changed in the project while it ran, so nothing of it was kept. Run it again.`
+    ? `${listNames(raced.map(quoteName))} changed in the project while it ran, ` +
+        "so nothing of it was kept. Run it again."
     : undefined;
 }
 
@@ -126,7 +132,8 @@ function keptLines(
     : [];
   if (unsetModes.length)
     outcomeLines.push(
-      `The disk did not take the new mode of ${listNames(unsetModes.map(({ name }) => quoteName(name)))}.`,
+      "The disk did not take the new mode of " +
+        `${listNames(unsetModes.map(({ name }) => quoteName(name)))}.`,
     );
   return outcomeLines;
 }

@@ -59,7 +59,8 @@ export function openOutputStore(folder: string): OutputStore {
         makePrivate(folder);
         const newFile = path.join(
           folder,
-          `output-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}-${randomUUID().slice(0, 8)}.txt`,
+          `output-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}-` +
+            `${randomUUID().slice(0, 8)}.txt`,
         );
         descriptor = fs.openSync(newFile, "wx", 0o600);
         keptPath = newFile;

@@ -8,7 +8,11 @@ export function describeSandbox(
 ): string {
   if (!sandbox)
     return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
-  return `Sandbox ${sandbox}: it writes ${isStrict ? "nothing, since nobody was asked" : "only in the project"}; ${describeNetwork(access, isStrict)}.`;
+  return (
+    `Sandbox ${sandbox}: it writes ` +
+    `${isStrict ? "nothing, since nobody was asked" : "only in the project"}; ` +
+    `${describeNetwork(access, isStrict)}.`
+  );
 }
 
 function describeNetwork(access: NetworkAccess, isStrict: boolean): string {

@@ -8,15 +8,17 @@ import { split } from "./judge/parse-options.ts";
 
 /** Programs that reach other machines, services of this machine, or what belongs to the person. */
 const PROGRAMS = new Set(
-  split(`curl wget ssh mosh scp sftp nc ncat netcat telnet ftp ping dig nslookup host gh glab hub aws gcloud az kubectl helm
-    terraform docker podman docker-compose vagrant apt apt-get dpkg yum dnf apk pacman brew snap systemctl service journalctl
-    crontab at batch xdg-open open code psql mysql mongosh redis-cli tailscale ngrok cloudflared`),
+  split(`curl wget ssh mosh scp sftp nc ncat netcat telnet ftp ping dig nslookup host gh glab hub
+    aws gcloud az kubectl helm terraform docker podman docker-compose vagrant apt apt-get dpkg yum
+    dnf apk pacman brew snap systemctl service journalctl crontab at batch xdg-open open code psql
+    mysql mongosh redis-cli tailscale ngrok cloudflared`),
 );
 
 /** Programs that run until they are stopped. */
 const SERVERS = new Set(
   split(
-    `watch serve http-server live-server json-server nodemon uvicorn gunicorn redis-server mongod postgres caddy nginx`,
+    "watch serve http-server live-server json-server nodemon uvicorn gunicorn " +
+      "redis-server mongod postgres caddy nginx",
   ),
 );
 const SERVING = new Set(
@@ -27,7 +29,8 @@ const ENDS_BY_ITSELF =
 
 /** Programs, and the subcommands with which alone they reach the network or the person's home. */
 const SUBCOMMANDS = new Map(
-  `npm install i in add ci update up upgrade create publish login adduser audit outdated view info show search link
+  `npm install i in add ci update up upgrade create publish login adduser audit outdated view info \
+show search link
   pnpm install i add update up upgrade create publish audit outdated dlx link
   yarn install add up upgrade create publish audit outdated dlx link
   bun install i add update upgrade create publish x link

@@ -3,6 +3,7 @@
 import fs from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Result } from "zz";
+import { anyOf } from "zz/text";
 import { unique } from "./judge/judge-state.ts";
 
 type RerunCall = { command: string; timeout_ms?: number; hosts?: string[] };
@@ -21,11 +22,16 @@ type Offers = Map<string, string>;
 const offerOf = (command: string, hosts: readonly string[] = []): string =>
   JSON.stringify([command, hosts]);
 
-const UNREACHABLE =
-  /EAI_AGAIN|ENOTFOUND|ENETUNREACH|resolve host|Temporary failure in name resolution|Name or service not known|nodename nor servname|Network is unreachable|Failed to resolve|no such host|dial (tcp|udp)/i;
+const UNREACHABLE = anyOf(
+  /EAI_AGAIN|ENOTFOUND|ENETUNREACH|resolve host|Temporary failure in name resolution/i,
+  /Name or service not known|nodename nor servname|Network is unreachable|Failed to resolve/i,
+  /no such host|dial (tcp|udp)/i,
+);
 /** Output that says that a connection failed, but not to which host. */
-const VAGUE_FAILURE =
-  /fetch failed|network (error|failure)|connection (error|failed|refused)|(cannot|could ?n[o']t|failed to) connect|no internet|offline/i;
+const VAGUE_FAILURE = anyOf(
+  /fetch failed|network (error|failure)|connection (error|failed|refused)/i,
+  /(cannot|could ?n[o']t|failed to) connect|no internet|offline/i,
+);
 const HOST_PATTERNS = [
   /(?:EAI_AGAIN|ENOTFOUND) ([\w.-]+)/g,
   /resolve host(?:name)?(?: address)?[:\s'"‘]+([\w.-]+)/gi,
@@ -35,8 +41,10 @@ const HOST_PATTERNS = [
   /ENETUNREACH ([\d.]+:\d+)/g,
 ];
 const URL_PATTERN = /\b(?:https?|wss?|git):\/\/(?:[^\s/@'"]*@)?([\w.-]+)/g;
-const GIT_REFUSAL =
-  /\.git\b.*(read-only file system|permission denied)|EROFS.*\.git\b|(read-only file system|permission denied).*\.git\b/i;
+const GIT_REFUSAL = anyOf(
+  /\.git\b.*(read-only file system|permission denied)|EROFS.*\.git\b/i,
+  /(read-only file system|permission denied).*\.git\b/i,
+);
 
 /** EOVERFLOW: on the view, the person is the only owner of files that exists. */
 const UNMAPPED = /Value too large for defined data type|\bEOVERFLOW\b/;
@@ -106,7 +114,10 @@ function describeLack(missingAccess: MissingAccess): string {
 export function describeLookups(lookups: string[]): string {
   const triedHosts = lookups.slice(0, MAX_HOSTS);
   if (!triedHosts.length) return "";
-  return `It looked up ${quotedList(triedHosts)}, and a copy has no network. If it failed for that, call it again with hosts: ${JSON.stringify(triedHosts)}.`;
+  return (
+    `It looked up ${quotedList(triedHosts)}, and a copy has no network. ` +
+    `If it failed for that, call it again with hosts: ${JSON.stringify(triedHosts)}.`
+  );
 }
 
 /**
@@ -133,11 +144,16 @@ export async function offerRerun(
   try {
     const rerunResult = await ctx.call("run_command", { ...rerunCall, ...extraArgs });
     if (rerunResult.refused)
-      return `It ${attempt}. The person was asked to let it run again with that. ${rerunResult.text}`;
+      return (
+        `It ${attempt}. The person was asked to let it run again with that. ` +
+        `${rerunResult.text}`
+      );
     const capitalized = `${ran[0]!.toUpperCase()}${ran.slice(1)}`;
     return {
       ...rerunResult,
-      text: `[${capitalized} it ${attempt}; the person let it run again with that.]\n${rerunResult.text}`,
+      text:
+        `[${capitalized} it ${attempt}; ` +
+        `the person let it run again with that.]\n${rerunResult.text}`,
     };
   } finally {
     offers.delete(offerKey);

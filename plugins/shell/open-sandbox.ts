@@ -127,10 +127,12 @@ function requireBubblewrap(
   if (program) return program;
   if (programs.find("bwrap"))
     throw new Error(
-      `Cannot open a sandbox: bubblewrap lies in '${root}', where commands may write. Start zz in a project's folder (--cwd).`,
+      `Cannot open a sandbox: bubblewrap lies in '${root}', where commands may write. ` +
+        "Start zz in a project's folder (--cwd).",
     );
   throw new Error(
-    "Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.",
+    "Cannot open a sandbox: bubblewrap is not in PATH. " +
+      "Install it, as by apt-get install bubblewrap.",
   );
 }
 
@@ -154,7 +156,8 @@ export function writeFilterFile(workFolder: string, unix: boolean): string | und
  */
 export function withLimits(program: string, filterFile: string | undefined): string[] {
   const resourceLimits =
-    "ulimit -c 0; ulimit -f 20971520; ulimit -u 8192 || ulimit -p 8192; echo 1000 > /proc/self/oom_score_adj";
+    "ulimit -c 0; ulimit -f 20971520; ulimit -u 8192 || ulimit -p 8192; " +
+    "echo 1000 > /proc/self/oom_score_adj";
   const startScript = filterFile
     ? `exec 9<'${filterFile.replaceAll("'", "'\\''")}' "$@"`
     : 'exec "$@"';

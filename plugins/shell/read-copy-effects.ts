@@ -36,8 +36,11 @@ const MAX_BYTES = 200 << 20;
 const MAX_FILES = 20_000;
 
 /** Caches that tools write for themselves, and write again when they are gone. */
-const CACHE_PATH =
-  /(^|\/)(node_modules\/\.(cache|vite|vite-temp)|\.pytest_cache|__pycache__|\.mypy_cache|\.ruff_cache|\.tox|\.nyc_output|\.parcel-cache|\.turbo|\.eslintcache|\.phpunit\.result\.cache|[^/]*\.tsbuildinfo)(\/|$)/;
+const CACHE_NAMES =
+  String.raw`node_modules/\.(cache|vite|vite-temp)|\.pytest_cache|__pycache__|\.mypy_cache` +
+  String.raw`|\.ruff_cache|\.tox|\.nyc_output|\.parcel-cache|\.turbo|\.eslintcache` +
+  String.raw`|\.phpunit\.result\.cache|[^/]*\.tsbuildinfo`;
+const CACHE_PATH = new RegExp(`(^|/)(${CACHE_NAMES})(/|$)`);
 
 export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
   const effects: Effects = {
@@ -253,7 +256,10 @@ function summarize(changes: Change[]): string {
   }, 0);
   const removedCount = changedFiles.filter(({ after }) => !after).length;
   if (!changedFiles.length)
-    return `${plural(changes.length, "folder")}${changes.every(({ after }) => !after) ? " removed" : ""}`;
+    return (
+      `${plural(changes.length, "folder")}` +
+      `${changes.every(({ after }) => !after) ? " removed" : ""}`
+    );
   const sizeText = `${plural(changedFiles.length, "file")}, ${formatSize(byteCount)}`;
   if (removedCount === 0) return sizeText;
   return removedCount === changedFiles.length
@@ -274,7 +280,8 @@ function shownRaw({ upper }: View, root: string, changes: Change[]): string {
 function linesOf(fileStats: fs.Stats | undefined, filePath: Buffer, lineSign: string): string[] {
   if (!fileStats || fileStats.isDirectory()) return [];
   return [
-    `\n${lineSign}${lineSign}${lineSign} ${visible(`${filePath.subarray(filePath.lastIndexOf("/") + 1)}`)}`,
+    `\n${lineSign}${lineSign}${lineSign} ` +
+      `${visible(`${filePath.subarray(filePath.lastIndexOf("/") + 1)}`)}`,
     ...contentOf(fileStats, filePath)
       .split("\n")
       .map((line) => `\n${lineSign}${line}`),

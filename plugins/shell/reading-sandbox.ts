@@ -87,7 +87,8 @@ export function readingProfile(visible: string[], hiddenPaths: string[]): string
   const subpathsOf = (pathList: string[]) =>
     pathList.map((listedPath) => `(subpath ${JSON.stringify(listedPath)})`).join(" ");
   const profileRules = [
-    '(version 1) (allow default) (deny file-write*) (deny network*) (deny file-read-data (subpath "/"))',
+    "(version 1) (allow default) (deny file-write*) (deny network*) " +
+      '(deny file-read-data (subpath "/"))',
     `(allow file-read-data (literal "/") ${subpathsOf([...visible, ...MAC_SYSTEM])})`,
     hiddenPaths.length ? `(deny file-read* ${subpathsOf(hiddenPaths)})` : "",
     ...outsideRules(),

@@ -46,7 +46,8 @@ export function canAppear(absolutePath: string): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EROFS") return false;
     const folderStats = fs.statSync(parentFolder, { throwIfNoEntry: false });
-    return !folderStats || folderStats.uid === process.getuid?.(); // a folder that is missing could be made, too
+    // a folder that is missing could be made, too
+    return !folderStats || folderStats.uid === process.getuid?.();
   }
 }
 

@@ -174,7 +174,8 @@ function withAccess(absolutePath: string, attempt: () => string[]): string[] {
       return attempt();
     } catch (error) {
       return [
-        `'${absolutePath}' may run commands outside of the sandbox, and cannot be put right: ${(error as Error).message}`,
+        `'${absolutePath}' may run commands outside of the sandbox, ` +
+          `and cannot be put right: ${(error as Error).message}`,
       ];
     }
   }
@@ -248,7 +249,8 @@ function restorePath(
   savedFiles: Snapshot,
   gitProgram: GitProgram | undefined,
 ): string[] {
-  if (!isReachedDirectly(absolutePath)) return []; // its folder is gone, or is a link, which is checked separately
+  // its folder is gone, or is a link, which is checked separately
+  if (!isReachedDirectly(absolutePath)) return [];
   const current = snapshot(absolutePath);
   if (isSameSnapshot(savedFiles, current) || (!current.size && !isPointer(absolutePath))) return [];
   if (
@@ -359,8 +361,10 @@ function textOfPlainFile(absolutePath: string): string {
     : "";
 }
 
+const CORE_KEYS =
+  "repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|symlinks|precomposeunicode";
 const HARMLESS: Record<string, RegExp> = {
-  core: /^(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|symlinks|precomposeunicode)$/i,
+  core: new RegExp(`^(${CORE_KEYS})$`, "i"),
   extensions: /^(objectformat|refstorage|partialclone)$/i,
   user: /^(name|email)$/i,
   init: /^defaultbranch$/i,

@@ -6,6 +6,7 @@ import fs from "node:fs";
 import os from "node:os";
 import type { Readable } from "node:stream";
 import type { Clock, Programs } from "zz";
+import { anyOf } from "zz/text";
 import {
   endAllProcesses,
   GRACE_MS,
@@ -74,8 +75,9 @@ export async function runJob(job: CommandJob): Promise<Outcome> {
     if (!isNotStarted || !retries) return outcome;
   }
 }
-const NOT_STARTED =
-  /^bwrap: Can't [^\n]*(No such file or directory|Read-only file system|Not a directory|Permission denied)\n?$/;
+const BWRAP_REASONS =
+  "No such file or directory|Read-only file system|Not a directory|Permission denied";
+const NOT_STARTED = new RegExp(String.raw`^bwrap: Can't [^\n]*(${BWRAP_REASONS})\n?$`);
 
 async function runJobOnce(job: CommandJob): Promise<Outcome> {
   const { clock } = job;
@@ -255,7 +257,9 @@ function inheritedFiles(): number[] {
 
 function startError(error: { code?: string; message?: string }, program: string): Error {
   const sentences: Record<string, string> = {
-    ENOENT: `Cannot run '${program}': it is not installed, or not in PATH. Install it, or choose another shell.`,
+    ENOENT:
+      `Cannot run '${program}': it is not installed, or not in PATH. ` +
+      "Install it, or choose another shell.",
     E2BIG: "Cannot run the command: it is too long. Write it to a file and run that.",
     ERR_INVALID_ARG_VALUE: "Cannot run the command: it holds a NUL character. Write it without.",
   };
@@ -315,11 +319,17 @@ function describeEnd(job: CommandJob, { stopReason, code, signal, ms }: Ended): 
       timeoutMs < maxTimeoutMs
         ? `Give it a longer timeout_ms${upperBound}, or let it do less`
         : "Let it do less";
-    return `killed after ${Number((timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. ${timeAdvice}; what runs forever must be stopped within the command`;
+    return (
+      `killed after ${Number((timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. ` +
+      `${timeAdvice}; what runs forever must be stopped within the command`
+    );
   }
   if (typeof stopReason === "object") return `killed after ${elapsed}: it ${stopReason.exceeded}`;
   if (stopReason === "flood")
-    return `killed after ${elapsed}: it printed more than ${MAX_FILE_BYTES / 1024 / 1024} MB. Let it print less, by head, grep or a file`;
+    return (
+      `killed after ${elapsed}: it printed more than ${MAX_FILE_BYTES / 1024 / 1024} MB. ` +
+      "Let it print less, by head, grep or a file"
+    );
   if (signal) return `killed by ${signal} · ${elapsed}`;
   const signalName = Object.entries(os.constants.signals).find(
     ([, signalNumber]) => signalNumber + 128 === code,
@@ -329,8 +339,10 @@ function describeEnd(job: CommandJob, { stopReason, code, signal, ms }: Ended): 
     : `exit code ${code} · ${elapsed}`;
 }
 
-const ASKS_FOR_INPUT =
-  /EOFError|EOF when reading|\/dev\/tty|not a (?:tty|terminal)|terminal is required|No tty present|inappropriate ioctl/i;
+const ASKS_FOR_INPUT = anyOf(
+  /EOFError|EOF when reading|\/dev\/tty|not a (?:tty|terminal)|terminal is required/i,
+  /No tty present|inappropriate ioctl/i,
+);
 const READS_INPUT = /(?:^|[;&|({\s])(?:read|select|passwd|sudo|su|ssh)\b/;
 
 /** Explains what a model would otherwise have to guess. */
@@ -342,11 +354,13 @@ function explainOutput(command: string, exitCode: number | null, captured: Captu
     (ASKS_FOR_INPUT.test(outputEnds) || (!outputEnds.trim() && READS_INPUT.test(command)))
   )
     sentences.push(
-      "nobody can type into a command: its input is empty and it has no terminal. Give the answer by an option such as -y, or pipe it: echo yes | …",
+      "nobody can type into a command: its input is empty and it has no terminal. " +
+        "Give the answer by an option such as -y, or pipe it: echo yes | …",
     );
   if (captured.broken)
     sentences.push(
-      "not all of this is UTF-8: what could not be read stands as \ufffd. Look at it with xxd or file, or convert it with iconv",
+      "not all of this is UTF-8: what could not be read stands as \ufffd. " +
+        "Look at it with xxd or file, or convert it with iconv",
     );
   return sentences;
 }

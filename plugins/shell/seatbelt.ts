@@ -181,5 +181,6 @@ function anyCase(target: string): string {
   const nameOffset = escapedPath.search(/\/\\\.(git|zz)\b/i);
   return target.includes('"') || nameOffset < 0
     ? ""
-    : `(regex #"^${escapedPath.slice(0, nameOffset)}${letters(escapedPath.slice(nameOffset))}(/|$)")`;
+    : "(regex " +
+        `#"^${escapedPath.slice(0, nameOffset)}${letters(escapedPath.slice(nameOffset))}(/|$)")`;
 }

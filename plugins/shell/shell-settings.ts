@@ -39,7 +39,8 @@ export const settings = {
       effects: {
         enum: ["ask", "before", "off"],
         description:
-          "ask: unknown commands run on a copy, and zz asks about changes; before, off: it asks first",
+          "ask: unknown commands run on a copy, " +
+          "and zz asks about changes; before, off: it asks first",
       },
       maxCopyMB: {
         type: "number",

@@ -1,6 +1,6 @@
 // What of a command's output is held, and what the model is shown of it.
 import type { Readable } from "node:stream";
-import { plural } from "zz/text";
+import { anyOf, plural } from "zz/text";
 import { MAX_FILE_BYTES, MAX_SHOWN_CHARS, type OutputStore } from "./keep-outputs.ts";
 
 const NOTES_CHARS = 1_000; // of MAX_SHOWN_CHARS, reserved for zz's own notes
@@ -96,7 +96,9 @@ export function shorten(
   );
   const fileNote = outputFile ? `; all of it is in ${outputFile}` : "";
   return {
-    text: `${shownHead}\n[… ${plural(hiddenLines, "line")}, ${plural(hiddenBytes, "byte")} left out${fileNote}]\n${shownTail}`,
+    text:
+      `${shownHead}\n[… ${plural(hiddenLines, "line")}, ` +
+      `${plural(hiddenBytes, "byte")} left out${fileNote}]\n${shownTail}`,
     whole: false,
   };
 }
@@ -113,8 +115,10 @@ function keepTail(text: string, maxChars: number): string {
     lineEnd >= 0 && lineEnd < maxChars / 2 ? tailText.slice(lineEnd + 1) : tailText
   ).toWellFormed();
 }
-const TERMINAL_CODES =
-  /\x1b\[[0-?]*[ -/]*([@-~])?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]/g;
+const TERMINAL_CODES = anyOf(
+  /\x1b\[[0-?]*[ -/]*([@-~])?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?/g,
+  /\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]/g,
+);
 const CONTROLS = /[\0-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]/g;
 /**
  * The text as a terminal would show it: without control codes, and only the last state of a line

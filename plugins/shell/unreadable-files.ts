@@ -75,7 +75,8 @@ export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<Unr
   const fileCount = unreadable.pin.length + filesOnDisk.secret.length + filesOnDisk.matching.length;
   if (fileCount > MAX_PLACES)
     throw new Error(
-      `Cannot run it: ${fileCount} files here may not be read or written, more than a sandbox can hide. ` +
+      `Cannot run it: ${fileCount} files here may not be read or written, ` +
+        "more than a sandbox can hide. " +
         "Name their folders in the rules, or work in a part of the project.",
     );
   return unreadable;
@@ -130,6 +131,10 @@ interface FilesOnDisk {
   matching: { file: string; rule: Rule }[];
 }
 
+const TOO_MANY_FILES =
+  "Cannot run it: there are too many files to look for those that the rules deny. " +
+  "Name their folders.";
+
 async function searchDisk(ctx: Ctx, patterns: DeniedPaths["patterns"]): Promise<FilesOnDisk> {
   const { root, permissions } = ctx;
   const filesOnDisk: FilesOnDisk = { secret: [], repositories: [], matching: [] };
@@ -147,10 +152,7 @@ async function searchDisk(ctx: Ctx, patterns: DeniedPaths["patterns"]): Promise<
     remainingEntries = Math.min(remainingEntries, MAX_ENTRIES);
     await walk(baseFolder, false);
   }
-  if (remainingEntries <= 0 && rules.length)
-    throw new Error(
-      "Cannot run it: there are too many files to look for those that the rules deny. Name their folders.",
-    );
+  if (remainingEntries <= 0 && rules.length) throw new Error(TOO_MANY_FILES);
   return filesOnDisk;
 
   async function walk(topFolder: string, isProject: boolean): Promise<void> {

@@ -45,7 +45,8 @@ const palette = (): [number, number, number][] =>
 const scaleLevel = (levelIndex: number): number =>
   Math.round((levelIndex * 255) / (COLOUR_LEVELS - 1));
 
-const roundAlpha = (alphaValue: number): number => (alphaValue < 128 ? 0 : 255); // no pixel is half there
+// no pixel is half there
+const roundAlpha = (alphaValue: number): number => (alphaValue < 128 ? 0 : 255);
 
 // in which order the pixels of a square of four by four become brighter
 const DITHER_ORDER = [0, 8, 2, 10, 12, 4, 14, 6, 3, 11, 1, 9, 15, 7, 13, 5];

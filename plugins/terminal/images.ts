@@ -103,14 +103,18 @@ export function drawOne(
     Math.max(1, Math.ceil((height * scaleFactor) / CELL_HEIGHT)),
   );
   if (protocol === "iterm2")
-    return `\x1b]1337;File=inline=1;size=${bytes};width=${columnCount};height=${rowCount};preserveAspectRatio=1:${base64}\x07`;
+    return (
+      `\x1b]1337;File=inline=1;size=${bytes};width=${columnCount};height=${rowCount}` +
+      `;preserveAspectRatio=1:${base64}\x07`
+    );
   // the terminal keeps the proportions
   const sizeOption =
     columnCount / maxColumns > rowCount / MAX_IMAGE_ROWS ? `c=${columnCount}` : `r=${rowCount}`;
   const imageChunks = base64.match(new RegExp(`.{1,${CHUNK_CHARS}}`, "g")) ?? [];
   return imageChunks
     .map((imageChunk, i) => {
-      const firstOptions = i ? "" : `a=T,f=100,q=2,${sizeOption},`; // q=2: the terminal sends no answer
+      // q=2: the terminal sends no answer
+      const firstOptions = i ? "" : `a=T,f=100,q=2,${sizeOption},`;
       return `\x1b_G${firstOptions}m=${i < imageChunks.length - 1 ? 1 : 0};${imageChunk}\x1b\\`;
     })
     .join("");

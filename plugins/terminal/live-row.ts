@@ -131,7 +131,8 @@ function liveRows(io: Zz["io"], isLive: () => boolean) {
     if (!isLive()) return;
     const isFirst = rewrapsLines(io.variable);
     io.stderr.write(
-      `${eraseRows()}${NO_WRAP}${rowTexts.join("\n")}${WRAP_AGAIN}\r${moveUp(isFirst ? rowTexts.length - 1 : 0)}`,
+      `${eraseRows()}${NO_WRAP}${rowTexts.join("\n")}${WRAP_AGAIN}\r` +
+        `${moveUp(isFirst ? rowTexts.length - 1 : 0)}`,
     );
     [hasRows, rowsAbove] = [true, isFirst ? [] : rowTexts.slice(0, -1)];
   }

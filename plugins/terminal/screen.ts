@@ -114,7 +114,8 @@ export async function readColours(screen: Screen): Promise<void> {
   const { themeOf } = await import("./theme.ts");
   const { getColorDepth } = screen.io.stderr as Partial<NodeJS.WriteStream>;
   const depth = getColorDepth?.call(screen.io.stderr) ?? 4;
-  screen.theme = themeOf(themeName, {}, depth); // if a word of the person's is wrong, the others stay
+  // if a word of the person's is wrong, the others stay
+  screen.theme = themeOf(themeName, {}, depth);
   screen.theme = themeOf(themeName, colours, depth);
 }
 

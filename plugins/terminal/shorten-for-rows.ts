@@ -50,6 +50,7 @@ export function foldRows(longText: string, columns: number, maxRows: number): st
     .filter(Boolean)
     .flatMap((textRow) => wrap(textRow, Math.max(columns, 10)));
   if (wrappedRows.length <= maxRows + 1) return wrappedRows;
-  const moreRows = `… ${plural(wrappedRows.length - maxRows, "more row")} (display.thinking full shows them)`;
+  const rowsLeft = plural(wrappedRows.length - maxRows, "more row");
+  const moreRows = `… ${rowsLeft} (display.thinking full shows them)`;
   return [...wrappedRows.slice(0, maxRows), shortenToColumns(moreRows, columns)];
 }

@@ -73,11 +73,10 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (!screen.live || !screen.stays) return;
     const { stats, bell, bellAfter } = config();
     if (bell && turnAnswer.ms > bellAfter * 1000) zz.io.stderr.write("\x07");
-    if (stats)
-      printAbove(
-        screen,
-        `${currentTheme(screen).dim(shortenToColumns(figures(turnAnswer), columnsOf(screen) - 1))}\n`,
-      );
+    if (stats) {
+      const figuresRow = shortenToColumns(figures(turnAnswer), columnsOf(screen) - 1);
+      printAbove(screen, `${currentTheme(screen).dim(figuresRow)}\n`);
+    }
   });
 }
 
@@ -282,7 +281,8 @@ function figures({ usage, calls, ms, used, window }: Answer): string {
   const tokenFigures =
     input || output
       ? [
-          `${thousands(input)} tokens in${cached ? ` (${thousands(cached)} cached)` : ""}, ${thousands(output)} out`,
+          `${thousands(input)} tokens in${cached ? ` (${thousands(cached)} cached)` : ""}, ` +
+            `${thousands(output)} out`,
         ]
       : [];
   const context =

@@ -43,7 +43,8 @@ function askTerminal({ stdin: inputStream, stderr, clock }: Ctx["io"]): Promise<
     };
     const cancelTimer = clock.timer(MAX_ASK_MS, stopListening);
     stdin.setRawMode(true);
-    stdin.on("data", collectReply).on("report", collectReply).resume(); // what no key sends, the prompt keeps apart
+    // what no key sends, the prompt keeps apart
+    stdin.on("data", collectReply).on("report", collectReply).resume();
     stderr.write(ASK_TERMINAL);
 
     function stopListening(): void {

@@ -9,8 +9,8 @@ export type ThemeName = "dark" | "light" | "none";
 
 // biome-ignore format: a list of words.
 export const STYLES = [
-  "heading1", "heading", "strong", "em", "del", "code", "link", "url", "quote", "marker", "rule", "table",
-  "dim", "accent", "ok", "bad", "warn",
+  "heading1", "heading", "strong", "em", "del", "code", "link", "url", "quote",
+  "marker", "rule", "table", "dim", "accent", "ok", "bad", "warn",
   "added", "removed", "changed", // in a diff; changed is the part of a line that differs
 ] as const;
 

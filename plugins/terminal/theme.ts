@@ -41,7 +41,8 @@ const SHARED_SYNTAX: Record<string, string> = {
   link: "underline",
 };
 const NAMES_OF_THINGS =
-  "built_in type class attr attribute property bullet selector-id selector-class selector-attr selector-pseudo";
+  "built_in type class attr attribute property bullet selector-id " +
+  "selector-class selector-attr selector-pseudo";
 
 const THEMES: Record<"dark" | "light", { styles: Words; syntax: Record<string, string> }> = {
   dark: {

@@ -15,7 +15,8 @@ const OPENING_MARKS = "「『（【《〈〔“";
 const CLOSING_MARKS = "、。，．！？：；」』）】》〉〕”ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";
 const WIDE_CHARACTER = new RegExp(`[${SCRIPTS}]`, "u");
 const WIDE_PIECE = new RegExp(
-  `[${OPENING_MARKS}]*[${SCRIPTS}][${CLOSING_MARKS}]*|(?:(?![${OPENING_MARKS}]+[${SCRIPTS}])[^${SCRIPTS}])+`,
+  `[${OPENING_MARKS}]*[${SCRIPTS}][${CLOSING_MARKS}]*|(?:(?![` +
+    `${OPENING_MARKS}]+[${SCRIPTS}])[^${SCRIPTS}])+`,
   "gu",
 );
 

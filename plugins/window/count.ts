@@ -37,7 +37,8 @@ export function weigh(weighedText: string): number {
 /** Messages do not change, so the weight of each is computed once. */
 export function scales() {
   const weights = new WeakMap<Message, number>();
-  const steadyWeights = new Map<string, number>(); // weights of what stays the same from request to request
+  // weights of what stays the same from request to request
+  const steadyWeights = new Map<string, number>();
   return { message, request };
 
   function message(target: Message): number {

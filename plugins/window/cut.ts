@@ -63,7 +63,8 @@ export function cutTexts(
   }
   if (cutIndexes.size)
     note(
-      `The window is full: ${cutIndexes.size === 1 ? "a long text was" : `${cutIndexes.size} long texts were`} cut.`,
+      "The window is full: " +
+        `${cutIndexes.size === 1 ? "a long text was" : `${cutIndexes.size} long texts were`} cut.`,
     );
 }
 

@@ -44,7 +44,8 @@ async function withinMessages(state: State, request: ChatRequest, ctx: Ctx): Pro
 }
 
 async function fitTokens(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
-  const charCount = charsOfRequest(request); // more than its tokens, so most requests need no estimate
+  // more than its tokens, so most requests need no estimate
+  const charCount = charsOfRequest(request);
   const window = await windowOf(state, request, charCount < MAX_CHARS_UNCHECKED, ctx);
   if (!window) return request;
   const target = inputLimit(window, request, state.zz.config.compactAt);
@@ -97,7 +98,8 @@ function leaveOut(texts: Texts, { chat, note }: Ctx): void {
   if (!resultCount) return;
   chat.compact({ texts });
   note(
-    `The window is nearly full: ${resultCount === 1 ? "an old result was" : `${resultCount} old results were`} left out.`,
+    "The window is nearly full: " +
+      `${resultCount === 1 ? "an old result was" : `${resultCount} old results were`} left out.`,
   );
 }
 
@@ -148,7 +150,10 @@ const MAX_STALLED_RATIO = 1.02;
 const MIN_GROWTH = 0.1;
 
 const cutByServer = (tokensNow: number, tokensBefore: number): string =>
-  `The server is cutting the conversation: it counted ${tokensNow} tokens, after ${tokensBefore} for a part of the same. Let it take more (Ollama: OLLAMA_CONTEXT_LENGTH, or ollama.window), or set "window": ${Math.max(tokensNow, tokensBefore)} in zz's settings, so that zz sends no more than that.`;
+  `The server is cutting the conversation: it counted ${tokensNow} tokens, ` +
+  `after ${tokensBefore} for a part of the same. ` +
+  'Let it take more (Ollama: OLLAMA_CONTEXT_LENGTH, or ollama.window), or set "window": ' +
+  `${Math.max(tokensNow, tokensBefore)} in zz's settings, so that zz sends no more than that.`;
 
 /** Sends the request once more, shorter, after the provider said that it was too long. */
 export async function retryShorter(
@@ -179,7 +184,9 @@ export async function retryShorter(
     return recordUsage(state, compacted, await nextRequest(compacted), ctx);
   } catch (retryError) {
     if (overflow(retryError as Error) === undefined) throw retryError;
-    const message = `Cannot send this: it is too long for '${sent.model}' even after what could be was left out (${reason}). Start again (/new), or choose a model with a larger window.`;
+    const message =
+      `Cannot send this: it is too long for '${sent.model}' even after what could be was left ` +
+      `out (${reason}). Start again (/new), or choose a model with a larger window.`;
     throw Object.assign(retryError as Error, { message });
   }
 }
@@ -187,7 +194,9 @@ export async function retryShorter(
 function tooLargeError(state: State, request: ChatRequest, window: number): Error {
   const tokensLeft = estimate(state, request);
   return new Error(
-    `Cannot send this: about ${tokensLeft} tokens are left after all that could be left out, and '${request.model}' takes in ${window}. Offer fewer tools (--tool NAME, --no-tools), start again (/new), or choose a model with a larger window.`,
+    `Cannot send this: about ${tokensLeft} tokens are left after all that could be left out, ` +
+      `and '${request.model}' takes in ${window}. Offer fewer tools (--tool NAME, --no-tools), ` +
+      "start again (/new), or choose a model with a larger window.",
   );
 }
 // they fit nearly every window, so the provider is not asked for its models

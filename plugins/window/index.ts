@@ -107,17 +107,14 @@ export default (zz: Zz<typeof defaults>) => {
         Math.max(1, Math.min(zz.config.turns, turnCount - 1)),
       );
       if (!upTo && !Object.keys(texts).length)
-        return ctx.note(
-          turnCount
-            ? "There is nothing to compact yet."
-            : "There is nothing to compact: nothing was said.",
-        );
+        return ctx.note(`There is nothing to compact${turnCount ? " yet" : ": nothing was said"}.`);
       if (Object.keys(texts).length) ctx.chat.compact({ texts });
       const subject = upTo
         ? `${await takeNotes(state, ctx, upTo, notesHint.trim())}: about`
         : "About";
       ctx.note(
-        `${subject} ${tokensBefore} tokens of conversation became ${tokensOf(state, ctx)}. The session keeps all of it.`,
+        `${subject} ${tokensBefore} tokens of conversation became ${tokensOf(state, ctx)}. ` +
+          "The session keeps all of it.",
       );
     },
   });

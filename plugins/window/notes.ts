@@ -14,7 +14,8 @@ export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Prom
   try {
     const outcomeWords = await takeNotes(state, ctx, upTo, "");
     ctx.note(
-      `${outcomeWords}: about ${tokensBefore} tokens of conversation became ${tokensOf(state, ctx)}.`,
+      `${outcomeWords}: about ${tokensBefore} tokens of ` +
+        `conversation became ${tokensOf(state, ctx)}.`,
     );
   } catch (error) {
     if (ctx.signal.aborted) throw error;
@@ -34,7 +35,8 @@ export async function takeNotes(
   const isCut = state.zz.config.method === "truncate"; // earlier notes stay
   const refuse = (reason: string) =>
     new Error(
-      `Cannot ${isCut ? "shorten" : "summarise"} the conversation: ${reason.replace(/\.$/, "")}. It stays as it is; /compact tries again.`,
+      `Cannot ${isCut ? "shorten" : "summarise"} the conversation: ` +
+        `${reason.replace(/\.$/, "")}. It stays as it is; /compact tries again.`,
     );
   const before = notesIn(chat.messages[0]);
   const leaving = chat.messages.slice(before ? 2 : 0, upTo);

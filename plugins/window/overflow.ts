@@ -34,9 +34,11 @@ const TOO_LONG_WORDS = new RegExp(
   ].join("|"),
   "i",
 );
+const WINDOW_WORDS =
+  "maximum context length|maximum prompt length|context length|context size|context window";
 /** Where such an error names the limit; the first plausible number is used. */
 const LIMIT_PATTERNS = [
-  /(?:maximum context length|maximum prompt length|context length|context size|context window)[^\d.]{0,40}(\d[\d,_]*)/i,
+  new RegExp(String.raw`(?:${WINDOW_WORDS})[^\d.]{0,40}(\d[\d,_]*)`, "i"),
   /(?:must be <=|limit of|allowed|maximum(?: of| is)?)[^\d.]{0,4}(\d[\d,_]*)/i,
   /> *(\d[\d,_]*)/,
 ];

@@ -3,9 +3,10 @@
 import type { Changed, Message } from "zz";
 import { visible } from "zz/text";
 
-const SYSTEM = `You keep the notes of a conversation between a person and an assistant that works in a project with tools.
-The older part of it leaves the assistant's view, and your notes take its place. Write what must be known to go on
-without it, in at most WORDS words, as short lists under these heads, leaving out a head that has nothing:
+const SYSTEM = `You keep the notes of a conversation between a person and an assistant that works
+in a project with tools. The older part of it leaves the assistant's view, and your notes take its
+place. Write what must be known to go on without it, in at most WORDS words, as short lists under
+these heads, leaving out a head that has nothing:
 
 Goal: what the person wants, and how far it is.
 Constraints: what the person asked for about how it is done, in their own words.
@@ -14,8 +15,8 @@ Files: what was changed in which file, and in what state it is.
 Open: what is left to do, in order.
 Facts: what was found out that is needed again, with paths, names and numbers as they were.
 
-Earlier notes must be carried on, but for what is done with or was replaced. Write the notes alone: no greeting, no call of
-a tool, nothing to the person.`;
+Earlier notes must be carried on, but for what is done with or was replaced. Write the notes
+alone: no greeting, no call of a tool, nothing to the person.`;
 const MESSAGE_CHAR_LIMITS = [2_000, 600, 200, 60]; // the largest that fits is used
 
 type Asked = {
@@ -38,7 +39,9 @@ export function summaryRequest({ notes, messages, hint, words, room }: Asked): {
   );
   const turnsText =
     sizedTexts.find(({ length }) => length <= room) ?? headAndTail(sizedTexts.at(-1)!, room);
-  const content = `${earlier}The part that leaves:\n<conversation>\n${turnsText}\n</conversation>${wish}\n\nNow the notes.`;
+  const content =
+    `${earlier}The part that leaves:\n<conversation>\n${turnsText}\n` +
+    `</conversation>${wish}\n\nNow the notes.`;
   return {
     system: SYSTEM.replace("WORDS", String(words)),
     messages: [{ role: "user", text: content }],
@@ -71,7 +74,8 @@ const FILES_HEAD = "Files changed in this conversation, as zz recorded it:";
 /** The message that replaces the turns that left the window, with or without notes. */
 export function notesText(notes: string, turnCount: number, fileRows: string): string {
   return [
-    `${NOTES_HEAD} the first ${turnCount === 1 ? "turn has" : `${turnCount} turns have`} left your view.${notes ? " These notes stand for them." : ""}]`,
+    `${NOTES_HEAD} the first ${turnCount === 1 ? "turn has" : `${turnCount} turns have`} left ` +
+      `your view.${notes ? " These notes stand for them." : ""}]`,
     ...(notes ? [notes] : []),
     ...(fileRows ? [`${FILES_HEAD}\n${fileRows}`] : []),
     "[End of the notes. What follows is the conversation itself.]",

@@ -69,7 +69,8 @@ export async function windowOf(
   )
     state.asked.set(model, await ctx.about.model(model, isQuick).catch(() => undefined));
   if (!isQuick) state.listed.add(model);
-  const optionWindow = Number(options.num_ctx) || undefined; // the person's setting wins over the provider's
+  // the person's setting wins over the provider's
+  const optionWindow = Number(options.num_ctx) || undefined;
   const chatWindow = model === ctx.chat.model ? ctx.chat.window : undefined;
   return state.windows.get(model) ?? optionWindow ?? state.asked.get(model)?.window ?? chatWindow;
 }

@@ -137,7 +137,10 @@ function formatOf(schema: Record<string, unknown>, { schema: formatMode }: Quirk
 
 /** For a server that takes no schema: the prompt must give it, and must contain the word JSON. */
 const asksForJson = (systemPrompt: string, schema: object): string =>
-  `${systemPrompt}\n\nAnswer with one JSON value that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`.trim();
+  (
+    `${systemPrompt}\n\nAnswer with one JSON value that fits this JSON Schema, ` +
+    `and nothing else:\n${JSON.stringify(schema)}`
+  ).trim();
 
 /**
  * Whether a server can enforce the schema: each object lists all of its fields, requires them and

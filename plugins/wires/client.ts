@@ -21,7 +21,8 @@ function placeOf(
   const base = baseOf(preset, endpoint).replace(REQUEST_PATH, "");
   if (!base)
     throw usage(
-      `Cannot ask '${preset.name}': no address is set. Set ${preset.address}, or pass --base-url URL or "providers": {"${preset.name}": {"url": …}}.`,
+      `Cannot ask '${preset.name}': no address is set. Set ${preset.address}, ` +
+        `or pass --base-url URL or "providers": {"${preset.name}": {"url": …}}.`,
     );
   if (quirksOf(preset, endpoint).auth !== "api-key") return { base };
   const address = tryTo(() => new URL(base));
@@ -124,7 +125,8 @@ function headersOf(
   const isLocal = /^http:\/\/localhost[:/]/.test(preset.url); // needs no key
   if (!key && preset.key && !isLocal && baseUrl === preset.url)
     throw usage(
-      `Cannot ask '${preset.name}': no key is set. Set ${preset.key}, or pass --key KEY (--base-url URL for another server).`,
+      `Cannot ask '${preset.name}': no key is set. ` +
+        `Set ${preset.key}, or pass --key KEY (--base-url URL for another server).`,
     );
   const { auth } = quirksOf(preset, endpoint);
   // local servers need no key, but some refuse a request without one

@@ -71,7 +71,8 @@ async function* answerRequest(
   if (preset.wire !== "chat") return yield* await askOver(preset.wire);
   if (askedWire !== undefined && askedWire !== "chat" && askedWire !== "responses")
     throw usage(
-      `Cannot ask '${preset.name}' over the wire '${askedWire}': there is none. Choose chat or responses.`,
+      `Cannot ask '${preset.name}' over the wire '${askedWire}': there is none. ` +
+        "Choose chat or responses.",
     );
   if (askedWire) return yield* await askOver(askedWire);
   if (!preset.quirks?.responses?.test(request.model)) return yield* await askOver("chat");
@@ -81,6 +82,7 @@ async function* answerRequest(
     const { status } = requestError as { status?: number };
     const isElsewhere = baseOf(preset, request.endpoint) !== preset.url;
     if (!isElsewhere || (status !== 404 && status !== 405 && status !== 501)) throw requestError;
-    yield* await askOver("chat"); // another server, with a model of that name but only the wire "chat"
+    // another server, with a model of that name but only the wire "chat"
+    yield* await askOver("chat");
   }
 }

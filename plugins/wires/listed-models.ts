@@ -8,7 +8,11 @@ const orNothing = <T extends z.ZodType>(fieldType: T) => fieldType.optional().ca
 const textField = orNothing(z.string().min(1));
 const tokenField = orNothing(z.coerce.number().int().positive());
 /** OpenRouter and servers like it give dollars per token, as text. */
-const dollars = z.string().min(1).transform((perToken) => Number(perToken) * 1e6).pipe(z.number().nonnegative()); // biome-ignore format: one
+const dollars = z
+  .string()
+  .min(1)
+  .transform((perToken) => Number(perToken) * 1e6)
+  .pipe(z.number().nonnegative());
 
 const LISTED_MODEL = z.object({
   id: textField,

@@ -77,7 +77,8 @@ function refuseOther(eventValue: any, ownWire: string, provider: string): void {
     ) ?? [];
   if (spokenProtocol && spokenProtocol !== ownWire)
     throw fault(
-      `Cannot read the answer of '${provider}': the server speaks ${spokenProtocol}, not ${ownWire}. ` +
+      `Cannot read the answer of '${provider}': ` +
+        `the server speaks ${spokenProtocol}, not ${ownWire}. ` +
         "Check --base-url, or name the provider that speaks so in --model.",
     );
 }
@@ -93,6 +94,7 @@ export function needKey(preset: Preset, endpoint: Endpoint, ...variables: string
   if (endpoint.key || baseOf(preset, endpoint) !== preset.url) return;
   const variableNames = [preset.key, ...variables].join(" or ");
   throw usage(
-    `Cannot ask '${preset.name}': no key is set. Set ${variableNames}, or pass --key KEY (--base-url URL for another server).`,
+    `Cannot ask '${preset.name}': no key is set. ` +
+      `Set ${variableNames}, or pass --key KEY (--base-url URL for another server).`,
   );
 }

@@ -244,7 +244,8 @@ async function resultsOf(batches: Batches, isWaiting: boolean): Promise<number[]
     const { underWay } = batches;
     if (!underWay.length) return openNumbers;
     const waitingCount = underWay.reduce((sum, waitingBatch) => sum + waitingBatch.size, 0);
-    const waitingWords = `${plural(waitingCount, "input")} in ${plural(underWay.length, "batch", "batches")}`;
+    const batchCount = plural(underWay.length, "batch", "batches");
+    const waitingWords = `${plural(waitingCount, "input")} in ${batchCount}`;
     if (!isWaiting) {
       running.ended ??= fault(`Not answered yet: ${waitingWords}, ${doneCount} done.`, { exit: 3 });
       return openNumbers;

@@ -80,7 +80,8 @@ async function uploadFile(
     `--${boundary}\r\ncontent-disposition: form-data; ${disposition}\r\n`;
   const body = Buffer.from(
     `${formPart('name="purpose"')}\r\nbatch\r\n` +
-      `${formPart(`name="file"; filename="${uploadName}"`)}content-type: application/jsonl\r\n\r\n` +
+      `${formPart(`name="file"; filename="${uploadName}"`)}content-type: ` +
+      "application/jsonl\r\n\r\n" +
       `${requests.join("\n")}\n\r\n--${boundary}--\r\n`,
   );
   const headers = { "content-type": `multipart/form-data; boundary=${boundary}` };

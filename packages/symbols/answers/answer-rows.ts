@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { plural } from "zz/text";
+import { anyOf, plural } from "zz/text";
 import { CODE } from "../code-files.ts";
 import type { Index } from "../index-view.ts";
 import { LANGUAGES, languageOf } from "../languages/table.ts";
@@ -51,7 +51,8 @@ export function meantBy(
   return { wanted: files.length ? bareName : dottedName, files };
 }
 export const lastName = (fullName: string): string => fullName.split(".").at(-1)!;
-export const nameOf = ({ owner, name }: Sym): string => (owner ? `${owner}.${name}` : name);
+export const nameOf = ({ owner, name }: Pick<Sym, "owner" | "name">): string =>
+  owner ? `${owner}.${name}` : name;
 
 export function foundIn(index: Index, filePaths: readonly string[], ctx: Ctx): FoundSymbol[] {
   // when it was indexed; to judge each again takes a quarter of the time
@@ -104,7 +105,10 @@ export function whyUnread(index: Index, givenPath: string, ctx: Ctx): string {
   if (!CODE.test(givenPath)) return READ_HERE.replace(/^O/, "o");
   const filePath = toProjectPath(givenPath, ctx);
   if (!index.names.includes(filePath))
-    return "it is not among the project's files: .gitignore names it, or git does not track its folder of built files. read_file shows it.";
+    return (
+      "it is not among the project's files: .gitignore names it, " +
+      "or git does not track its folder of built files. read_file shows it."
+    );
   if (index.ignored.has(filePath))
     return "symbols.ignore leaves it out of the index. read_file shows it.";
   return mayRead(ctx, filePath)
@@ -113,7 +117,9 @@ export function whyUnread(index: Index, givenPath: string, ctx: Ctx): string {
 }
 
 const LANGUAGE_NAMES = LANGUAGES.map(({ name }) => name).join(", ");
-const READ_HERE = `Only JavaScript, TypeScript, JSON, YAML, ${LANGUAGE_NAMES.replace(/, (\w+)$/, " and $1")} are looked at; list_dir, grep and read_file show the rest.`;
+const READ_HERE =
+  `Only JavaScript, TypeScript, JSON, YAML, ${LANGUAGE_NAMES.replace(/, (\w+)$/, " and $1")} ` +
+  "are looked at; list_dir, grep and read_file show the rest.";
 
 export const NO_CODE =
   "There is no code here in a language that is looked at; docs/code-tools.md lists them.";
@@ -134,7 +140,8 @@ export function notLookedAt(
   return [
     ...(otherCode.length
       ? [
-          `[Not looked at: ${plural(otherCode.length, "file")} in other languages (${extensions.join(", ")}); grep searches them]`,
+          `[Not looked at: ${plural(otherCode.length, "file")} in other languages ` +
+            `(${extensions.join(", ")}); grep searches them]`,
         ]
       : []),
     ...unreadFiles
@@ -146,8 +153,10 @@ export function notLookedAt(
   ];
 }
 
-const OTHER_CODE =
-  /\.(?:scala|dart|exs?|erl|hs|clj[cs]?|astro|zig|nim|jl|r|pl|pm|m|mm|fs|vb|groovy|ml|mli|s[ac]ss|less|fish|ps1|sol|d|pas|f90)$/i;
+const OTHER_CODE = anyOf(
+  /\.(?:scala|dart|exs?|erl|hs|clj[cs]?|astro|zig|nim|jl|r|pl|pm|m|mm|fs|vb|groovy|ml|mli)$/i,
+  /\.(?:s[ac]ss|less|fish|ps1|sol|d|pas|f90)$/i,
+);
 
 /** The first rows, and how many more there are. */
 export function capRows(rows: string[], maxRows: number, rowNoun: string): string {

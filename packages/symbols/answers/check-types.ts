@@ -20,7 +20,8 @@ export async function checkTypes(
     .filter((filePath) => SCRIPT.test(filePath));
   if (!scriptFiles.length)
     throw new Error(
-      `Cannot check ${paths.join(", ") || "nothing"}: it is not TypeScript or JavaScript of this project. Name its files.`,
+      `Cannot check ${paths.join(", ") || "nothing"}: ` +
+        "it is not TypeScript or JavaScript of this project. Name its files.",
     );
   const checkAtDesk = (desk: Desk) => checkFiles(desk, scriptFiles);
   const { problems, unread } = await atDesk(
@@ -49,7 +50,8 @@ function olderTypescript({ root }: State): string[] {
     tryTo(() => JSON.parse(fs.readFileSync(packageFile, "utf8")) as { version?: string }) ?? {};
   return /^[1-6]\.\d+\.\d+$/.test(version)
     ? [
-        `[Checked by TypeScript 7; the project has ${version}, which may see less, or more, where tsconfig.json does not say.]`,
+        `[Checked by TypeScript 7; the project has ${version}, which may see less, or more, ` +
+          "where tsconfig.json does not say.]",
       ]
     : [];
 }

@@ -109,7 +109,8 @@ export async function findSymbols(
   const bestMatches = fuzzy(nameIn(query), candidates, MAX_ROWS);
   if (!bestMatches.length)
     throw new Error(
-      `Cannot find symbols like '${query}'${wantedKind ? ` of kind ${wantedKind}` : ""}: none is near. Try grep.`,
+      `Cannot find symbols like '${query}'${wantedKind ? ` of kind ${wantedKind}` : ""}: ` +
+        "none is near. Try grep.",
     );
   return {
     text: bestMatches.map((symbol) => `${formatSymbolRow(symbol)}  [${symbol.kind}]`).join("\n"),
@@ -141,7 +142,10 @@ export async function showStructure(
     const ellipsis = shownNames.length > MAX_NAMES_PER_FILE ? " …" : "";
     return unread
       ? `${filePath} (not read: ${unread})`
-      : `${filePath} (${symbols.length}) ${shownNames.slice(0, MAX_NAMES_PER_FILE).join(" ")}${ellipsis}`.trimEnd();
+      : (
+          `${filePath} (${symbols.length}) ` +
+          `${shownNames.slice(0, MAX_NAMES_PER_FILE).join(" ")}${ellipsis}`
+        ).trimEnd();
   });
   const folders =
     codeFiles.length > 2 * MAX_ROWS ? foldersOf(codeFiles, toProjectPath(under, ctx)) : [];
@@ -203,7 +207,8 @@ function outline(
   const hiddenCount = symbols.length - shownSymbols.length;
   const symbolRows = shownSymbols.map(
     (outlineSymbol) =>
-      `${"  ".repeat(nestingLevel(outlineSymbol))}${outlineSymbol.line}-${outlineSymbol.end}: ${outlineSymbol.signature}`,
+      `${"  ".repeat(nestingLevel(outlineSymbol))}${outlineSymbol.line}-${outlineSymbol.end}: ` +
+      outlineSymbol.signature,
   );
   const headRows = [
     `${filePath} · ${plural(loc, "line")} of code`,
@@ -300,10 +305,13 @@ async function showPart(
     const unreadReason = givenPath && index.facts(toProjectPath(givenPath, ctx))?.unread;
     if (unreadReason)
       throw new Error(
-        `Cannot show ${partKind} '${name}': '${givenPath}' was not read (${unreadReason}). Try grep and read_file.`,
+        `Cannot show ${partKind} '${name}': '${givenPath}' was not read (${unreadReason}). ` +
+          "Try grep and read_file.",
       );
     throw new Error(
-      `Cannot show ${partKind} '${name}': ${givenPath ? `'${givenPath}' has none of that name` : "none has that name"}. ${nearestNames.length ? `There are: ${nearestNames.join(", ")}.` : "Try find_symbols."}`,
+      `Cannot show ${partKind} '${name}': ` +
+        `${givenPath ? `'${givenPath}' has none of that name` : "none has that name"}. ` +
+        `${nearestNames.length ? `There are: ${nearestNames.join(", ")}.` : "Try find_symbols."}`,
     );
   }
   const shownRows: string[] = [];
@@ -311,7 +319,8 @@ async function showPart(
     shownRows.push(...(await partRows(state, index, symbolPart, partKind, lastName(wanted), ctx)));
   if (matchingParts.length > 5)
     shownRows.push(
-      `[${matchingParts.length - 5} more of that name: ${matchingParts.slice(5, 15).map(pathAndLine).join(", ")}]`,
+      `[${matchingParts.length - 5} more of that name: ` +
+        `${matchingParts.slice(5, 15).map(pathAndLine).join(", ")}]`,
     );
   return { text: shownRows.join("\n"), data: matchingParts };
 }

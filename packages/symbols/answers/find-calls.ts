@@ -38,7 +38,8 @@ export async function findCalls(
   if (!targetSpot) throw makeError(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   if (furtherDefined.length)
     throw makeError(
-      `${defined.length} things are: ${defined.map(pathAndLine).join(", ")}. Choose one by path and line.`,
+      `${defined.length} things are: ${defined.map(pathAndLine).join(", ")}. ` +
+        "Choose one by path and line.",
     );
   let serverName = "";
   const functions = await atDesk(
@@ -66,7 +67,9 @@ export async function findCalls(
     direction === "callers"
       ? `${serverName} knows nothing here that calls it.`
       : `${serverName} knows nothing that it calls.`;
-  const headline = `${plural(functions.length, direction.slice(0, -1))} of ${args.symbol} (${targetSpot.path}:${targetSpot.line}):`;
+  const headline =
+    `${plural(functions.length, direction.slice(0, -1))} of ${args.symbol} ` +
+    `(${targetSpot.path}:${targetSpot.line}):`;
   return {
     text: functions.length
       ? `${headline}\n${capRows(answerRows, 2 * MAX_ROWS, "rows")}`

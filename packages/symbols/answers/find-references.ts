@@ -50,7 +50,8 @@ export async function findReferences(
   const missedNotes = [...(beyond ? [`[${beyond}]`] : []), ...named.missed];
   if (!useGroups.length && !textRows.length && !unsure.length) {
     const [
-      reason = `Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`,
+      reason = `Cannot find a use of '${args.symbol}': no code names it. ` +
+        nearestTo(index, wanted, ctx),
       ...furtherReasons
     ] = unlocated;
     throw new Error(
@@ -167,7 +168,8 @@ function makePage(
   });
   if (firstIndex && firstIndex >= listedPlaces.length)
     throw new Error(
-      `Cannot show the uses of '${symbolName}' from place ${firstIndex + 1} on: there are ${listedPlaces.length}. Begin with an earlier one.`,
+      `Cannot show the uses of '${symbolName}' from place ${firstIndex + 1} on: ` +
+        `there are ${listedPlaces.length}. Begin with an earlier one.`,
     );
   const shown = listedPlaces.slice(firstIndex, firstIndex + 2 * MAX_ROWS);
   const pageRows = shown.flatMap(({ path: filePath, line, text, kind: useKind, group }, i) => {
@@ -181,7 +183,8 @@ function makePage(
   const nextNote =
     nextIndex < listedPlaces.length
       ? [
-          `[${plural(listedPlaces.length - nextIndex, "more place")}; start: ${nextIndex + 1} shows more]`,
+          `[${plural(listedPlaces.length - nextIndex, "more place")}; ` +
+            `start: ${nextIndex + 1} shows more]`,
         ]
       : [];
   return { shown, rows: [...pageRows, ...nextNote] };

@@ -36,7 +36,9 @@ export async function listDependencies(
   const unreadReason = isSingleFile && index.facts(relativePath)!.unread;
   if (unreadReason)
     return {
-      text: `What '${name}' imports is not known: it was not read (${unreadReason}). grep searches it.`,
+      text:
+        `What '${name}' imports is not known: ` +
+        `it was not read (${unreadReason}). grep searches it.`,
       data: [],
     };
   const data = filePaths.flatMap((from) =>
@@ -51,7 +53,11 @@ export async function listDependencies(
   const importRows = data.map((importEdge) => {
     const { spec, line, to, also = [], kind: edgeKind, how: importForm, names } = importEdge;
     const takenNames = names.length ? ` {${names.join(", ")}}` : "";
-    return `${importEdge.from ?? relativePath}:${line}: ${spec} → ${edgeKind === "internal" ? [to, ...also].join(", ") : edgeKind}${importForm === "import" ? "" : ` (${importForm})`}${takenNames}`;
+    return (
+      `${importEdge.from ?? relativePath}:${line}: ${spec} → ` +
+      `${edgeKind === "internal" ? [to, ...also].join(", ") : edgeKind}` +
+      `${importForm === "import" ? "" : ` (${importForm})`}${takenNames}`
+    );
   });
   const emptyAnswer = `'${name}' imports nothing${isSingleFile ? "" : " from outside of it"}.`;
   return { text: capRows(importRows, 2 * MAX_ROWS, "imports") || emptyAnswer, data };

@@ -109,7 +109,8 @@ async function takeSurvey(
   index: Index,
   ctx: Ctx,
 ): Promise<{ made: Survey; seen: Resolved["seen"] }> {
-  const factsByFile = new Map<string, Facts | undefined>(); // of each file once, while it is counted
+  // of each file once, while it is counted
+  const factsByFile = new Map<string, Facts | undefined>();
   const factsOf = (filePath: string) => {
     if (!factsByFile.has(filePath)) factsByFile.set(filePath, factsToCount(index.facts(filePath)));
     return factsByFile.get(filePath);

@@ -1,7 +1,7 @@
 // get_todos and get_complexity.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
-import type { Facts } from "../scan/facts.ts";
+import type { Facts, Sym } from "../scan/facts.ts";
 import { isGenerated } from "../scan/generated-files.ts";
 import {
   capRows,
@@ -25,13 +25,18 @@ export async function listTodos(
     index.facts(filePath)!.todos.map((todoComment) => ({ path: filePath, ...todoComment })),
   );
   const todoRows = comments.map(({ path: filePath, line, text }) => `${filePath}:${line}: ${text}`);
-  const emptyAnswer = `No TODO, FIXME or HACK in the comments of ${plural(codeFiles.length, "file")}.`;
+  const countedFiles = plural(codeFiles.length, "file");
+  const emptyAnswer = `No TODO, FIXME or HACK in the comments of ${countedFiles}.`;
   const text = [
     capRows(todoRows, MAX_ROWS, "") || emptyAnswer,
     ...notLookedAt(index, under, codeFiles, ctx),
   ].join("\n");
   return { text, data: comments };
 }
+
+const byComplexity = (first: Sym, second: Sym): number =>
+  (second.decisions ?? 0) - (first.decisions ?? 0) ||
+  second.end - second.line - (first.end - first.line);
 
 export async function measureComplexity(
   state: State,
@@ -52,7 +57,8 @@ export async function measureComplexity(
   const leftOutNotes = notLookedAt(index, under, measuredFiles, ctx);
   if (generatedCount)
     leftOutNotes.push(
-      `[Left out: ${plural(generatedCount, "file")} of build output or generated code. Give a path to measure it.]`,
+      `[Left out: ${plural(generatedCount, "file")} of build output or generated code. ` +
+        "Give a path to measure it.]",
     );
   if (!measuredFiles.length) return [NO_CODE, ...leftOutNotes].join("\n");
   const fileScores = measuredFiles
@@ -61,7 +67,8 @@ export async function measureComplexity(
   if (fileScores.length > 1) {
     const scoreRows = fileScores.map(
       ({ path: filePath, score, loc, nesting, imports, branches }) =>
-        `${filePath}: score ${score} (${branches} branches, nesting ${nesting}, ${imports} imports, ${loc} lines)`,
+        `${filePath}: score ${score} (${branches} branches, ` +
+        `nesting ${nesting}, ${imports} imports, ${loc} lines)`,
     );
     return {
       text: [capRows(scoreRows, MAX_ROWS, "files"), ...leftOutNotes].join("\n"),
@@ -72,17 +79,15 @@ export async function measureComplexity(
   const functions = index
     .facts(singleScore!.path)!
     .symbols.filter(({ kind: symbolKind }) => symbolKind === "function" || symbolKind === "method");
-  functions.sort(
-    (first, second) =>
-      (second.decisions ?? 0) - (first.decisions ?? 0) ||
-      second.end - second.line - (first.end - first.line),
-  );
+  functions.sort(byComplexity);
   const functionRows = functions.map(
-    (fileFunction) =>
-      `${fileFunction.line}-${fileFunction.end}: ${nameOf(fileFunction)}: ${(fileFunction.decisions ?? 0) + 1} paths, ${fileFunction.end - fileFunction.line + 1} lines`,
+    ({ line, end, decisions = 0, ...named }) =>
+      `${line}-${end}: ${nameOf(named)}: ${decisions + 1} paths, ${end - line + 1} lines`,
   );
   const { path: filePath, score, loc, nesting, imports, branches } = singleScore!;
-  const headline = `${filePath}: score ${score} = ${branches} branches + 2 × ${nesting} nesting + ${imports} imports + ${loc} lines / 20`;
+  const headline =
+    `${filePath}: score ${score} = ${branches} branches + 2 × ${nesting} nesting + ` +
+    `${imports} imports + ${loc} lines / 20`;
   return {
     text: [headline, capRows(functionRows, MAX_ROWS, "functions"), ...leftOutNotes]
       .filter(Boolean)

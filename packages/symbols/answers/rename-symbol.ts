@@ -17,6 +17,9 @@ import { listUnread, unreadUsers } from "./unread.ts";
 import type { Uses } from "./uses.ts";
 import { foreignAt, MAX_TEXT_HITS, unnamedByServer, unresolvedUses } from "./uses-elsewhere.ts";
 
+const BY_NAME_ALONE =
+  "by name alone it would change too much or too little. Edit each place instead.";
+
 export async function renameSymbol(
   state: State,
   args: SymbolQuery & { to: string },
@@ -39,15 +42,14 @@ export async function renameSymbol(
   const [unlike] = byName;
   const byNameOnly = (reason: string) =>
     cannot(
-      `${unlike!.path}:${unlike!.line} is known by name alone (${reason}). find_references shows the places; edit each of them.`,
+      `${unlike!.path}:${unlike!.line} is known by name alone (${reason}). ` +
+        "find_references shows the places; edit each of them.",
     );
   if (unlike && defined.length) throw byNameOnly("and other code by meaning");
   const wantedSpot = { path: file, line: args.line };
   const noServer = (reason: string) => {
     if (unlike) throw byNameOnly(reason);
-    throw cannot(
-      `${reason}, and by name alone it would change too much or too little. Edit each place instead.`,
-    );
+    throw cannot(`${reason}, and ${BY_NAME_ALONE}`);
   };
   const foreign = users.length
     ? await foreignAt(state, index, wanted, users, wantedSpot, ctx, noServer)
@@ -92,7 +94,8 @@ async function planForOne(
   const uncovered = definitions.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
   if (uncovered.length)
     throw makeError(
-      `${uncovered.length + moreCount + 1} things are: ${definitions.map(pathAndLine).join(", ")}. Choose one by path and line.`,
+      `${uncovered.length + moreCount + 1} things are: ` +
+        `${definitions.map(pathAndLine).join(", ")}. Choose one by path and line.`,
     );
   return planRename(desk, targetSpot, to);
 }
@@ -143,13 +146,16 @@ async function checkNothingMissed(
   );
   if (unnamed.length)
     throw makeError(
-      `the language server may not know these yet:\n${unnamed.join("\n")}\nEdit each place instead.`,
+      "the language server may not know these yet:\n" +
+        `${unnamed.join("\n")}\nEdit each place instead.`,
     );
   const knownFiles = new Set(knownUses.map(({ path }) => path));
   const doubtfulUses = await unresolvedUses(state, index, wanted, knownFiles, ctx);
   if (doubtfulUses.length)
     throw makeError(
-      `it would miss places whose imports lead nowhere known:\n${capRows(doubtfulUses, MAX_TEXT_HITS, "places")}\nInstall or build what they import, or edit each place.`,
+      "it would miss places whose imports lead nowhere known:\n" +
+        `${capRows(doubtfulUses, MAX_TEXT_HITS, "places")}\n` +
+        "Install or build what they import, or edit each place.",
     );
   const isEdited = ({ path, start, end }: CodeUse) =>
     edits.some((edit) => edit.path === path && edit.start <= start && end <= edit.end);
@@ -158,7 +164,8 @@ async function checkNothingMissed(
   );
   if (missedUse && !line)
     throw makeError(
-      `2 things are: ${target.path}:${target.line}, ${missedUse.path}:${missedUse.line}. Choose one by path and line.`,
+      `2 things are: ${target.path}:${target.line}, ${missedUse.path}:${missedUse.line}. ` +
+        "Choose one by path and line.",
     );
   const missedReason = await missedUses(state, index, target, edits, ctx);
   if (missedReason) throw makeError(missedReason);
@@ -187,7 +194,8 @@ function otherThings(index: Index, symbolName: string, edits: Edit[], ctx: Ctx):
   );
   if (!untouchedFiles.length) return notes;
   return [
-    `[Left as ${untouchedFiles.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${listFiles(untouchedFiles)}]`,
+    `[Left as ${untouchedFiles.length > 1 ? "they are" : "it is"}, ` +
+      `since there the name is passed on or means something else: ${listFiles(untouchedFiles)}]`,
     ...notes,
   ];
 }
@@ -236,7 +244,8 @@ function foreignStart(
   );
   if (fileSpots.length > 1)
     throw makeError(
-      `${fileSpots.length} files take it from elsewhere: ${listSpots(fileSpots)}. Choose one by path.`,
+      `${fileSpots.length} files take it from elsewhere: ` +
+        `${listSpots(fileSpots)}. Choose one by path.`,
     );
   if (unsearched && !wantedSpot.path) throw makeError(`${unsearched}. Choose one by path.`);
   return definitions;
@@ -251,7 +260,10 @@ async function missedUses(
 ): Promise<string> {
   const inComponents = await usesInComponents(state, index, targetSpot, ctx);
   if (inComponents.length)
-    return `components and pages use it too, and are not read by meaning:\n${capRows(inComponents, MAX_TEXT_HITS, "places")}\nEdit each place instead.`;
+    return (
+      "components and pages use it too, and are not read by meaning:\n" +
+      `${capRows(inComponents, MAX_TEXT_HITS, "places")}\nEdit each place instead.`
+    );
   const editedFiles = new Set(edits.map(({ path: filePath }) => filePath));
   const unreadFiles = unreadUsers(
     index,
@@ -260,5 +272,9 @@ async function missedUses(
     ctx,
   ).filter(({ path }) => !editedFiles.has(path));
   if (!unreadFiles.length) return "";
-  return `it may be used in ${plural(unreadFiles.length, "file")} that ${unreadFiles.length > 1 ? "were" : "was"} not read: ${listUnread(unreadFiles)}. See with grep, and edit each place instead.`;
+  return (
+    `it may be used in ${plural(unreadFiles.length, "file")} that ` +
+    `${unreadFiles.length > 1 ? "were" : "was"} not read: ${listUnread(unreadFiles)}. ` +
+    "See with grep, and edit each place instead."
+  );
 }

@@ -100,7 +100,10 @@ function partialIndex({ files, leftOut, beyond, scope, ignored }: Index): string
   const indexedPart = leftOut
     ? `the first ${files.length}${notIgnored}`
     : `the ${files.length}${inScope}${notIgnored}`;
-  return `[Of ${files.length + leftOut + beyond + ignored.size} code files only ${indexedPart} are indexed, so this is about a part of the code. grep searches all of it.]`;
+  return (
+    `[Of ${files.length + leftOut + beyond + ignored.size} code files only ${indexedPart} are ` +
+    "indexed, so this is about a part of the code. grep searches all of it.]"
+  );
 }
 
 /** For work outside of a turn: it asks nothing, says nothing and is not cancelled with the turn. */

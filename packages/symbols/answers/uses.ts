@@ -21,7 +21,8 @@ export async function usesOf(
       path === definition.path && line === definition.line;
     if (useGroups.some(({ places }) => places.some(isDefinition))) continue;
     try {
-      const answerGroups = await askForUses(definition); // under another name it is a separate group
+      // under another name it is a separate group
+      const answerGroups = await askForUses(definition);
       const places = answerGroups
         .flatMap(({ places }) => places)
         .filter(({ path }) => mayShow(path));

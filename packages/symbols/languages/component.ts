@@ -1,13 +1,17 @@
 // Vue, Svelte and HTML: their scripts are TypeScript's to read, in their place; a component has the
 // name of its file.
+import { anyOf } from "zz/text";
 import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
 import { lineAt, lineStarts } from "../scan/line-numbers.ts";
 import { eachUse, packUses } from "../scan/uses.ts";
 import { scan } from "../scan.ts";
 import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
 
-const PART_PATTERN =
-  /<!--[\s\S]*?(?:-->|$)|<(script|style)\b((?:[^>"']|"[^"]*"|'[^']*')*)>([\s\S]*?)(?:<\/\1\s*>|$)|<[a-z][\w.:-]*(?:[^<>"']|"[^"]*"|'[^']*')*>/gi;
+const PART_PATTERN = anyOf(
+  /<!--[\s\S]*?(?:-->|$)/gi,
+  /<(script|style)\b((?:[^>"']|"[^"]*"|'[^']*')*)>([\s\S]*?)(?:<\/\1\s*>|$)/gi,
+  /<[a-z][\w.:-]*(?:[^<>"']|"[^"]*"|'[^']*')*>/gi,
+);
 const ATTRIBUTE = /([@:#\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>={][^\s"'<>=]*))/g;
 const BRACES_PATTERN = /\{\{?([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}?\}/g;
 const DATA_SCRIPT =
@@ -186,7 +190,8 @@ function linksOf(facts: Facts, tagText: string, line: number, isPage: boolean): 
   const linkTarget = attributes.get(isLinkTag ? "href" : "src");
   if (!linkTarget || (isLinkTag && !/stylesheet|modulepreload/i.test(attributes.get("rel") ?? "")))
     return;
-  const isBarePath = isPage && !/^(?:[./]|[a-z]+:)/i.test(linkTarget); // in a page that is beside it
+  // in a page that is beside it
+  const isBarePath = isPage && !/^(?:[./]|[a-z]+:)/i.test(linkTarget);
   facts.imports.push({
     from: isBarePath ? `./${linkTarget}` : linkTarget,
     line,

@@ -48,7 +48,8 @@ export function rust(
   if (/^(?:std|core|alloc|proc_macro|test)$/.test(pathParts[0]!)) return ["node:"];
   const { origin, remaining } =
     startOf(project, importer, pathParts, askedImport.inside ?? 0) ?? {};
-  if (!origin || !remaining) return /^\p{Lu}/u.test(from) ? [importer] : [""]; // the variants of a type
+  // the variants of a type
+  if (!origin || !remaining) return /^\p{Lu}/u.test(from) ? [importer] : [""];
   const moduleFiles = names.map(
     (importedName) => moduleOf([...remaining, importedName.split(" as ")[0]!])[0],
   );

@@ -32,13 +32,20 @@ function declaredBy(startNode: Node): Declared[] {
     if (!innerNode) break;
     node = innerNode;
   }
-  return node && NAME_TYPES.test(node.type)
+  return node && NAME_TYPES.has(node.type)
     ? [{ name: node.text, owner, at: node.startIndex, isFunction }]
     : [];
 }
 
-const NAME_TYPES =
-  /^(?:identifier|field_identifier|type_identifier|destructor_name|operator_name|operator_cast|template_function)$/;
+const NAME_TYPES = new Set([
+  "identifier",
+  "field_identifier",
+  "type_identifier",
+  "destructor_name",
+  "operator_name",
+  "operator_cast",
+  "template_function",
+]);
 /** These have no field for what they wrap. */
 const innerOf = ({ type, namedChildren }: Node): Node | null =>
   /^(?:parenthesized|reference|attributed)_declarator$/.test(type)

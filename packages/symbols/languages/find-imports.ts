@@ -145,8 +145,17 @@ function findPython(project: Project, importer: string, { from, names }: AskedIm
     }
   return PYTHONS.test(from) ? BUILT_IN : OUTSIDE;
 }
-const PYTHONS =
-  /^(?:__future__|abc|argparse|array|ast|asyncio|base64|bisect|builtins|calendar|collections|concurrent|configparser|contextlib|copy|csv|ctypes|dataclasses|datetime|decimal|difflib|email|enum|errno|fnmatch|fractions|functools|gc|getpass|glob|gzip|hashlib|heapq|hmac|html|http|importlib|inspect|io|ipaddress|itertools|json|logging|math|mimetypes|multiprocessing|operator|os|pathlib|pickle|platform|pprint|queue|random|re|secrets|select|shlex|shutil|signal|socket|sqlite3|ssl|stat|statistics|string|struct|subprocess|sys|tarfile|tempfile|textwrap|threading|time|timeit|tomllib|traceback|types|typing|unicodedata|unittest|urllib|uuid|venv|warnings|weakref|xml|zipfile|zlib|zoneinfo)\b/;
+const PYTHON_MODULES = (
+  "__future__ abc argparse array ast asyncio base64 bisect builtins calendar collections " +
+  "concurrent configparser contextlib copy csv ctypes dataclasses datetime decimal difflib " +
+  "email enum errno fnmatch fractions functools gc getpass glob gzip hashlib heapq hmac html " +
+  "http importlib inspect io ipaddress itertools json logging math mimetypes multiprocessing " +
+  "operator os pathlib pickle platform pprint queue random re secrets select shlex shutil " +
+  "signal socket sqlite3 ssl stat statistics string struct subprocess sys tarfile tempfile " +
+  "textwrap threading time timeit tomllib traceback types typing unicodedata unittest urllib " +
+  "uuid venv warnings weakref xml zipfile zlib zoneinfo"
+).split(" ");
+const PYTHONS = new RegExp(`^(?:${PYTHON_MODULES.join("|")})\\b`);
 
 function findGo(project: Project, _: string, { from }: AskedImport): string[] {
   const ownModule = project.modules.find(

@@ -1,13 +1,17 @@
 // SQL, by hand: its dialects differ more than a grammar knows, and what is defined begins with
 // CREATE in all of them.
+import { anyOf } from "zz/text";
 import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
 import { lineAt } from "../scan/line-numbers.ts";
 import { packUses } from "../scan/uses.ts";
 import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
 
 /** Comments, texts, quoted names, and what stands between dollar signs: the body of a function. */
-const QUOTED_TEXT =
-  /--[^\n]*|\/\*[\s\S]*?(?:\*\/|(?![\s\S]))|'(?:[^'\\]|''|\\.)*(?:'|(?![\s\S]))|(\$\w*\$)[\s\S]*?(?:\1|(?![\s\S]))|"[^"]*"|`[^`]*`/;
+const QUOTED_TEXT = anyOf(
+  /--[^\n]*|\/\*[\s\S]*?(?:\*\/|(?![\s\S]))|'(?:[^'\\]|''|\\.)*(?:'|(?![\s\S]))/,
+  /(\$\w*\$)[\s\S]*?(?:\1|(?![\s\S]))/,
+  /"[^"]*"|`[^`]*`/,
+);
 /**
  * Where statements end beside their own sign: `GO` (T-SQL) and `/` (Oracle) alone in a line,
  * `DELIMITER //` (MySQL).
@@ -20,15 +24,20 @@ const tokenPattern = (endSign: string): RegExp =>
   );
 const NAME_PART = /(?:"[^"]+"|`[^`]+`|\[[^\]]+\]|[\p{L}_#@][\p{L}\p{N}_$#@]*)/u.source;
 const CREATE_CLAUSE = new RegExp(
-  `^CREATE\\s+(?:OR\\s+(?:REPLACE|ALTER)\\s+)?(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|EXTERNAL|FOREIGN|VIRTUAL|RECURSIVE|` +
-    `MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|CONSTRAINT|DEFINER\\s*=\\s*\\S+)\\s+)*` +
-    `(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|TYPE|DOMAIN|ENUM|SCHEMA|SEQUENCE|INDEX|AGGREGATE|MACRO)\\s+` +
-    `(?:CONCURRENTLY\\s+)?(?:IF\\s+NOT\\s+EXISTS\\s+)?(?!(?:ON|IF|CONCURRENTLY)\\b)(${NAME_PART}(?:\\s*\\.\\s*${NAME_PART}){0,3})`,
+  "^CREATE\\s+(?:OR\\s+(?:REPLACE|ALTER)\\s+)?" +
+    "(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|EXTERNAL|FOREIGN|VIRTUAL|RECURSIVE|" +
+    "MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|CONSTRAINT|DEFINER\\s*=\\s*\\S+)\\s+)*" +
+    "(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|TYPE|DOMAIN|ENUM|SCHEMA|SEQUENCE|INDEX|" +
+    "AGGREGATE|MACRO)\\s+" +
+    "(?:CONCURRENTLY\\s+)?(?:IF\\s+NOT\\s+EXISTS\\s+)?(?!(?:ON|IF|CONCURRENTLY)\\b)(" +
+    `${NAME_PART}(?:\\s*\\.\\s*${NAME_PART}){0,3})`,
   "iu",
 );
 const COLUMN_START = new RegExp(`^\\s*(${NAME_PART})\\s+\\S`, "u");
-const NO_COLUMN =
-  /^\s*(?:CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|LIKE|FULLTEXT|SPATIAL|PERIOD)\b/i;
+const NO_COLUMN = anyOf(
+  /^\s*(?:CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX)\b/i,
+  /^\s*(?:EXCLUDE|LIKE|FULLTEXT|SPATIAL|PERIOD)\b/i,
+);
 const SYMBOL_KINDS: Record<string, Sym["kind"]> = {
   table: "class",
   view: "class",

@@ -36,11 +36,12 @@ const HOLDER_KINDS = new Set<QueryKind>([
 ]);
 const TYPE_KINDS = new Set<QueryKind>(["class", "interface", "enum", "scope", "member"]);
 const BODY_NODE =
-  /(?:^|_)(?:body|block|declaration_list|variant_list|compound_statement|field_list|accessor_list)$/;
+  /(?:^|_)(?:body|block|compound_statement|(?:declaration|variant|field|accessor)_list)$/;
 const MAX_SYMBOLS = 5_000; // of one file
+const AT_ANNOTATION = /@(?!interface\b)[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?/.source;
+const BRACKET_ANNOTATION = /#?\[(?:[^[\]]|\[[^[\]]*\])*\](?!\s*=)/.source;
 /** `@name(…)`, `#[…]`, `[…]` before a declaration; not `[a, b] = …`. */
-const ANNOTATIONS =
-  /^(?:(?:@(?!interface\b)[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?|#?\[(?:[^[\]]|\[[^[\]]*\])*\](?!\s*=))\s*)+/;
+const ANNOTATIONS = new RegExp(`^(?:(?:${AT_ANNOTATION}|${BRACKET_ANNOTATION})\\s*)+`);
 
 /** In the order of the text, what is around first. */
 export function definitionsIn(reading: Reading, matches: QueryMatch[]): Definition[] {
@@ -121,7 +122,7 @@ function definedBy(
  * were there before.
  */
 const namedIn = (patternNode: Node): Node[] => {
-  if (PATTERN.test(patternNode.type))
+  if (PATTERN_TYPES.has(patternNode.type))
     return patternNode.namedChildren.flatMap((childNode) =>
       !childNode || isLabel(childNode) ? [] : namedIn(childNode),
     );
@@ -131,8 +132,17 @@ const namedIn = (patternNode: Node): Node[] => {
 /** `let (x: a, y: b)` of Swift. */
 const isLabel = ({ parent, nextSibling }: Node): boolean =>
   parent?.type === "pattern" && nextSibling?.type === ":";
-const PATTERN =
-  /^(?:pattern|pattern_list|(?:tuple|list|list_splat)_pattern|(?:multi_)?variable_declaration|list_literal|variable_name)$/;
+const PATTERN_TYPES = new Set([
+  "pattern",
+  "pattern_list",
+  "tuple_pattern",
+  "list_pattern",
+  "list_splat_pattern",
+  "variable_declaration",
+  "multi_variable_declaration",
+  "list_literal",
+  "variable_name",
+]);
 /** In the head of a style rule. */
 const NO_NAMES = /\/\*[\s\S]*?\*\/|"[^"]*"|'[^']*'|\[[^\]]*\]/g;
 

@@ -50,11 +50,12 @@ const C_DECLARATIONS = `
 [(if_statement) (for_statement) (while_statement) (do_statement) (switch_statement)] @branch
 [(case_statement) (conditional_expression)] @case`;
 
+const KOTLIN_MODIFIER =
+  "(?:private|public|internal|protected|override|open|abstract|final|suspend)";
 /** Kotlin: strings, and the blanks that end a statement in the middle of a line. */
 const ENDED_STATEMENT = new RegExp(
   /"""|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.){1,6}'| (?=\})(?<=[\w?>)\]"'}!+-] +)/.source +
-    /|(?<=\}) (?=(?:(?:private|public|internal|protected|override|open|abstract|final|suspend) )*(?:fun|val|var)\b)/
-      .source,
+    String.raw`|(?<=\}) (?=(?:${KOTLIN_MODIFIER} )*(?:fun|val|var)\b)`,
   "g",
 );
 
@@ -83,7 +84,8 @@ export const LANGUAGES: readonly Language[] = [
     grammar: "go",
     query: `
 (function_declaration name: (identifier) @name) @function
-(method_declaration receiver: (parameter_list (parameter_declaration type: (_) @owner)) name: (_) @name) @method
+(method_declaration receiver: (parameter_list (parameter_declaration type: (_) @owner))
+  name: (_) @name) @method
 (type_spec name: (_) @name type: (struct_type)) @class
 (type_spec name: (_) @name type: (interface_type)) @interface
 (type_spec name: (_) @name) @type
@@ -95,7 +97,8 @@ export const LANGUAGES: readonly Language[] = [
 (import_spec) @import
 (comment) @comment
 [(interpreted_string_literal) (raw_string_literal) (rune_literal)] @string
-[(if_statement) (for_statement) (expression_switch_statement) (type_switch_statement) (select_statement)] @branch
+[(if_statement) (for_statement) (expression_switch_statement) (type_switch_statement)
+  (select_statement)] @branch
 [(expression_case) (type_case) (communication_case)] @case`,
     before: { type_spec: "type ", type_alias: "type ", const_spec: "const ", var_spec: "var " },
     isExported: (symbolName) => /^\p{Lu}/u.test(symbolName),
@@ -111,7 +114,8 @@ export const LANGUAGES: readonly Language[] = [
 (trait_item name: (_) @name) @interface
 (impl_item type: (_) @owner) @scope
 (mod_item name: (_) @name body: (_)) @namespace
-[(function_item name: (_) @name) (function_signature_item name: (_) @name) (macro_definition name: (_) @name)] @function
+[(function_item name: (_) @name) (function_signature_item name: (_) @name)
+  (macro_definition name: (_) @name)] @function
 (const_item name: (_) @name) @const
 (static_item name: (_) @name) @variable
 (token_tree "pub" @variable . "static" . (identifier)? . (identifier) @name . ":")
@@ -138,14 +142,15 @@ export const LANGUAGES: readonly Language[] = [
 (enum_declaration name: (_) @name) @enum
 (enum_constant name: (_) @name) @member
 [(method_declaration name: (_) @name) (constructor_declaration name: (_) @name)] @method
-[(annotation_type_element_declaration name: (_) @name) (compact_constructor_declaration name: (_) @name)] @method
+[(annotation_type_element_declaration name: (_) @name)
+  (compact_constructor_declaration name: (_) @name)] @method
 (field_declaration declarator: (variable_declarator name: (_) @name)) @property
 (constant_declaration declarator: (variable_declarator name: (_) @name)) @property
 (import_declaration) @import
 [(line_comment) (block_comment)] @comment
 [(string_literal) (character_literal)] @string
-[(if_statement) (for_statement) (enhanced_for_statement) (while_statement) (do_statement) (switch_expression)
-  (try_statement)] @branch
+[(if_statement) (for_statement) (enhanced_for_statement) (while_statement) (do_statement)
+  (switch_expression) (try_statement)] @branch
 [(switch_label) (catch_clause) (ternary_expression)] @case`,
     isPrivate: isHidden,
   },
@@ -178,13 +183,15 @@ export const LANGUAGES: readonly Language[] = [
     ends: "cs csx",
     grammar: "c_sharp",
     query: `
-[(class_declaration name: (_) @name) (struct_declaration name: (_) @name) (record_declaration name: (_) @name)] @class
+[(class_declaration name: (_) @name) (struct_declaration name: (_) @name)
+  (record_declaration name: (_) @name)] @class
 (record_declaration (parameter_list (parameter name: (_) @name) @property))
 (interface_declaration name: (_) @name) @interface
 (enum_declaration name: (_) @name) @enum
 (enum_member_declaration name: (_) @name) @member
 (delegate_declaration name: (_) @name) @type
-[(namespace_declaration name: (_) @name) (file_scoped_namespace_declaration name: (_) @name)] @namespace
+[(namespace_declaration name: (_) @name)
+  (file_scoped_namespace_declaration name: (_) @name)] @namespace
 [(method_declaration name: (_) @name) (constructor_declaration name: (_) @name)] @method
 (local_function_statement name: (_) @name) @function
 [(property_declaration name: (_) @name) (event_declaration name: (_) @name)] @property
@@ -195,8 +202,8 @@ export const LANGUAGES: readonly Language[] = [
 [(string_literal) (verbatim_string_literal) (raw_string_literal) (character_literal)
   (interpolated_string_expression)] @string
 (interpolation) @code
-[(if_statement) (for_statement) (foreach_statement) (while_statement) (do_statement) (switch_statement)
-  (switch_expression) (try_statement)] @branch
+[(if_statement) (for_statement) (foreach_statement) (while_statement) (do_statement)
+  (switch_statement) (switch_expression) (try_statement)] @branch
 [(switch_section) (switch_expression_arm) (catch_clause) (conditional_expression)] @case`,
     isPrivate: isHidden,
   },
@@ -211,18 +218,22 @@ export const LANGUAGES: readonly Language[] = [
 [(assignment left: (constant) @name) (operator_assignment left: (constant) @name)] @const
 (assignment left: (left_assignment_list (constant) @name)) @const
 ((call method: (identifier) @method arguments: (argument_list (simple_symbol) @name)) @property
-  (#any-of? @method "attr_reader" "attr_writer" "attr_accessor" "class_attribute" "cattr_accessor" "mattr_accessor"))
+  (#any-of? @method "attr_reader" "attr_writer" "attr_accessor" "class_attribute" "cattr_accessor"
+    "mattr_accessor"))
 (alias name: (identifier) @name) @function
-((call method: (identifier) @method arguments: (argument_list . [(simple_symbol) @name (string (string_content) @name)]))
+((call method: (identifier) @method
+  arguments: (argument_list . [(simple_symbol) @name (string (string_content) @name)]))
   @function (#any-of? @method "alias_method" "define_method" "define_singleton_method"))
-((call method: (identifier) @method arguments: (argument_list (simple_symbol) @name)) @function (#eq? @method "delegate"))
+((call method: (identifier) @method arguments: (argument_list (simple_symbol) @name))
+  @function (#eq? @method "delegate"))
 ((call method: (identifier) @method arguments: (argument_list (string))) @import
   (#any-of? @method "require" "require_relative" "load" "autoload"))
 (comment) @comment
 [(string) (heredoc_body) (regex)] @string
 (interpolation) @code
 [(if) (unless) (while) (until) (for) (case) (case_match) (begin)] @branch
-[(elsif) (when) (in_clause) (rescue) (conditional) (if_modifier) (unless_modifier) (while_modifier)] @case`,
+[(elsif) (when) (in_clause) (rescue) (conditional) (if_modifier) (unless_modifier)
+  (while_modifier)] @case`,
     nested: true,
     logic: AND_OR_PATTERN,
   },
@@ -242,7 +253,8 @@ export const LANGUAGES: readonly Language[] = [
 (property_declaration (property_element name: (variable_name (name) @name))) @property
 (property_promotion_parameter name: (variable_name (name) @name)) @property
 ((function_call_expression function: (name) @function_name
-  arguments: (arguments . (argument [(string (string_content) @name) (encapsed_string . (string_content) @name .)])))
+  arguments: (arguments . (argument
+    [(string (string_content) @name) (encapsed_string . (string_content) @name .)])))
   @const (#eq? @function_name "define"))
 (program (expression_statement (assignment_expression left: (_) @names)) @variable)
 [(namespace_use_declaration) (require_expression) (require_once_expression) (include_expression)
@@ -250,9 +262,10 @@ export const LANGUAGES: readonly Language[] = [
 (comment) @comment
 [(string) (encapsed_string) (heredoc) (nowdoc)] @string
 (encapsed_string (variable_name) @code)
-[(if_statement) (for_statement) (foreach_statement) (while_statement) (do_statement) (switch_statement)
-  (match_expression) (try_statement)] @branch
-[(else_if_clause) (case_statement) (match_conditional_expression) (catch_clause) (conditional_expression)] @case`,
+[(if_statement) (for_statement) (foreach_statement) (while_statement) (do_statement)
+  (switch_statement) (match_expression) (try_statement)] @branch
+[(else_if_clause) (case_statement) (match_conditional_expression) (catch_clause)
+  (conditional_expression)] @case`,
     logic: AND_OR_PATTERN,
     isPrivate: isHidden,
   },
@@ -273,7 +286,8 @@ export const LANGUAGES: readonly Language[] = [
 [(line_comment) (block_comment)] @comment
 [(string_literal) (multiline_string_literal) (character_literal)] @string
 (interpolation) @code
-[(if_expression) (for_statement) (while_statement) (do_while_statement) (when_expression) (try_expression)] @branch
+[(if_expression) (for_statement) (while_statement) (do_while_statement) (when_expression)
+  (try_expression)] @branch
 [(when_entry) (catch_block)] @case`,
     kinds: [
       [/\binterface\b/, "interface"],
@@ -291,11 +305,13 @@ export const LANGUAGES: readonly Language[] = [
     query: `
 (class_declaration name: (_) @name) @class
 (protocol_declaration name: (_) @name) @interface
-[(function_declaration name: (simple_identifier) @name) (protocol_function_declaration name: (simple_identifier) @name)] @function
+[(function_declaration name: (simple_identifier) @name)
+  (protocol_function_declaration name: (simple_identifier) @name)] @function
 (init_declaration "init" @name) @function
 (property_declaration name: (pattern) @names) @variable
 (macro_declaration (simple_identifier) @name) @function
-(protocol_property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @property
+(protocol_property_declaration name: (pattern bound_identifier: (simple_identifier) @name))
+  @property
 (typealias_declaration name: (type_identifier) @name) @type
 (associatedtype_declaration name: (type_identifier) @name) @type
 (enum_entry name: (simple_identifier) @name) @member
@@ -303,8 +319,8 @@ export const LANGUAGES: readonly Language[] = [
 [(comment) (multiline_comment)] @comment
 [(line_string_literal) (multi_line_string_literal) (raw_string_literal)] @string
 (interpolated_expression) @code
-[(if_statement) (guard_statement) (for_statement) (while_statement) (repeat_while_statement) (switch_statement)
-  (do_statement)] @branch
+[(if_statement) (guard_statement) (for_statement) (while_statement) (repeat_while_statement)
+  (switch_statement) (do_statement)] @branch
 [(switch_entry) (catch_block) (ternary_expression)] @case`,
     kinds: [
       [/\bextension\b/, "scope"],
@@ -346,11 +362,13 @@ export const LANGUAGES: readonly Language[] = [
   (variable_list . name: (identifier) @name .)
   (expression_list . value: (function_definition) .)) @function
 (field name: (identifier) @name value: (function_definition)) @function
-(chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name))) @variable)
+(chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name)))
+  @variable)
 (chunk (variable_declaration (variable_list name: (identifier) @name)) @variable)
 (chunk (assignment_statement (variable_list name: (identifier) @name)) @variable)
 (chunk (assignment_statement
-  (variable_list name: (dot_index_expression table: (identifier) @owner field: (_) @name))) @property)
+  (variable_list name: (dot_index_expression table: (identifier) @owner field: (_) @name)))
+  @property)
 ((function_call name: (identifier) @called) @import (#any-of? @called "require" "dofile"))
 (comment) @comment
 (string) @string

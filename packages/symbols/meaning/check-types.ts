@@ -20,7 +20,8 @@ export async function checkFiles(
   const { server, ctx } = desk;
   if (!server.isSafe && ctx.permissions.judge("read", "/").verdict !== "allow")
     throw new NoAnswer(
-      "Cannot check types: there is no sandbox here, and imports may lead TypeScript to files outside of the project. " +
+      "Cannot check types: there is no sandbox here, " +
+        "and imports may lead TypeScript to files outside of the project. " +
         "Allow reading (--allow-read), or install bubblewrap.",
     );
   const fileGate = await gateOf(ctx);

@@ -258,7 +258,8 @@ async function pointOf(
     wordIn(symbolText, name) ?? (name === "default" ? wordIn(symbolText, "export") : undefined);
   if (nameOffset === undefined)
     throw new NoAnswer(
-      `Cannot find '${name}' at ${filePath}:${line}: nothing there has that name for ${desk.server.name}. Use grep, or read_file there.`,
+      `Cannot find '${name}' at ${filePath}:${line}: ` +
+        `nothing there has that name for ${desk.server.name}. Use grep, or read_file there.`,
     );
   return pointAt(desk, filePath, startOffset + nameOffset);
 }

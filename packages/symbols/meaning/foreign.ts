@@ -50,12 +50,9 @@ export async function foreignUses(
       );
     }
   }
-  const remainingFiles = files.length - done;
   return {
     groups: [...groups.values()].sort((a, b) => Number(isTaken(b)) - Number(isTaken(a))),
-    unsearched: remainingFiles
-      ? `Not looked into: ${plural(remainingFiles, "more file")} with that name; path begins at one, grep finds all`
-      : "",
+    unsearched: files.length > done ? noteOnRest(files.length - done) : "",
   };
 
   function add(key: string, symbol: string, usePlaces: CodeUse[]): void {
@@ -68,6 +65,9 @@ export async function foreignUses(
     if (group.places.length) groups.set(key, group);
   }
 }
+const noteOnRest = (fileCount: number): string =>
+  `Not looked into: ${plural(fileCount, "more file")} with that name; ` +
+  "path begins at one, grep finds all";
 type Add = (groupKey: string, symbol: string, usePlaces: CodeUse[]) => void;
 /** The uses of what a file takes by that name. */
 async function addImported(

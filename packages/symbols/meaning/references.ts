@@ -42,7 +42,8 @@ export async function usesAt(
   const usePlaces: CodeUse[] = [];
   for (const spot of readable) {
     const codeUse = await toCodeUse(desk, spot);
-    if (codeUse.end > codeUse.start) usePlaces.push(codeUse); // else it is beyond the end of its line
+    // else it is beyond the end of its line
+    if (codeUse.end > codeUse.start) usePlaces.push(codeUse);
   }
   if (!SCRIPT.test(targetSpot.path)) return { takings: [], allUses: usePlaces };
   const takings = await takingOf(desk, targetSpot, usePlaces);

@@ -228,7 +228,10 @@ async function otherPlaces(
       !fileChanges.some((change) => change.start === oldOffset)
     ) {
       const { line } = await codeUseAt(desk, spot.path, oldOffset, oldOffset);
-      return `'${newName}' is taken: at ${spot.path}:${line} it means something that this would become one with. Choose another name.`;
+      return (
+        `'${newName}' is taken: at ${spot.path}:${line} it means something that this would ` +
+        "become one with. Choose another name."
+      );
     }
   }
   for (const placeKey of unseenPlaces) {
@@ -247,7 +250,10 @@ async function otherPlaces(
     const serverDoubt = SCRIPT.test(filePath!)
       ? ""
       : `, or ${desk.server.name} does not see all of the code`;
-    return `'${newName}' is taken: at ${filePath}:${codeUse.line} it would mean something else${serverDoubt}. Choose another name${serverDoubt && ", or edit each place"}.`;
+    return (
+      `'${newName}' is taken: at ${filePath}:${codeUse.line} it would mean something ` +
+      `else${serverDoubt}. Choose another name${serverDoubt && ", or edit each place"}.`
+    );
   }
   return undefined;
 }
@@ -302,7 +308,8 @@ const problemKey = (
   { code, message }: { code: string | number; message: string },
   bothNames: string[],
 ): string =>
-  `${code} ${bothNames.reduce((maskedText, eitherName) => maskedText.replaceAll(eitherName, "_"), message)}`;
+  `${code} ` +
+  bothNames.reduce((maskedText, eitherName) => maskedText.replaceAll(eitherName, "_"), message);
 
 /** Files of `export *` from these, where two exports may now have one name. */
 function passingOn({ index }: Desk, changedFiles: string[]): string[] {

@@ -19,8 +19,10 @@ const isIdentifier = (candidate: string): boolean =>
   isIdentifierText(candidate.replace(/^#/, ""), ESNEXT_TARGET);
 const KEYWORDS = new Set(
   (
-    "break case catch class const continue debugger default delete do else enum export extends false finally for " +
-    "function if import in instanceof new null return super switch this throw true try typeof var void while with " +
+    "break case catch class const continue debugger default delete do else " +
+    "enum export extends false finally for " +
+    "function if import in instanceof new null return super switch this throw " +
+    "true try typeof var void while with " +
     "implements interface let package private protected public static yield await"
   ).split(" "),
 );

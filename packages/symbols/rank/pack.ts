@@ -14,7 +14,8 @@ const MAX_ROW_CHARS = 120;
  * With a query: how many files show symbols, how many of the first show several, and how many; the
  * rest are bare paths.
  */
-const SHOWN_LIMITS = { files: 16, several: 6, rows: 3, share: 0.65 }; // share: of the budget, for symbols
+// share: of the budget, for symbols
+const SHOWN_LIMITS = { files: 16, several: 6, rows: 3, share: 0.65 };
 
 interface Row {
   doc: number;
@@ -242,5 +243,6 @@ function makeFooter(fileCount: number, symbols: number): string {
   const footerParts = [[fileCount, "file"] as const, [symbols, "symbol"] as const]
     .filter(([count]) => count)
     .map(([count, noun]) => `${thousands(count)} ${noun}${count === 1 ? "" : "s"}`);
-  return `[${footerParts.join(" and ")} left out; repo_map with a query or more tokens shows others]`;
+  const leftOut = footerParts.join(" and ");
+  return `[${leftOut} left out; repo_map with a query or more tokens shows others]`;
 }

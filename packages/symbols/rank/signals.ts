@@ -12,7 +12,8 @@ const MAX_TERMS = 64;
 const BM25 = { k: 1.2, b: 0.3 };
 const BACKWARD = 0.4; // of a file that uses one of the nearest, relative to one that it uses
 const OWN_NAME = 3; // how often a word in it counts
-const MAX_NEAREST = 30; // files, from which it goes on to those that they use, or that lie beside them
+// files, from which it goes on to those that they use, or that lie beside them
+const MAX_NEAREST = 30;
 
 /** The words of a query. */
 export function termsOf(query: string): number[] {

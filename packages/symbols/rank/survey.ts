@@ -1,4 +1,5 @@
 // What is counted once for a project, whatever the query: who uses whom, and which words are where.
+import { anyOf } from "zz/text";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isGenerated } from "../scan/generated-files.ts";
 import { eachUse } from "../scan/uses.ts";
@@ -127,18 +128,20 @@ function decideRole(filePath: string): Doc["role"] {
   if (isGenerated(filePath)) return "made";
   if (TEST_PATH.test(filePath)) return "test";
   if (ASIDE_PATH.test(filePath)) return "aside";
-  return isCodePath(filePath) ? "code" : "other";
+  return CODE_PATH.test(filePath) ? "code" : "other";
 }
 
 const TEST_PATH =
   /(?:^|\/)(?:tests?|__tests__|specs?|e2e|[\w-]+-tests?)\/|[._-](?:test|spec|bench|test-d)\.\w+$/i;
-const ASIDE_PATH =
-  /(?:^|\/)(?:examples?|fixtures?|__fixtures__|__mocks__|playgrounds?|benchmarks?|bench|demos?|samples?)\//i;
+const ASIDE_PATH = anyOf(
+  /(?:^|\/)(?:examples?|fixtures?|__fixtures__|__mocks__|playgrounds?)\//i,
+  /(?:^|\/)(?:benchmarks?|bench|demos?|samples?)\//i,
+);
 /** What is written in a programming language, parsed or not. */
-const isCodePath = (filePath: string): boolean =>
-  /\.(?:[cm]?[jt]sx?|vue|svelte|astro|pyi?|go|rs|java|kts?|swift|rb|php|c|h|cc|cpp|cxx|hpp|hh|cs|scala|dart|lua|exs?|erl|hs|clj|zig|sql)$/i.test(
-    filePath,
-  );
+const CODE_PATH = anyOf(
+  /\.(?:[cm]?[jt]sx?|vue|svelte|astro|pyi?|go|rs|java|kts?|swift|rb|php|c|h|cc|cpp|cxx|hpp)$/i,
+  /\.(?:hh|cs|scala|dart|lua|exs?|erl|hs|clj|zig|sql)$/i,
+);
 
 function recordSymbol(usesByName: Map<string, Use>, docIndex: number, docSymbol: Sym): void {
   let nameUse = usesByName.get(docSymbol.name);

@@ -1,16 +1,24 @@
 // How many tokens a text costs, without a tokenizer.
+import { anyOf } from "zz/text";
 
 export const UNITS_PER_TOKEN = 20; // costs are integers in this unit, so that those of lines add up
-const TOKEN_PIECES =
-  /[A-Z]?[a-z]+|[A-Z]+(?![a-z])| ?\d{1,3}|[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+|[^\s\x21-\x7e]|[^\S\n]{2,}|\n/gu;
+const TOKEN_PIECES = anyOf(
+  /[A-Z]?[a-z]+|[A-Z]+(?![a-z])| ?\d{1,3}/gu,
+  /[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+|[^\s\x21-\x7e]|[^\S\n]{2,}|\n/gu,
+);
 /** Long words of code that are a single token in every tokenizer. */
 const COMMON_WORDS = new Set(
   (
-    "function export string interface number undefined transaction internal constructor boolean const unknown request " +
-    "promise schema options error message provider response types subscriber address value array errors event async " +
-    "record signature params result namespace input create default stream authorization object socket client output " +
-    "class config utils format context private public index headers description filter project payload partial " +
-    "permissions parse static parameters duration subscription timeout providers source encode values transport helpers decode"
+    "function export string interface number undefined transaction internal " +
+    "constructor boolean const unknown request " +
+    "promise schema options error message provider response types subscriber " +
+    "address value array errors event async " +
+    "record signature params result namespace input create default stream " +
+    "authorization object socket client output " +
+    "class config utils format context private public index headers " +
+    "description filter project payload partial " +
+    "permissions parse static parameters duration subscription timeout providers source " +
+    "encode values transport helpers decode"
   ).split(" "),
 );
 

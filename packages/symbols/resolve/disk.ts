@@ -4,7 +4,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { CompilerGate } from "zz";
-import { tryTo } from "zz/text";
+import { anyOf, tryTo } from "zz/text";
 import { markedText } from "../encoding.ts";
 import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, upwards } from "./paths.ts";
 import type { Disk, Json, Kept } from "./resolver-types.ts";
@@ -154,8 +154,10 @@ function sourceOf(
   return undefined;
 }
 
-const BUILD_FOLDER =
-  /^(?:_?(?:esm|cjs|types)|es|es\d+|umd|typings|commonjs|module|(?:dist|lib|build|out|output)(?:-\w+)?)$/;
+const BUILD_FOLDER = anyOf(
+  /^(?:_?(?:esm|cjs|types)|es|es\d+|umd|typings|commonjs|module)$/,
+  /^(?:dist|lib|build|out|output)(?:-\w+)?$/,
+);
 
 function isValidKept(keptAnswers: Partial<Kept>): boolean {
   const { seen: keptStamps, ways, found: answers } = keptAnswers;

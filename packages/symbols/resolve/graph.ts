@@ -1,4 +1,5 @@
 // Who imports whom.
+import { anyOf } from "zz/text";
 import type { Facts, Import } from "../scan/facts.ts";
 import { isGenerated } from "../scan/generated-files.ts";
 import { folderOf, SCRIPT } from "./paths.ts";
@@ -60,8 +61,11 @@ function kindOfTarget(target?: string): Edge["kind"] {
 }
 
 /** Where programs in other languages begin. */
-const MAIN_FILE =
-  /(?:^|\/)(?:(?:main|__main__|manage|app|wsgi|asgi)\.py|main\.(?:go|rs|c|cc|cpp|cxx|swift|kt|lua)|lib\.rs|(?:Main|App|Application)\.(?:java|kt)|Program\.cs|config\.ru|(?:public\/)?index\.php)$/;
+const MAIN_FILE = anyOf(
+  /(?:^|\/)(?:(?:main|__main__|manage|app|wsgi|asgi)\.py|config\.ru|(?:public\/)?index\.php)$/,
+  /(?:^|\/)(?:main\.(?:go|rs|c|cc|cpp|cxx|swift|kt|lua)|lib\.rs|Program\.cs)$/,
+  /(?:^|\/)(?:Main|App|Application)\.(?:java|kt)$/,
+);
 const MAX_ORDINARY_IMPORTERS = 5;
 
 /** The files that more than five others import, the most imported first. */

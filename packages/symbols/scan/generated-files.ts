@@ -1,9 +1,12 @@
 // What nobody writes by hand: build output, copies of others' code, snapshots, lock files,
 // generated code.
+import { anyOf } from "zz/text";
 
 const OUTPUT_FOLDERS = (
-  "dist node_modules bower_components jspm_packages vendor third_party coverage storybook-static site-packages Pods venv " +
-  "__snapshots__ __pycache__ __generated__ generated .venv .next .nuxt .output .svelte-kit .astro .angular .docusaurus .expo " +
+  "dist node_modules bower_components jspm_packages vendor third_party coverage " +
+  "storybook-static site-packages Pods venv " +
+  "__snapshots__ __pycache__ __generated__ generated .venv .next .nuxt .output .svelte-kit " +
+  ".astro .angular .docusaurus .expo " +
   ".vite .wrangler .turbo .vercel .netlify .serverless .yarn .pnpm .cache .parcel-cache .nyc_output"
 ).split(" ");
 const OUTPUT_FOLDER = new RegExp(`(?:^|/)(?:${OUTPUT_FOLDERS.join("|").replaceAll(".", "\\.")})/`);
@@ -14,15 +17,18 @@ const OUTPUT_FOLDER = new RegExp(`(?:^|/)(?:${OUTPUT_FOLDERS.join("|").replaceAl
 const MAYBE_FOLDER = /(?:^|\/)(?:build|out|_build|target)\//;
 const SOURCE_FOLDER =
   /(?:^|\/)(?:src|lib|app|source|scripts|test|tests|docs)\/(?:.+\/)?(?:build|out|_build|target)\//;
-const SOURCE_FILE =
-  /(?<!\.d)\.[cm]?tsx?$|\.(?:vue|svelte|astro|py|go|rs|java|kts?|rb|php|cs|swift|c|cc|cpp|h|hpp|sh|lua|sql|mdx?)$/;
+const SOURCE_FILE = anyOf(
+  /(?<!\.d)\.[cm]?tsx?$/,
+  /\.(?:vue|svelte|astro|py|go|rs|java|kts?|rb|php|cs|swift|c|cc|cpp|h|hpp|sh|lua|sql|mdx?)$/,
+);
 const OUTPUT_FILE = new RegExp(
   [
     /[.-]min\.(?:[cm]?js|css)$|(?:^|[/.-])bundle\.[cm]?js$|[.-]chunk\.(?:[cm]?js|css)$/,
     /[.-](?=[a-f]*\d)[\da-f]{8,32}\.(?:[cm]?js|css)$/, // by its hash
     /\.(?:snap|map|tsbuildinfo|lock|lockb)$/,
     /(?:^|\/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|composer\.lock|go\.sum)$/,
-    /[._](?:generated|gen|g)\.\w+$|_pb\d?(?:_grpc)?\.(?:[cm]?[jt]s|pyi?)$|\.pb\.(?:go|cc|h|[cm]?[jt]s)$|\.designer\.cs$/,
+    /[._](?:generated|gen|g)\.\w+$|_pb\d?(?:_grpc)?\.(?:[cm]?[jt]s|pyi?)$/,
+    /\.pb\.(?:go|cc|h|[cm]?[jt]s)$|\.designer\.cs$/,
   ]
     .map(({ source }) => source)
     .join("|"),

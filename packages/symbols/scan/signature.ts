@@ -1,6 +1,7 @@
 // The one-line signature of a declaration and the first line of its comment.
 
 import type { ts } from "ts-morph";
+import { anyOf } from "zz/text";
 import type { DeclarationSpan } from "./declarations.ts";
 import { MAX_TEXT_CHARS } from "./facts.ts";
 import { textAfter } from "./line-numbers.ts";
@@ -54,7 +55,10 @@ function shortValue(valueNode: ts.Node, sourceText: string): string {
     const firstArgument = valueNode.arguments?.[0];
     const shortened = firstArgument && isObjectLiteralExpression(firstArgument) ? "{…}" : "…";
     const argumentText = firstArgument ? shortened : "";
-    return `${isNewExpression(valueNode) ? "new " : ""}${dottedName(valueNode.expression) ?? "…"}(${argumentText})`;
+    return (
+      `${isNewExpression(valueNode) ? "new " : ""}` +
+      `${dottedName(valueNode.expression) ?? "…"}(${argumentText})`
+    );
   }
   const startOffset = startOf(valueNode, sourceText);
   return sourceText.slice(startOffset, Math.min(valueNode.end, startOffset + MAX_TEXT_CHARS));
@@ -70,8 +74,10 @@ function oneLine(headText: string): string {
       .replace(/([([]) |,? (?=[)\]])/g, "$1");
   return headText.replace(/[\s;,=]+$/, "");
 }
-const QUOTED_OR_BLANK =
-  /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`)|(?:\s|\/\*[\s\S]*?(?:\*\/|$)|\/\/.*)+/g;
+const QUOTED_OR_BLANK = anyOf(
+  /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`)/g,
+  /(?:\s|\/\*[\s\S]*?(?:\*\/|$)|\/\/.*)+/g,
+);
 
 /** The first line of the comment right before a node; for several `//` lines, the first one. */
 export function docOf(node: ts.Node, sourceText: string): string {

@@ -81,7 +81,8 @@ const VISITORS = byKind<Visitor>([
   [[K.EnumMember], (node, reading) => declare(reading, nameOf(node.name), "member", node)],
   [[K.ModuleDeclaration], declareModule],
   [[K.VariableStatement], declareVariables],
-  [[K.VariableDeclaration], (node, reading) => declareVariable(reading, node)], // of a loop or a catch
+  // of a loop or a catch
+  [[K.VariableDeclaration], (node, reading) => declareVariable(reading, node)],
   [[K.BinaryExpression], visitBinary],
   [[K.IfStatement], visitBranch],
   [[K.ConditionalExpression, K.CaseClause, K.CatchClause], countDecision],

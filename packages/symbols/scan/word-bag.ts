@@ -36,9 +36,12 @@ export function stem(word: string): string {
 /** Words that say little about what is meant. */
 export const STOP_WORDS = new Set(
   (
-    "a add all an and any are as at be been but by can change could did do does each fix for from had has have how i if in " +
-    "into is it its let make me my no not of on one or other our out over please should so some than that the their them " +
-    "then there they this those to too under up us use used using was we were what when where which while who why will with " +
+    "a add all an and any are as at be been but by can change could did do does each fix " +
+    "for from had has have how i if in " +
+    "into is it its let make me my no not of on one or other our out over please " +
+    "should so some than that the their them " +
+    "then there they this those to too under up us use used using was we were what when " +
+    "where which while who why will with " +
     "without would you your"
   ).split(" "),
 );

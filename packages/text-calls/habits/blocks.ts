@@ -48,7 +48,8 @@ export function editsOfBlocks(blocksText: string): Edit[] | string {
   if (state !== "outside") return `The last block has no ${missing(state)} line.`;
   return parsedEdits.length
     ? parsedEdits
-    : "There is no SEARCH/REPLACE block: <<<<<<< SEARCH, the old lines, =======, the new ones, >>>>>>> REPLACE.";
+    : "There is no SEARCH/REPLACE block: <<<<<<< SEARCH, the old lines, " +
+        "=======, the new ones, >>>>>>> REPLACE.";
 }
 
 const missing = (state: string): string =>

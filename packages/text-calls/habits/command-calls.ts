@@ -30,7 +30,10 @@ export function commandCall({
   ctx,
 }: GivenCall): AskedCall[] | string | undefined {
   if (args.command === undefined && args.restart === true)
-    return "there is nothing to restart, since each command runs in a shell of its own. Send a command.";
+    return (
+      "there is nothing to restart, " +
+      "since each command runs in a shell of its own. Send a command."
+    );
   const timeProblem = hasOwnName(tool, "timeout") ? undefined : setTimeLimit(args, name);
   if (timeProblem) return timeProblem;
   const folderKey = Object.keys(args).find(
@@ -102,14 +105,19 @@ function quoteWord(commandWord: string, wordIndex: number): string {
 /** The command with `cd` in front, so that the question and the judge see the folder. */
 function inFolder(workFolder: string, command: string): string {
   if (!workFolder.trim() || /^\.\/*$/.test(workFolder)) return command;
-  const cdCommand = `cd ${quoteWord(workFolder.startsWith("-") ? `./${workFolder}` : workFolder, 1)}`;
+  const folderPath = workFolder.startsWith("-") ? `./${workFolder}` : workFolder;
+  const cdCommand = `cd ${quoteWord(folderPath, 1)}`;
   return /[\n;&]|\|\|/.test(command)
     ? `${cdCommand} && {\n${command}\n}`
     : `${cdCommand} && ${command}`;
 }
 
-const HEREDOC =
-  /^\s*(?:cd\s+(?<cd>[\w./-]+)\s*&&\s*)?apply_?patch\s*<<-?\s*(['"]?)(?<end>\w+)\2[^\S\n]*\n(?<patch>[\s\S]*?)\n\k<end>\s*$/i;
+const CD_BEFORE = String.raw`(?:cd\s+(?<cd>[\w./-]+)\s*&&\s*)?`;
+const HEREDOC = new RegExp(
+  String.raw`^\s*${CD_BEFORE}apply_?patch\s*<<-?\s*(['"]?)(?<end>\w+)\2[^\S\n]*\n` +
+    String.raw`(?<patch>[\s\S]*?)\n\k<end>\s*$`,
+  "i",
+);
 
 /** The patch, if the command does nothing but apply one. */
 function patchOf(

@@ -10,6 +10,9 @@ import type { AskedCall } from "./values.ts";
 type Part = { key?: string; from: number; to: number };
 type Cell = { cell_type?: string; id?: string; [field: string]: unknown };
 
+const noSuchCell = (path: string, named: unknown, cellCount: number): string =>
+  `'${path}' has no cell '${named}'; it has ${cellCount}. Read it again.`;
+
 export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCall[] | string> {
   const {
     path,
@@ -38,7 +41,7 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
   const index =
     cell_id === undefined ? cellNumbered(cellNumber, isInsert) : findCell(parsedCells, cell_id);
   if (!Number.isInteger(index) || index >= cells.length || index < (isInsert ? -1 : 0))
-    return `'${path}' has no cell '${cell_id ?? cellNumber ?? ""}'; it has ${cells.length}. Read it again.`;
+    return noSuchCell(path, cell_id ?? cellNumber ?? "", cells.length);
   const indent = /\n([ \t]+)"/.exec(text)?.[1] ?? "";
   const writeCell = (cell: Cell) =>
     JSON.stringify(cell, null, indent).replaceAll("\n", `\n${indent.repeat(2)}`);
@@ -49,13 +52,12 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
       ? [["edit_file", { path, old_string: old, new_string: newText, ...otherArgs }]]
       : `'${path}' has several such cells. Use edit_lines.`;
   };
-  if (isInsert) {
+  if (isInsert)
     return insertCell(
       { text, list, cells, parsedCells, index, glue, source, cell_type },
       edited,
       writeCell,
     );
-  }
   const { from, to } = cells[index]!;
   if (edit_mode === "delete") {
     if (cells.length === 1) return edited(list.from, list.to, '"cells": []');

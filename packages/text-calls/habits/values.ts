@@ -188,7 +188,10 @@ async function manyReads(
 
 function writeCall(args: Args): Converted {
   if (args.append === true || /^(a|append)$/.test(String(args.mode)))
-    return "it writes whole files and cannot append. Use edit_lines after the last line, or send all of the content.";
+    return (
+      "it writes whole files and cannot append. " +
+      "Use edit_lines after the last line, or send all of the content."
+    );
   if (args.append === false) delete args.append;
 }
 
@@ -210,13 +213,19 @@ async function editCalls({ args, original, name, ctx }: GivenCall): Promise<Conv
     const limitation = DRY_RUN.test(bareName(argumentName))
       ? "it always makes the edit"
       : "it takes plain text, no patterns";
-    return `${limitation}, so ${argumentName} cannot be true. Nothing was changed. Send the call without it.`;
+    return (
+      `${limitation}, so ${argumentName} cannot be true. ` +
+      "Nothing was changed. Send the call without it."
+    );
   }
   if (args.code_edit !== undefined || args.code !== undefined) return sketchCall(args, ctx);
   if (args.diff !== undefined && args.old_string === undefined) return diffCall(args);
   if (name === "searchandreplace") {
     if (args.start_line !== undefined || args.end_line !== undefined)
-      return "it cannot be limited to lines. Nothing was changed. Use edit_lines, or name more of the text.";
+      return (
+        "it cannot be limited to lines. Nothing was changed. " +
+        "Use edit_lines, or name more of the text."
+      );
     args.replace_all ??= true;
   }
   if (name.startsWith("strreplace") || original.command === "str_replace")
@@ -250,7 +259,10 @@ async function unexpectedCount(args: Args, { files }: Ctx): Promise<string | und
       : 0;
   if (!foundCount) return undefined;
   if (foundCount !== expected)
-    return `old_string stands in ${plural(foundCount, "place")} of '${path}', not in ${expected}. Nothing was changed. Read the file again.`;
+    return (
+      `old_string stands in ${plural(foundCount, "place")} of '${path}', not in ${expected}. ` +
+      "Nothing was changed. Read the file again."
+    );
   delete args.expected_replacements;
   return undefined;
 }
@@ -320,7 +332,11 @@ function sketchCall({ path, code_edit, code, ...otherArgs }: Args, { files }: Ct
   const content = code_edit ?? code;
   const isThere = typeof path === "string" && tryTo(() => existsSync(files.path(path))) !== false;
   if (isThere || typeof path !== "string" || /\.\.\.\s*existing code/i.test(String(content)))
-    return `it takes old_string and new_string, no ${code_edit === undefined ? "code" : "code_edit"}. Nothing was changed. Copy the text to replace exactly.`;
+    return (
+      "it takes old_string and new_string, " +
+      `no ${code_edit === undefined ? "code" : "code_edit"}. ` +
+      "Nothing was changed. Copy the text to replace exactly."
+    );
   return [["create_file", { path, content, ...otherArgs }]];
 }
 

@@ -32,7 +32,8 @@ interface Scanned {
 }
 
 const MAX_FILES = 500; // files for a glob, or words from braces
-const [ANY_ONE, ANY_NUMBER] = ["any one", "any number"]; // in a pattern; everything else is single characters
+// in a pattern; everything else is single characters
+const [ANY_ONE, ANY_NUMBER] = ["any one", "any number"];
 const META_CHARACTER = /[\s|&;<>()]/;
 export const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
 const LETTERS: Record<string, string> = {
@@ -199,6 +200,11 @@ const valueIn = (variable: string, { home, dirs }: KnownShell): string | undefin
   return undefined;
 };
 
+const HEX_ESCAPE = /x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})/.source;
+const ANSI_ESCAPE = new RegExp(
+  String.raw`^\\(?:([ntrabeEfv\\'"?])|([0-7]{1,3})|(?:${HEX_ESCAPE}))`,
+);
+
 /** `$'…'` after its quote: where it ends, and its text if every escape is plain ASCII. */
 function decodeAnsi(source: string, start: number): [end?: number, text?: string] {
   let [decodedText, isPlain] = ["", true];
@@ -206,10 +212,7 @@ function decodeAnsi(source: string, start: number): [end?: number, text?: string
     const nextChars = source.slice(i, i + 12);
     if (nextChars[0] === "'")
       return [i + 1, ...(isPlain ? [decodedText] : [])] as [number, string?];
-    const [sequence, letter, octalCode, hexCode] =
-      /^\\(?:([ntrabeEfv\\'"?])|([0-7]{1,3})|(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})))/.exec(
-        nextChars,
-      ) ?? [];
+    const [sequence, letter, octalCode, hexCode] = ANSI_ESCAPE.exec(nextChars) ?? [];
     if (sequence === undefined) {
       if (nextChars[0] === "\\") isPlain = false;
       decodedText += nextChars[0];

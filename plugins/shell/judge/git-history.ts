@@ -154,7 +154,8 @@ export function keepsSecrets(absolutePath: string, { git, needsGit }: FileFacts)
   const realPath = tryTo(() => fs.realpathSync(absolutePath)) ?? absolutePath;
   for (const { index } of realPath.matchAll(/\/objects(?=\/|$)/g)) {
     const parentFolder = realPath.slice(0, index);
-    const gitFolder = [parentFolder, path.dirname(parentFolder)].find(isRepository); // of git-lfs: .git/lfs/objects
+    // of git-lfs: .git/lfs/objects
+    const gitFolder = [parentFolder, path.dirname(parentFolder)].find(isRepository);
     if (gitFolder === undefined) continue;
     if (!git) needsGit?.();
     if (!git || git.folder !== gitFolder || git.index || git.history) return true;

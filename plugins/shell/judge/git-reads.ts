@@ -116,11 +116,12 @@ function checkGit(
 const doubted = (doubt: Ruling): ReadRuling => ({ doubt, reads: [] });
 
 /** Options that show the contents of files, or search them. */
-const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
-  --word-diff-regex --color-words --function-context --check`;
+const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat
+  --patch-with-raw --word-diff --word-diff-regex --color-words --function-context
+  --check`;
 /** With one of these and none of PATCHES, a diff only names files and counts lines. */
-const COUNT_OPTIONS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only
-  --name-status --quiet`;
+const COUNT_OPTIONS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --summary
+  --compact-summary --name-only --name-status --quiet`;
 
 /** Whether it shows the contents of files that the command does not name. */
 function showsContent(commandName: string, { operands, values }: ParsedOptions): boolean {

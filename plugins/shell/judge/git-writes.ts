@@ -4,10 +4,11 @@ import { gitParts } from "./git-commands.ts";
 import { hasOption, split, type Words } from "./parse-options.ts";
 
 const CHANGES = new Set(
-  split(`add am bisect checkout cherry-pick clone commit commit-graph commit-tree fast-import fetch filter-branch gc init
-    lfs ls-remote maintenance merge mv notes pack-objects pack-refs prune prune-packed pull push read-tree rebase
-    remote-update repack replace rerere reset restore revert rm send-email sparse-checkout stash submodule switch svn
-    update-index update-ref worktree write-tree`),
+  split(`add am bisect checkout cherry-pick clone commit commit-graph commit-tree fast-import fetch
+    filter-branch gc init lfs ls-remote maintenance merge mv notes pack-objects pack-refs prune
+    prune-packed pull push read-tree rebase remote-update repack replace rerere reset restore revert
+    rm send-email sparse-checkout stash submodule switch svn update-index update-ref worktree
+    write-tree`),
 );
 /** Commands that only read if one of these words follows. */
 const READING_VERBS: Record<string, RegExp> = {
@@ -24,13 +25,15 @@ const READING_VERBS: Record<string, RegExp> = {
 /** Commands that list, but create or change something if they are given a name. */
 const LISTING_OPTIONS: Record<string, string> = {
   branch:
-    "-l -a -r -v -vv --list --all --remotes --contains --no-contains --merged --no-merged --points-at --show-current",
+    "-l -a -r -v -vv --list --all --remotes --contains --no-contains --merged " +
+    "--no-merged --points-at --show-current",
   tag: "-l -n --list --contains --no-contains --merged --no-merged --points-at",
   "symbolic-ref": "",
   config: "--get --get-all --get-regexp --get-urlmatch --get-color -l --list",
 };
 const REMOVES =
-  "-d -D -m -M -c -C -u -f --delete --move --copy --set-upstream-to --unset-upstream --edit-description --unset";
+  "-d -D -m -M -c -C -u -f --delete --move --copy --set-upstream-to " +
+  "--unset-upstream --edit-description --unset";
 
 /**
  * False for an alias or an unknown command: it is tried on the copy, and asked about if it fails

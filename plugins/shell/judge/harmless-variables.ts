@@ -2,8 +2,9 @@
 // program.
 
 /** Environment variables, and their values, that may be set for a command that only reads. */
-const HARMLESS =
-  /^(NO_COLOR|CI|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|COLUMNS|LINES|NODE_ENV|DEBUG|FORCE_COLOR|TZ)$/;
+const HARMLESS_NAMES =
+  "NO_COLOR|CI|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|COLUMNS|LINES|NODE_ENV|DEBUG|FORCE_COLOR|TZ";
+const HARMLESS = new RegExp(`^(${HARMLESS_NAMES})$`);
 /**
  * Locales in which each byte of the line keeps its meaning: in Shift-JIS, Big5 and GBK a `\` or `|`
  * may be half of a character.
@@ -36,8 +37,11 @@ export const isPlainName = (variable: string, environment: NodeJS.ProcessEnv): b
   PLAIN_NAME.test(variable) && !TAKEN_NAME.test(variable) && !(variable in environment);
 
 /** Variables whose value is, or contains, a command line for the program that reads it. */
-const COMMANDS =
-  /^(BASH_ENV|ENV|PS[0-4]|BASH_ALIASES|BASH_CMDS|BASH_FUNC.*|LESSOPEN|LESSCLOSE|SHELL|GIT_(SSH|EXTERNAL_DIFF|CONFIG.*)|\w*(PAGER|EDITOR|VISUAL|BROWSER|ASKPASS|COMMAND|_CMD|_RSH))(\[|$)/;
+const COMMAND_NAMES =
+  "BASH_ENV|ENV|PS[0-4]|BASH_ALIASES|BASH_CMDS|BASH_FUNC.*|LESSOPEN|LESSCLOSE|SHELL" +
+  "|GIT_(SSH|EXTERNAL_DIFF|CONFIG.*)";
+const NAME_ENDINGS = "PAGER|EDITOR|VISUAL|BROWSER|ASKPASS|COMMAND|_CMD|_RSH";
+const COMMANDS = new RegExp(String.raw`^(${COMMAND_NAMES}|\w*(${NAME_ENDINGS}))(\[|$)`);
 export const isCommandName = (variable: string): boolean => COMMANDS.test(variable);
 /** Text that bash runs when it expands it, or evaluates it as arithmetic. */
 export const holdsCommand = (value: string): boolean => /\$\(|`|\$\{|[<>]\(/.test(value);

@@ -82,7 +82,8 @@ function mayHideDenied({ lists }: Run, args: Arg[]): Ruling | undefined {
   const unknownIndex = guessedWords.indexOf(undefined, 1);
   if (unknownIndex < 0 || !mayBeDenied(guessedWords, lists)) return undefined;
   return unknown(
-    `${args[unknownIndex]!.why ?? "one of its words is not known"}, so this may be a command that is denied`,
+    `${args[unknownIndex]!.why ?? "one of its words is not known"}, ` +
+      "so this may be a command that is denied",
   );
 }
 

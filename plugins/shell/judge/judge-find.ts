@@ -68,16 +68,13 @@ function judgeExec(
 
 /** Its tests, and how many words follow each. */
 const FIND_TESTS: Record<string, number> = Object.fromEntries([
-  ...split(`-print -print0 -ls -o -or -a -and -not ! ( ) , -prune -empty -true -false -depth -mount -xdev -daystart -quit
-    -noleaf -nouser -nogroup -readable -writable -executable -P -nowarn -warn`).map((testName) => [
-    testName,
-    0,
-  ]),
-  ...split(`-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -atime -ctime -mmin
-    -amin -cmin -newer -anewer -cnewer -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -samefile -printf
-    -regextype -fstype -used -lname -ilname -newermt -newerct -newerat -newermm -newercm`).map(
-    (testName) => [testName, 1],
-  ),
+  ...split(`-print -print0 -ls -o -or -a -and -not ! ( ) , -prune -empty -true -false -depth -mount
+    -xdev -daystart -quit -noleaf -nouser -nogroup -readable -writable -executable -P -nowarn
+    -warn`).map((testName) => [testName, 0]),
+  ...split(`-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size
+    -mtime -atime -ctime -mmin -amin -cmin -newer -anewer -cnewer -maxdepth -mindepth -perm -user
+    -group -uid -gid -links -inum -samefile -printf -regextype -fstype -used -lname -ilname -newermt
+    -newerct -newerat -newermm -newercm`).map((testName) => [testName, 1]),
 ]);
 const FIND_ASKS = /^-(delete|fprint0?|fprintf|fls|files0-from|L|H|follow|D|O.*)$/;
 const FIND_RUNS = /^-(exec|execdir|ok|okdir)$/;

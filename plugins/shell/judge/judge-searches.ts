@@ -37,8 +37,10 @@ export function checkGrep(
 }
 
 /** Globs and types override what keeps rg from hidden files, so only plain ones run unasked. */
-const RG_TYPE =
-  /^(ts|js|py|python|rust|go|java|c|cpp|css|html|json|yaml|toml|md|markdown|txt|sql|swift|kotlin|php|lua)$/;
+const RG_TYPES = new Set(
+  `ts js py python rust go java c cpp css html json yaml toml md markdown txt sql swift kotlin php
+    lua`.split(/\s+/),
+);
 const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
 /** How names of some types end. They include hidden files that match. */
 const TYPE_ENDS = [".ts", ".js", ".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".py"];
@@ -61,7 +63,7 @@ export function checkRg(
     );
   };
   if (globs.some(includesHidden)) return ask("this glob may bring in hidden files");
-  if (fileTypes.some((fileType) => !RG_TYPE.test(fileType)))
+  if (fileTypes.some((fileType) => !RG_TYPES.has(fileType)))
     return ask("this type may bring in hidden files");
   if (parsedOptions.values.has("--files")) return undefined;
   const ends = globs.flatMap((glob) =>

@@ -67,7 +67,8 @@ export function denialInWords(words: Words, denials: Denials = NO_DENIALS): stri
 export function denialInText(text: string, denials: Denials = NO_DENIALS): string | undefined {
   const findDenial = (textPiece: string) =>
     denialInWords(textPiece.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
-  return findDenial(text) ?? (/^-\w/.test(text) ? findDenial(text.slice(2)) : undefined); // -x'rm -rf d'
+  // -x'rm -rf d'
+  return findDenial(text) ?? (/^-\w/.test(text) ? findDenial(text.slice(2)) : undefined);
 }
 
 /** A denied command in the value of a variable, which bash or another program may run later. */

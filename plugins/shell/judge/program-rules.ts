@@ -170,7 +170,7 @@ function ruleOnTexts(
 ): Ruling | undefined {
   if (verdict !== "ask") return undefined;
   const wordTexts = args.slice(1).flatMap(({ text }) => text ?? []);
-  const changesShell = CHANGES_SHELL.test(programName);
+  const changesShell = SHELL_CHANGERS.has(programName);
   const mayRunText =
     changesShell ||
     /^(git|test|\[|printf)$/.test(programName) ||
@@ -196,8 +196,10 @@ function ruleOnTexts(
       .find((denied) => denied !== undefined);
   return denial ? unknown(denial) : undefined;
 }
-const CHANGES_SHELL =
-  /^(unalias|set|shopt|hash|unset|export|declare|typeset|local|readonly|read|getopts|let|return|exit)$/;
+const SHELL_CHANGERS = new Set(
+  `unalias set shopt hash unset export declare typeset local readonly read getopts let return
+    exit`.split(/\s+/),
+);
 
 /** Judges what npx and the like would run, since denials apply to that as well. */
 function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | undefined {

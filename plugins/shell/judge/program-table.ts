@@ -77,8 +77,9 @@ export const WRAPPERS: Record<string, Wrapper> = {
     askReason: "flock makes its file",
   },
   xargs: {
-    options: `-0rtxpo -n: -P: -I: -L: -d: -s: -E: -a@ -i? -l? -e? --null --no-run-if-empty --max-args= --max-procs=
-      --max-chars= --max-lines? --replace? --delimiter= --arg-file@ --verbose --exit --interactive --open-tty`,
+    options: `-0rtxpo -n: -P: -I: -L: -d: -s: -E: -a@ -i? -l? -e? --null --no-run-if-empty
+      --max-args= --max-procs= --max-chars= --max-lines? --replace? --delimiter= --arg-file@
+      --verbose --exit --interactive --open-tty`,
     addsArgs: true,
   },
   parallel: {
@@ -97,7 +98,8 @@ export const WRAPPERS: Record<string, Wrapper> = {
  * is judged, too.
  */
 const RUNNER_OPTIONS =
-  "-y -q -s -p: -c: -w: --yes --no --no-install --quiet --silent --package= --call= --workspace= --bun";
+  "-y -q -s -p: -c: -w: --yes --no --no-install --quiet --silent " +
+  "--package= --call= --workspace= --bun";
 export const PACKAGE_RUNNERS: { words: string[]; options: string; script?: string }[] = [
   ...[
     "npx",
@@ -137,8 +139,8 @@ export const SHELLS = new Set(split("bash sh dash ash zsh ksh mksh fish csh tcsh
  */
 export const INTERPRETERS = new Set([
   ...SHELLS,
-  ...split(`node nodejs deno bun python python2 python3 pypy3 perl ruby php lua luajit Rscript R julia osascript tclsh
-    expect groovy scala swift ts-node tsx npx pnpx bunx uvx pipx`),
+  ...split(`node nodejs deno bun python python2 python3 pypy3 perl ruby php lua luajit Rscript R
+    julia osascript tclsh expect groovy scala swift ts-node tsx npx pnpx bunx uvx pipx`),
 ]);
 export const INTERPRETER_SAFE = /^(--?(version|help)|-[vVhm]|--test|--check)$/;
 
@@ -150,8 +152,9 @@ const ASK_TABLE: [names: string, why: string][] = [
   ["gdb lldb strace ltrace screen tmux at batch crontab", "it runs what it is given"],
   [". source", "it runs a file in this shell"],
   [
-    `alias unalias trap set shopt hash enable unset export declare typeset local readonly read readarray mapfile getopts
-      let bind complete compopt ulimit umask pushd popd dirs return fc history exit`,
+    `alias unalias trap set shopt hash enable unset export declare typeset local readonly read
+      readarray mapfile getopts let bind complete compopt ulimit umask pushd popd dirs return fc
+      history exit`,
     "it changes the shell itself",
   ],
   [
@@ -166,7 +169,9 @@ export const ASK_REASONS = new Map(
 );
 /** Options with which a program runs what it is given. */
 export const RUNNING_OPTIONS: Record<string, string> = {
-  tar: `--checkpoint-action --to-command --use-compress-program --rsh-command --info-script --new-volume-script -I -F`,
+  tar:
+    "--checkpoint-action --to-command --use-compress-program --rsh-command " +
+    "--info-script --new-volume-script -I -F",
   zip: "-T --unzip-command --test",
   curl: "-K --config",
 };

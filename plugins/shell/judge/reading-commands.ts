@@ -127,11 +127,13 @@ const TEXT_ONLY: ReaderRules = { operands: "text" };
 const HEAD_OPTIONS =
   "-# -n: -c: -qvz --lines= --bytes= --quiet --silent --verbose --zero-terminated";
 const GREP_RULES: ReaderRules = {
-  options: `-# -nivclLowxEFGPqshHbaIUzZTr -A: -B: -C: -m: -e: --regexp= --extended-regexp --fixed-strings --basic-regexp
-    --perl-regexp --ignore-case --no-ignore-case --word-regexp --line-regexp --no-messages --invert-match --max-count=
-    --byte-offset --line-number --line-buffered --with-filename --no-filename --label= --only-matching --quiet --silent
-    --text --binary-files= --files-without-match --files-with-matches --count --initial-tab --null --null-data
-    --before-context= --after-context= --context= --color? --colour? --include= --exclude= --exclude-dir= --recursive`,
+  options: `-# -nivclLowxEFGPqshHbaIUzZTr -A: -B: -C: -m: -e: --regexp= --extended-regexp
+    --fixed-strings --basic-regexp --perl-regexp --ignore-case --no-ignore-case --word-regexp
+    --line-regexp --no-messages --invert-match --max-count= --byte-offset --line-number
+    --line-buffered --with-filename --no-filename --label= --only-matching --quiet --silent --text
+    --binary-files= --files-without-match --files-with-matches --count --initial-tab --null
+    --null-data --before-context= --after-context= --context= --color? --colour? --include=
+    --exclude= --exclude-dir= --recursive`,
   asks: "-d -D -f --directories --devices --file --exclude-from",
   searches: "-r -R -d --recursive --dereference-recursive --directories",
   follows: "-R --dereference-recursive",
@@ -150,7 +152,8 @@ const AWK_RULES: ReaderRules = {
 };
 
 const SED_REASON =
-  "sed can write and run; only scripts that print lines, or replace text in them, run without a question";
+  "sed can write and run; only scripts that print lines, " +
+  "or replace text in them, run without a question";
 
 const READERS: Record<string, ReaderRules> = {
   echo: TEXT_ONLY,
@@ -193,17 +196,18 @@ const READERS: Record<string, ReaderRules> = {
         : ask("date may set the clock"),
   },
   ls: {
-    options: `-aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size=
-      --ignore-backups --color? --directory --classify? --file-type --format= --full-time --group-directories-first
-      --no-group --human-readable --si --hide= --hyperlink? --indicator-style= --inode --ignore= --literal
-      --numeric-uid-gid --hide-control-chars --show-control-chars --quote-name --quoting-style= --reverse --recursive
-      --size --sort= --time= --time-style= --width= --context --zero`,
+    options: `-aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape
+      --block-size= --ignore-backups --color? --directory --classify? --file-type --format=
+      --full-time --group-directories-first --no-group --human-readable --si --hide= --hyperlink?
+      --indicator-style= --inode --ignore= --literal --numeric-uid-gid --hide-control-chars
+      --show-control-chars --quote-name --quoting-style= --reverse --recursive --size --sort=
+      --time= --time-style= --width= --context --zero`,
     follows:
       "-L -H --dereference --dereference-command-line --dereference-command-line-symlink-to-dir",
   },
   cat: {
-    options: `-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
-      --show-nonprinting`,
+    options: `-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank
+      --show-tabs --show-nonprinting`,
   },
   head: { options: HEAD_OPTIONS },
   tail: { options: HEAD_OPTIONS, asks: "-f -F --follow --retry --pid" },
@@ -213,17 +217,19 @@ const READERS: Record<string, ReaderRules> = {
   },
   nl: { options: "-b: -d: -f: -h: -i: -l: -n: -s: -v: -w: -p" },
   cut: {
-    options: `-b: -c: -d: -f: -nsz --bytes= --characters= --delimiter= --fields= --only-delimited --complement
-      --output-delimiter= --zero-terminated`,
+    options: `-b: -c: -d: -f: -nsz --bytes= --characters= --delimiter= --fields= --only-delimited
+      --complement --output-delimiter= --zero-terminated`,
   },
   cmp: {
     options: "-bls -i: -n: --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent",
   },
   diff: {
-    options: `-abBcdeEinpqstTuwyZ -C: -U: -W: -I: --normal --brief --report-identical-files --context? --unified? --ed
-      --side-by-side --width= --left-column --suppress-common-lines --show-c-function --show-function-line= --label=
-      --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-trailing-space --text
-      --strip-trailing-cr --minimal --speed-large-files --color? --expand-tabs --initial-tab --ignore-matching-lines=`,
+    options: `-abBcdeEinpqstTuwyZ -C: -U: -W: -I: --normal --brief --report-identical-files
+      --context? --unified? --ed --side-by-side --width= --left-column --suppress-common-lines
+      --show-c-function --show-function-line= --label= --ignore-case --ignore-all-space
+      --ignore-space-change --ignore-blank-lines --ignore-trailing-space --text --strip-trailing-cr
+      --minimal --speed-large-files --color? --expand-tabs --initial-tab
+      --ignore-matching-lines=`,
     searches: "-r --recursive",
     asks: "-r -l -N -x -X --recursive --paginate --from-file --to-file --exclude-from --new-file",
     check: ({ operands }, dirs) =>
@@ -232,39 +238,40 @@ const READERS: Record<string, ReaderRules> = {
         : undefined,
   },
   du: {
-    options: `-0abchkmsSx -d: -B: -t: --all --apparent-size --block-size= --bytes --total --human-readable --si
-      --max-depth= --summarize --separate-dirs --one-file-system --threshold= --time? --exclude= --null`,
+    options: `-0abchkmsSx -d: -B: -t: --all --apparent-size --block-size= --bytes --total
+      --human-readable --si --max-depth= --summarize --separate-dirs --one-file-system --threshold=
+      --time? --exclude= --null`,
     asks: "-X --exclude-from --files0-from",
     follows: "-L -D -H --dereference --dereference-args",
   },
   df: {
-    options: `-ahHiklmPT -B: -t: -x: --all --human-readable --si --inodes --local --portability --print-type
-      --total --type= --exclude-type= --block-size= --output?`,
+    options: `-ahHiklmPT -B: -t: -x: --all --human-readable --si --inodes --local --portability
+      --print-type --total --type= --exclude-type= --block-size= --output?`,
   },
   stat: { options: "-Lftx -c: --dereference --file-system --format= --printf= --terse" },
   file: {
-    options: `-bhiIkLnNr0 -e: -F: --brief --mime --mime-type --mime-encoding --dereference --no-dereference
-      --keep-going`,
+    options: `-bhiIkLnNr0 -e: -F: --brief --mime --mime-type --mime-encoding --dereference
+      --no-dereference --keep-going`,
     asks: "-C -m -f -z -Z -S --compile --magic-file --files-from --uncompress --no-sandbox",
   },
   realpath: {
-    options: `-emsqzLP --canonicalize-existing --canonicalize-missing --no-symlinks --strip --quiet --zero --logical
-      --physical --relative-to= --relative-base=`,
+    options: `-emsqzLP --canonicalize-existing --canonicalize-missing --no-symlinks --strip
+      --quiet --zero --logical --physical --relative-to= --relative-base=`,
   },
   readlink: {
     options:
       "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --zero",
   },
   sort: {
-    options: `-bcCdfghiMmnRrsuVz -k: -t: -S: --ignore-leading-blanks --dictionary-order --ignore-case
-      --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort
-      --reverse --sort= --version-sort --check? --key= --merge --stable --field-separator= --unique --zero-terminated
-      --parallel= --buffer-size=`,
+    options: `-bcCdfghiMmnRrsuVz -k: -t: -S: --ignore-leading-blanks --dictionary-order
+      --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort
+      --numeric-sort --random-sort --reverse --sort= --version-sort --check? --key= --merge --stable
+      --field-separator= --unique --zero-terminated --parallel= --buffer-size=`,
     asks: "-o -T --output --temporary-directory --compress-program --files0-from --random-source",
   },
   uniq: {
-    options: `-# -cdDiuz -f: -s: -w: --count --repeated --all-repeated? --skip-fields= --group? --ignore-case
-      --skip-chars= --unique --zero-terminated --check-chars=`,
+    options: `-# -cdDiuz -f: -s: -w: --count --repeated --all-repeated? --skip-fields= --group?
+      --ignore-case --skip-chars= --unique --zero-terminated --check-chars=`,
     check: ({ operands }) =>
       operands.length > 1
         ? leaveToRules("uniq writes to its second file", [operands[1]!.text ?? ""])
@@ -279,7 +286,8 @@ const READERS: Record<string, ReaderRules> = {
   nawk: AWK_RULES,
   sed: {
     options:
-      "-nErsuz -e: --expression= --quiet --silent --regexp-extended --separate --unbuffered --null-data",
+      "-nErsuz -e: --expression= --quiet --silent --regexp-extended " +
+      "--separate --unbuffered --null-data",
     otherwise: SED_REASON,
     early: true,
     pattern: true,
@@ -295,14 +303,16 @@ const READERS: Record<string, ReaderRules> = {
     },
   },
   tree: {
-    options: `-adfipshDugFqNQtcUrvCnASJXx -L: -I: -P: --noreport --dirsfirst --filesfirst --prune --du --si --inodes
-      --device --charset= --filelimit= --sort= --timefmt= --matchdirs --ignore-case --gitignore --nolinks`,
+    options: `-adfipshDugFqNQtcUrvCnASJXx -L: -I: -P: --noreport --dirsfirst --filesfirst --prune
+      --du --si --inodes --device --charset= --filelimit= --sort= --timefmt= --matchdirs
+      --ignore-case --gitignore --nolinks`,
     follows: "-l",
     asks: "-o -R -H --output --fromfile --gitfile --infofile --info",
   },
   jq: {
-    options: `-rcnseSjaMCR --raw-output --raw-output0 --compact-output --null-input --slurp --exit-status --sort-keys
-      --join-output --ascii-output --monochrome-output --color-output --raw-input --tab --seq --indent=`,
+    options: `-rcnseSjaMCR --raw-output --raw-output0 --compact-output --null-input --slurp
+      --exit-status --sort-keys --join-output --ascii-output --monochrome-output --color-output
+      --raw-input --tab --seq --indent=`,
     asks: "-f -L --from-file --slurpfile --rawfile --library-path",
     pattern: true,
     check: ({ operands: [filter] }) =>
@@ -313,16 +323,19 @@ const READERS: Record<string, ReaderRules> = {
         : undefined,
   },
   rg: {
-    options: `-nNilcwvFoqsSxUPHIaph0 -e: -A: -B: -C: -g: -t: -T: -m: -M: -d: -r: -j: --regexp= --glob= --type= --type-not=
-      --ignore-case --smart-case --case-sensitive --invert-match --word-regexp --line-regexp --fixed-strings
-      --files-with-matches --files-without-match --files --count --count-matches --only-matching --line-number
-      --no-line-number --column --no-column --heading --no-heading --color= --context= --after-context=
-      --before-context= --max-count= --max-depth= --max-columns= --max-columns-preview --multiline --multiline-dotall
-      --pcre2 --quiet --replace= --sort= --sortr= --stats --trim --vimgrep --with-filename --no-filename --null --json
-      --passthru --text --crlf --threads= --no-config --no-messages --pretty --type-list --version --one-file-system`,
-    asks: `-z -u -. -f --pre --pre-glob --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --no-ignore-dot
-      --no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-parent --file --ignore-file
-      --type-add --hostname-bin --hyperlink-format --iglob --debug --trace`,
+    options: `-nNilcwvFoqsSxUPHIaph0 -e: -A: -B: -C: -g: -t: -T: -m: -M: -d: -r: -j: --regexp=
+      --glob= --type= --type-not= --ignore-case --smart-case --case-sensitive --invert-match
+      --word-regexp --line-regexp --fixed-strings --files-with-matches --files-without-match --files
+      --count --count-matches --only-matching --line-number --no-line-number --column --no-column
+      --heading --no-heading --color= --context= --after-context= --before-context= --max-count=
+      --max-depth= --max-columns= --max-columns-preview --multiline --multiline-dotall --pcre2
+      --quiet --replace= --sort= --sortr= --stats --trim --vimgrep --with-filename --no-filename
+      --null --json --passthru --text --crlf --threads= --no-config --no-messages --pretty
+      --type-list --version --one-file-system`,
+    asks: `-z -u -. -f --pre --pre-glob --search-zip --hidden --unrestricted --no-ignore
+      --no-ignore-vcs --no-ignore-dot --no-ignore-exclude --no-ignore-files --no-ignore-global
+      --no-ignore-parent --file --ignore-file --type-add --hostname-bin --hyperlink-format --iglob
+      --debug --trace`,
     searches:
       "-z -u -. -L --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --follow",
     follows: "-L --follow",

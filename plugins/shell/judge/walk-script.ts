@@ -1,6 +1,7 @@
 // Walks a script statement by statement, along bash's grammar: which commands run, and in which
 // folders.
 import type { Node } from "web-tree-sitter";
+import { anyOf } from "zz/text";
 import { isPlainName } from "./harmless-variables.ts";
 import {
   addBareRedirect,
@@ -318,11 +319,14 @@ function askForUnfollowed(run: Run, node: Node, scope: SourceScope, reason: stri
   return NOWHERE;
 }
 
+const COMMAND_TYPE = anyOf(
+  /_(statement|command|definition|assignments?)$/,
+  /^(command|list|pipeline|subshell|do_group|case_item|ERROR)$/,
+);
+
 function searchInside(run: Run, node: Node, scope: SourceScope): void {
-  const isCommand =
-    /_(statement|command|definition|assignments?)$|^(command|list|pipeline|subshell|do_group|case_item|ERROR)$/;
   for (const child of node.namedChildren)
-    if (isCommand.test(child.type)) walkNode(run, child, scope);
+    if (COMMAND_TYPE.test(child.type)) walkNode(run, child, scope);
     else walkSubstitutions(run, child, scope);
 }
 

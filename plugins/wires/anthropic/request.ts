@@ -18,7 +18,8 @@ const KNOWN_MODELS: [names: RegExp, known: Known][] = [
   [/^claude-3-(opus|sonnet|haiku)/, { window: 200_000, output: 4_096, thinking: "none" }],
   [/^claude-3-5-/, { window: 200_000, output: 8_192, thinking: "none" }],
   [/^claude-3-7-/, { window: 200_000, output: 32_000, thinking: "budget" }],
-  [/^claude-(opus|sonnet|haiku)-4(-[0-5])?(-\d{8}|-latest|$)/, { window: 200_000, output: 32_000, thinking: "budget" }],
+  [/^claude-(opus|sonnet|haiku)-4(-[0-5])?(-\d{8}|-latest|$)/,
+    { window: 200_000, output: 32_000, thinking: "budget" }],
   [/^claude-haiku-/, { window: 200_000, output: 32_000, thinking: "adaptive" }],
   [/^claude-\D/, { window: 1_000_000, output: 64_000, thinking: "adaptive" }],
   [/./, { output: 8_192, thinking: "budget" }],
@@ -253,15 +254,20 @@ function toFileBlock({ type, base64 }: Image, model: string) {
   if (type === "application/pdf") return { type: "document", source };
   if (type.startsWith("image/")) return { type: "image", source };
   throw usage(
-    `Cannot send ${type} to '${model}': it takes images and PDFs. Leave the attachment out, or choose another model.`,
+    `Cannot send ${type} to '${model}': it takes images and PDFs. ` +
+      "Leave the attachment out, or choose another model.",
   );
 }
 
 // ── A schema, as the provider takes it ──
 
 /** Limits of numbers and lengths, which the provider does not check; the caller does. */
-const UNCHECKED =
-  /^(minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf|minLength|maxLength|minItems|maxItems|uniqueItems|minProperties|maxProperties|\$schema)$/;
+const UNCHECKED = new Set(
+  (
+    "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength " +
+    "minItems maxItems uniqueItems minProperties maxProperties $schema"
+  ).split(" "),
+);
 
 /**
  * The schema in the provider's form; undefined if it has an object whose fields may have any names.
@@ -274,7 +280,7 @@ function toStrictSchema(schema: any): any {
     (!schema.properties || typeof schema.additionalProperties === "object")
   )
     return undefined;
-  const entries = Object.entries(schema).filter(([keyword]) => !UNCHECKED.test(keyword));
+  const entries = Object.entries(schema).filter(([keyword]) => !UNCHECKED.has(keyword));
   const strictValues = entries.map(([keyword, keywordValue]) => {
     if (keyword === "properties" || keyword === "$defs" || keyword === "definitions")
       return toStrictFields(keywordValue as object);

@@ -37,7 +37,8 @@ export const gemini: Wire = {
       pageIndex < MAX_PAGES && listedModels.length < MAX_MODELS;
       pageIndex++
     ) {
-      const queryString = `?pageSize=1000${pageCursor && `&pageToken=${encodeURIComponent(pageCursor)}`}`;
+      const cursorPart = pageCursor && `&pageToken=${encodeURIComponent(pageCursor)}`;
+      const queryString = `?pageSize=1000${cursorPart}`;
       const httpAnswer = await zz.fetch(`${baseUrl}/models${queryString}`, {
         headers: headers(zz, preset, endpoint),
         signal,

@@ -3,8 +3,12 @@ import type { ChatRequest } from "zz";
 import { plainName, toWire } from "./contents.ts";
 
 /** Options that are fields of the request itself; all others go into generationConfig. */
-const TOP_FIELDS =
-  /^(tools|toolConfig|tool_config|safetySettings|safety_settings|cachedContent|cached_content|labels|systemInstruction|contents)$/;
+const TOP_FIELDS = new Set(
+  (
+    "tools toolConfig tool_config safetySettings safety_settings cachedContent cached_content " +
+    "labels systemInstruction contents"
+  ).split(" "),
+);
 
 export function bodyOf(request: ChatRequest, without: Set<string>): Record<string, unknown> {
   const { system, messages, tools, options } = request;
@@ -23,7 +27,7 @@ export function bodyOf(request: ChatRequest, without: Set<string>): Record<strin
     ...thinkingOf(request, without),
     ...(tokenLimit !== undefined && { maxOutputTokens: tokenLimit }),
     ...(stop && { stopSequences: [stop].flat() }),
-    ...Object.fromEntries(otherOptions.filter(([optionName]) => !TOP_FIELDS.test(optionName))),
+    ...Object.fromEntries(otherOptions.filter(([optionName]) => !TOP_FIELDS.has(optionName))),
     ...generationConfig,
   };
   const isFirst = without.has("systemInstruction"); // Gemma takes it only in the person's message
@@ -40,7 +44,7 @@ export function bodyOf(request: ChatRequest, without: Set<string>): Record<strin
     contents,
     ...(system.trim() && !isFirst && { systemInstruction: { parts: instruction } }),
     ...(offered.length && { tools: offered }),
-    ...Object.fromEntries(otherOptions.filter(([optionName]) => TOP_FIELDS.test(optionName))),
+    ...Object.fromEntries(otherOptions.filter(([optionName]) => TOP_FIELDS.has(optionName))),
     ...(Object.keys(generation).length && { generationConfig: generation }),
   };
 }
@@ -94,8 +98,12 @@ function thinkingOf({ model, effort, options }: ChatRequest, without: Set<string
 }
 
 /** The fields of JSON Schema that OpenAPI 3.0 has, for servers that take nothing else. */
-const KEPT_FIELDS =
-  /^(type|format|title|description|nullable|enum|items|properties|required|(min|max)(Items|Length|imum)|pattern|anyOf)$/;
+const KEPT_FIELDS = new Set(
+  (
+    "type format title description nullable enum items properties required pattern anyOf " +
+    "minItems minLength minimum maxItems maxLength maximum"
+  ).split(" "),
+);
 function reduced(schema: any, rootSchema = schema, nestingDepth = 0): any {
   if (!schema || typeof schema !== "object" || nestingDepth > 30) return {};
   const reference = /^#\/(\$defs|definitions)\/(.+)$/.exec(schema.$ref ?? "");
@@ -111,7 +119,7 @@ function reduced(schema: any, rootSchema = schema, nestingDepth = 0): any {
     ...schema,
     anyOf: schema.anyOf ?? schema.oneOf,
   }) as [string, any][]) {
-    if (fieldValue === undefined || !KEPT_FIELDS.test(fieldName)) continue;
+    if (fieldValue === undefined || !KEPT_FIELDS.has(fieldName)) continue;
     if (fieldName === "properties")
       schemaOut.properties = Object.fromEntries(
         Object.entries(fieldValue).map(([propertyName, childSchema]) => [

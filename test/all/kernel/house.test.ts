@@ -15,9 +15,9 @@ const sources = (folder: string): string[] =>
 
 /** What the code may come to, in tokens: lines follow typesetting, and bytes follow names. */
 const BUDGETS = {
-  core: 156_900, // 150,000 before a team's settings, hooks, words alone and flags found by judging
-  plugins: 230_100, // 226,000 before vi's keys and the lists of models by zod
-  packages: 383_200, // 330,000 before page and queue came, 350,000 before telegram and hooks
+  core: 157_550, // 150,000 before a team's settings, hooks, words alone and flags found by judging
+  plugins: 231_100, // 226,000 before vi's keys, lists of models by zod and sentences in two lines
+  packages: 385_600, // 330,000 before page and queue, 350,000 before telegram and hooks
   file: 6_800,
   function: 1_400,
 };
@@ -60,20 +60,16 @@ test("Files and functions are short enough to be taken in at a time", () => {
   deepEqual(tooLong, []);
 });
 
-test("No comment is wider than 100 columns, but for a word that is", () => {
+test("No line is wider than 100 columns", () => {
   const wide = [...ROOMS.flatMap(sources), "zz.ts"].filter(isProduct).flatMap((file) =>
     text(file)
       .split("\n")
-      .flatMap((line, i) => (isWideComment(line) ? `${file}:${i + 1}` : [])),
+      .flatMap((line, i) => (line.length > 100 ? `${file}:${i + 1}` : [])),
   );
   deepEqual(wide, []);
 });
 
 const isProduct = (file: string): boolean => !/\/test\//.test(file);
-const isWideComment = (line: string): boolean =>
-  line.length > 100 &&
-  /^\s*(\/\/|\*) /.test(line) &&
-  !/biome-ignore|`[^`]{60,}`|\S{60,}/.test(line);
 
 /** Of the file, and of each of its functions by its line, with how many lines it has. */
 function tokensIn(

@@ -26,7 +26,7 @@ import { visible } from "../text/show-safely.ts";
 import { plural, tryTo } from "../text/words.ts";
 import { bytesAround, recordAndWrite } from "./change-log.ts";
 import { changedSince, filesOfMoves, type Moves } from "./folder-moves.ts";
-import { DIFF_LIMIT, isComparable, renderPreview, unifiedDiff } from "./preview-change.ts";
+import { isComparable, MAX_DIFFERENCES, renderPreview, unifiedDiff } from "./preview-change.ts";
 import { followChanges } from "./seen-files.ts";
 
 // The new state of each file, by real path.
@@ -394,7 +394,7 @@ export async function reapplyChange(
     fileState.bytes.toString("utf8"),
   ) as [string, string, string];
   const textPatch = structuredPatch("", "", textBefore, textAfter, "", "", {
-    timeout: DIFF_LIMIT,
+    maxEditLength: MAX_DIFFERENCES,
   }) as StructuredPatch | undefined;
   const mergedText =
     textPatch && applyPatch(currentText, textPatch, { autoConvertLineEndings: false });

@@ -188,11 +188,11 @@ export async function unifiedDiff({
     after === undefined ? "/dev/null" : path,
   ];
   const patch = structuredPatch(fromPath, toPath, before ?? "", after ?? "", "", note, {
-    timeout: DIFF_LIMIT,
+    maxEditLength: MAX_DIFFERENCES,
   });
   const signLines = (lineSign: string, sideText = "") =>
     sideText.replace(/\n$/, "").replace(/^/gm, lineSign);
-  // the timeout passed: nearly everything differs
+  // nearly everything differs
   const wholeTexts = () =>
     `--- ${fromPath}\n+++ ${toPath}\n${signLines("-", before)}\n${signLines("+", after)}`;
   for (const hunk of patch?.hunks ?? []) {
@@ -221,7 +221,9 @@ export async function countLines(before: DiskState, after: DiskState): Promise<s
   if (isBinary || !isComparable(before, after)) return `now ${sizeText}`;
   const { structuredPatch } = await import("diff");
   const [oldText, newText] = comparedParts(before, after).parts.map(String) as [string, string];
-  const patch = structuredPatch("", "", oldText, newText, "", "", { timeout: DIFF_LIMIT });
+  const patch = structuredPatch("", "", oldText, newText, "", "", {
+    maxEditLength: MAX_DIFFERENCES,
+  });
   const changedLines = (patch?.hunks ?? []).flatMap((hunk) => hunk.lines);
   const countSign = (lineSign: string) =>
     changedLines.filter((changedLine) => changedLine.startsWith(lineSign)).length;
@@ -231,4 +233,8 @@ export async function countLines(before: DiskState, after: DiskState): Promise<s
   ];
   return signCounts.filter(Boolean).join(" ") || `now ${sizeText}`;
 }
-export const DIFF_LIMIT = 1_000; // ms
+/**
+ * Lines that came or went: finding more takes over a second. A limit in ms would have an undo fail
+ * by chance.
+ */
+export const MAX_DIFFERENCES = 4_000;

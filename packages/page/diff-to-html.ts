@@ -4,7 +4,7 @@ import { structuredPatch } from "diff";
 import { clean } from "zz/text";
 import { colourCode, languageOf } from "./colour-code.ts";
 
-const DIFF_TIMEOUT = 300; // ms; after that all of the text is shown as removed and added
+const MAX_DIFFERENCES = 2_000; // with more, all of the text is shown as removed and added
 const CONTEXT_LINES = 3;
 
 export type Lines = { added: number; removed: number };
@@ -16,7 +16,7 @@ export function diffToHtml(
   textBefore: string,
   textAfter: string,
 ): Lines & { html: string } {
-  const options = { context: CONTEXT_LINES, timeout: DIFF_TIMEOUT };
+  const options = { context: CONTEXT_LINES, maxEditLength: MAX_DIFFERENCES };
   const hunks = structuredPatch(filePath, filePath, textBefore, textAfter, "", "", options)
     ?.hunks ?? [makeWholeHunk(textBefore, textAfter)];
   const language = languageOf(filePath);

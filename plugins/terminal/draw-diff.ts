@@ -15,7 +15,7 @@ export type Paint = {
 const MAX_CLOSE_ROWS = 1_000; // rows in which the changed part of a line is searched for
 const MAX_CLOSE_CHARS = 2_000; // of such a line
 const CLOSE_CHARS = 100_000; // that are searched for one question
-const DIFF_TIMEOUT = 500; // ms; after that all of the text is shown as removed and added
+const MAX_DIFFERENCES = 2_500; // with more, all of the text is shown as removed and added
 
 /** In how much text the changed parts of lines are still searched for. */
 type Room = { chars: number };
@@ -98,7 +98,7 @@ type Hunk = {
 function hunksOf(textBefore: string, textAfter: string, startLine: number): Hunk[] {
   const textPatch = structuredPatch("", "", textBefore, textAfter, "", "", {
     context: 3,
-    timeout: DIFF_TIMEOUT,
+    maxEditLength: MAX_DIFFERENCES,
   });
   const moveHunk = ({ oldStart, newStart, ...hunk }: Hunk) => ({
     ...hunk,
@@ -193,7 +193,7 @@ function markChanges(
   if (Math.max(removedLine.length, addedLine.length) > MAX_CLOSE_CHARS) return undefined;
   searchRoom.chars -= removedLine.length + addedLine.length;
   if (searchRoom.chars < 0) return undefined;
-  const wordParts = diffWordsWithSpace(removedLine, addedLine, { timeout: DIFF_TIMEOUT });
+  const wordParts = diffWordsWithSpace(removedLine, addedLine, { maxEditLength: MAX_DIFFERENCES });
   if (!wordParts) return undefined;
   const sharedChars = wordParts
     .filter(({ added, removed }) => !added && !removed)

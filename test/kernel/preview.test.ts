@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Zz } from "zz";
+import { unifiedDiff } from "../../kernel/changes/preview-change.ts";
 import { harness } from "../../sdk/testing.ts";
 
 const LINE = "hello\n";
@@ -83,4 +84,15 @@ for (const [what, before, after, expected] of ROWS)
     match(question || text, expected);
     doesNotMatch(question, /.{1000}/);
     equal(zz.questions.length > 0, !/^Refused: put asks/.test(text));
+  });
+
+for (const [changed, kept] of [
+  [1_990, true],
+  [2_010, false],
+] as const)
+  test(`Of ${changed} changed lines those between are ${kept ? "kept" : "shown as new"}, however busy the machine is`, async () => {
+    const text = (what: string) =>
+      Array.from({ length: changed }, (_, i) => `${what} ${i}\n=${i}\n`);
+    const [before, after] = [text("a").join(""), text("b").join("")];
+    equal(/^ =7$/m.test(await unifiedDiff({ path: "f", before, after })), kept);
   });

@@ -81,7 +81,7 @@ function addDiff(zz: GitZz): void {
     name: "git_diff",
     kind: "read",
     description:
-      "Show what changed in files: not yet staged, staged, since a commit, between two (a..b).",
+      "Show what changed in the files: not staged, staged, since a commit, between two (a..b).",
     aliases: ["diff"],
     params: {
       path: "string? only under this file or folder",

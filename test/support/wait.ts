@@ -7,7 +7,7 @@ const LOOK_MS = 10;
  * Only what hangs takes so long; the runner would end the test a little later, without saying what
  * it waited for.
  */
-const HANGS_MS = 150_000;
+export const HANGS_MS = 150_000;
 
 /**
  * The first value that is neither false, undefined, null nor "". `what` completes "Waited for …".

@@ -2,6 +2,7 @@
 import { createRequire } from "node:module";
 import { after, before } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { HANGS_MS } from "../../../../test/support/wait.ts";
 
 declare const document: any;
 declare const window: any;
@@ -9,12 +10,17 @@ declare const window: any;
 let browser: Browser | undefined;
 before(async () => {
   browser = await chromium
-    .launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] })
+    .launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"], timeout: HANGS_MS })
     .catch(() => undefined); // the tests say that it is missing
 });
 after(() => browser?.close());
 
-export const newPage = (): Promise<Page> => browser!.newPage();
+/** Its own limit of 30 s is reached where the machine has much else to do. */
+export async function newPage(): Promise<Page> {
+  const page = await browser!.newPage();
+  page.setDefaultTimeout(HANGS_MS);
+  return page;
+}
 
 /** A tab of --serve, in a new conversation or in this one. */
 export async function tabOf(url: string, chat?: string): Promise<Page> {

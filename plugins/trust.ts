@@ -30,7 +30,9 @@ export default (zz: Zz) => {
       if (argument && argument !== "no")
         return note("Cannot use that: /trust takes 'no', or nothing.");
       if (!brought)
-        return note("There is nothing in this folder's .zz/ or .mcp.json that could run.");
+        return note(
+          "This folder brings nothing that could run: no plugins, prompts, servers or hooks.",
+        );
       if (brought.wrong) return note(`Cannot trust this folder: ${brought.wrong}.`);
       if (!argument && brought.given && brought.sends && ask) return askWhere(ctx);
       if (!argument && brought.given)

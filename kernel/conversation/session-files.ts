@@ -358,9 +358,8 @@ export function findSession(sessionPlace: SessionPlace, idStart: string): string
   const isUsable = (id: string) =>
     typeof sessionPlace !== "string" || fs.statSync(sessionFile(sessionPlace, id)).isFile();
   if (matchingIds.length === 1 && isUsable(matchingIds[0]!)) return matchingIds[0]!;
-  const reason = matchingIds.length
-    ? `${matchingIds.length} begin like that. Give more of it`
-    : "there is none. `zz --sessions` lists them";
+  const reasons = ["there is none. `zz --sessions` lists them", "it is not a file. Move it away"];
+  const reason = reasons[matchingIds.length] ?? `${matchingIds.length} begin like that. Give more`;
   throw usage(`Cannot open session '${idStart}': ${reason}.`);
 }
 

@@ -8,8 +8,8 @@ import type { Core, Hashes, ProjectExtras } from "../instance.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { hashOf } from "../system/file-state.ts";
 import { updatePrivateFile } from "../system/locks.ts";
-import { fault } from "../text/faults.ts";
-import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { errnoSentence, fault } from "../text/faults.ts";
+import { lookAt, readRegular, textOf } from "../text/read-quietly.ts";
 import { compare, tryTo } from "../text/words.ts";
 
 type TrustScope = { root: string; home: string };
@@ -63,30 +63,47 @@ function hashExtras(root: string, previousExtras?: ProjectExtras) {
   const stamps: ProjectExtras["stamps"] = {};
   let totalBytes = 0;
   let wrong: string | undefined;
-  for (const extraName of [...OWN_EXTRAS, ...agentFilesIn(root)])
-    try {
-      const extraPath = path.join(root, extraName);
-      const extraStat = fs.lstatSync(extraPath, { throwIfNoEntry: false });
-      if (extraStat?.isSymbolicLink())
+  for (const extraName of OWN_EXTRAS)
+    lookInto(extraName, (extraPath) => {
+      if (lookAt(extraPath)?.isSymbolicLink())
         throw fault(
           `${extraName} is a link, and what it leads to was not looked at. Put it there itself`,
         );
-      if (extraStat) hashBelow(extraPath);
-    } catch (error) {
-      wrong = (error as Error).message;
-    }
+      hashBelow(extraPath);
+    });
+  for (const [agentFolder, fileNames] of Object.entries(AGENT_FILES))
+    lookInto(agentFolder, (folderPath) => {
+      // what a link leads to may be another project's
+      if (!lookAt(folderPath)?.isDirectory()) return;
+      for (const fileName of fileNames.split(" "))
+        lookInto(`${agentFolder}/${fileName}`, (agentFile) => {
+          if (isOfUse(agentFile)) hashBelow(agentFile);
+        });
+    });
   return { hashes, stamps, wrong };
 
+  function lookInto(extraName: string, hashIt: (extraPath: string) => void): void {
+    const extraPath = path.join(root, extraName);
+    try {
+      hashIt(extraPath);
+    } catch (error) {
+      const { message, path: unread = extraPath } = error as NodeJS.ErrnoException;
+      const diskReason = errnoSentence(error).replace(/\.$/, "");
+      wrong ??= diskReason ? `${relativeName(root, unread)}: ${diskReason}` : message;
+    }
+  }
+
   function hashBelow(inspected: string): void {
-    const fileStat = fs.lstatSync(inspected, { throwIfNoEntry: false });
+    const fileStat = lookAt(inspected);
+    if (!fileStat) return;
     const extraName = relativeName(root, inspected);
     if (INVISIBLE_CHARS.test(extraName))
       throw fault(`the name ${JSON.stringify(extraName)} holds invisible characters`);
-    if (fileStat?.isDirectory())
-      for (const childName of entriesOf(inspected).sort(compare))
+    if (fileStat.isDirectory())
+      for (const childName of fs.readdirSync(inspected).sort(compare))
         hashBelow(path.join(inspected, childName));
     // a link leads to a file that is hashed anyway, or out of .zz/, where nothing is loaded
-    if (!fileStat?.isFile()) return;
+    if (!fileStat.isFile()) return;
     totalBytes += fileStat.size;
     if (Object.keys(hashes).length >= MAX_FILES || totalBytes > MAX_BYTES)
       throw fault("there is too much in .zz/ to look at");
@@ -111,22 +128,15 @@ const AGENT_FILES = {
   ".agents": "commands skills agents hooks hooks.json",
   ".codex": "hooks.json",
 };
-/** Those that may be there and are of use. What a link leads to may be another project's. */
-const agentFilesIn = (root: string): string[] =>
-  Object.entries(AGENT_FILES).flatMap(([agentFolder, fileNames]) =>
-    isThereItself(path.join(root, agentFolder))
-      ? fileNames
-          .split(" ")
-          .map((fileName) => `${agentFolder}/${fileName}`)
-          .filter((agentFile) => isThereItself(path.join(root, agentFile)))
-          .filter((agentFile) => isOfUse(path.join(root, agentFile)))
-      : [],
-  );
-const isThereItself = (filePath: string): boolean =>
-  fs.lstatSync(filePath, { throwIfNoEntry: false })?.isSymbolicLink() === false;
 /** Settings of another agent count for their hooks alone. */
-const isOfUse = (extraFile: string): boolean =>
-  !/settings(\.local)?\.json$/.test(extraFile) || textOf(extraFile).includes('"hooks"');
+function isOfUse(agentFile: string): boolean {
+  const fileStat = lookAt(agentFile);
+  if (!fileStat || fileStat.isSymbolicLink()) return false;
+  return (
+    !/settings(\.local)?\.json$/.test(agentFile) ||
+    (fileStat.isFile() && readRegular(agentFile).includes('"hooks"'))
+  );
+}
 
 const DESTINATION_MARK = "to "; // no file name in .zz/ begins like this
 const INVISIBLE_CHARS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;

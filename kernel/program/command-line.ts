@@ -62,7 +62,8 @@ export function emitStarted(
  */
 export const isUntrusted = ({ extras: brought, options: { sources } }: Core): boolean =>
   brought?.given === false &&
-  (brought.files.some((fileName) => !fileName.endsWith("/zz.config.json")) ||
+  (brought.wrong !== undefined ||
+    brought.files.some((fileName) => !fileName.endsWith("/zz.config.json")) ||
     Boolean(sources?.project?.left.length));
 
 /** The command that a plugin offers for choosing a model or for trust. */
@@ -76,7 +77,9 @@ export async function askAboutTrust(core: Core, chat: LiveChat): Promise<void> {
   if (!isUntrusted(core)) return;
   const command = commandOffering(core, "trust");
   if (core.ask && command) return command.run("", createCtx(core, chat));
-  const { files, changed } = core.extras!;
+  const { files, changed, wrong } = core.extras!;
+  if (wrong)
+    return say(core.io, `Left out what this folder brings: it cannot be trusted: ${wrong}.`);
   const finding = changed
     ? `${changed.join(", ")} changed since you trusted it`
     : `nobody has trusted ${files.join(", ")}`;

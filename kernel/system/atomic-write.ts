@@ -341,6 +341,10 @@ export function writePrivate(privateFile: string, newText: string): void {
     tryTo(() => fs.realpathSync(privateFile)) ??
     path.join(fs.realpathSync(path.dirname(privateFile)), path.basename(privateFile));
   sweepParts(path.dirname(realFile));
-  writeState(realFile, { bytes: Buffer.from(`${newText}\n`), mode: 0o100600 });
+  try {
+    writeState(realFile, { bytes: Buffer.from(`${newText}\n`), mode: 0o100600 });
+  } catch (error) {
+    throw Object.assign(error as Error, { path: realFile }); // for the sentence about it
+  }
   syncFolder(path.dirname(realFile));
 }

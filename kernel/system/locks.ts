@@ -30,6 +30,8 @@ export function acquireLock(
       } catch (claimError) {
         if (codeOf(claimError) !== "EEXIST") throw claimError;
       }
+      if (tryTo(() => fs.lstatSync(lockFile).isFile()) === false)
+        throw fault(`${cannotPhrase}: '${lockFile}' is not a file. Move it away.`);
       const heldLockText = textOf(lockFile);
       const [holderPid, holderStart] = heldLockText.split(" ");
       if (holderStart && processStartTime(Number(holderPid)) === holderStart)

@@ -1,6 +1,7 @@
 // What is read of a file or folder without an error when it is not there.
 import fs from "node:fs";
 import path from "node:path";
+import { codeOf } from "./faults.ts";
 import { tryTo } from "./words.ts";
 
 /** The text of a file, or "" if it cannot be read. */
@@ -27,6 +28,16 @@ export function repositoryTop(startFolder: string): string | undefined {
     ? undefined
     : repositoryTop(path.dirname(startFolder));
 }
+/** What is there itself, links not followed. Undefined: nothing, or a part of the way is a file. */
+export function lookAt(filePath: string): fs.Stats | undefined {
+  try {
+    return fs.lstatSync(filePath, { throwIfNoEntry: false });
+  } catch (error) {
+    if (codeOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
 /** The names in a folder; none if it cannot be read. */
 export const entriesOf = (folderPath: string): string[] =>
   tryTo(() => fs.readdirSync(folderPath)) ?? [];

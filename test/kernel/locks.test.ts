@@ -1,6 +1,6 @@
 // Files of the home that several zz change at once: nothing is lost, and a dead process holds
 // nobody up.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -67,6 +67,16 @@ test("A lock left by a dead process with the same number, as each start has in a
   acquireLock(file, "Cannot lock")();
   equal(fs.existsSync(file), false);
 });
+
+for (const make of [fs.mkdirSync, fs.symlinkSync.bind(fs, "nowhere")])
+  test(`What is no file is no lock, and nobody waits for it: ${make.name}`, () => {
+    const file = join(place().cwd, "x.lock");
+    make(file);
+    throws(
+      () => acquireLock(file, "Cannot go on"),
+      /Cannot go on: '.*x\.lock' is not a file\. Move/,
+    );
+  });
 
 test("Of processes that race for the lock of a dead one, again and again, one holds it at a time", async () => {
   const file = join(place().cwd, "x.lock");

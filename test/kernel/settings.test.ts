@@ -658,6 +658,7 @@ describe("a setting that is set beside wrong ones", { concurrency: 2 }, () => {
       /^Error: Cannot set 'bare.n': n must be a number. Give/,
     );
     await bare.ctx.settings.set("bare.open", 5);
+    await rejects(bare.ctx.settings.set("open", 1), /Did you mean 'bare\.open'\?$/);
     await rejects(set("limit", -1), {
       message: `Cannot set 'tuned.limit': limit must be at least 1. ${next}`,
     });

@@ -230,13 +230,25 @@ test("Too much to look at is never loaded, and a sentence says why", async () =>
   await isRefused();
 });
 
-test("A file that cannot be read is not said yes to", {
-  skip: process.getuid?.() === 0 && "root reads all",
-}, async () => {
-  const { where, zz } = project({ ".zz/plugins/hello.ts": HELLO });
-  chmodSync(join(where.cwd, ".zz/plugins/hello.ts"), 0);
-  equal((await zz("--trust")).code, 2);
-});
+const HOOKS = ".claude/settings.json";
+for (const unread of [".zz/plugins/hello.ts", HOOKS, ".agents/commands", ".codex"])
+  test(`'${unread}' cannot be read, and is not said yes to`, {
+    skip: process.getuid?.() === 0 && "root reads all",
+  }, async () => {
+    const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO, [HOOKS]: '{"hooks":{}}' });
+    for (const file of [".agents/commands/x.md", ".codex/hooks.json"]) put(file, "{}");
+    chmodSync(join(where.cwd, unread), 0);
+    const { code, stderr } = await zz("--trust");
+    chmodSync(join(where.cwd, unread), 0o700);
+    deepEqual([code, stderr.includes(`folder: ${unread}`)], [2, true], stderr);
+    match(stderr, /permission denied\. Check its mode\.\n$/);
+  });
+
+for (const name of [".zz", ".claude", ".agents", ".codex"])
+  test(`A file where the folder ${name} could be brings nothing`, async () => {
+    const { code, stderr } = await project({ [name]: "../elsewhere\n" }).zz("--call", "list_dir");
+    deepEqual([code, stderr], [0, ""]);
+  });
 
 test("An answer that cannot be kept is a sentence, and no yes", async () => {
   const { where, zz: run } = project({ ".zz/plugins/hello.ts": HELLO });

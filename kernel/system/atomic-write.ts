@@ -334,6 +334,15 @@ export function makePrivate(folderPath: string): void {
     fs.chmodSync(folderPath, 0o700);
 }
 
+/** A full disk names no file in its error: the sentence about it should. */
+export function namingFile<T>(file: string, write: () => T): T {
+  try {
+    return write();
+  } catch (error) {
+    throw Object.assign(error as Error, { path: (error as NodeJS.ErrnoException).path ?? file });
+  }
+}
+
 /** Only the person may read it. */
 export function writePrivate(privateFile: string, newText: string): void {
   makePrivate(path.dirname(privateFile));
@@ -341,10 +350,7 @@ export function writePrivate(privateFile: string, newText: string): void {
     tryTo(() => fs.realpathSync(privateFile)) ??
     path.join(fs.realpathSync(path.dirname(privateFile)), path.basename(privateFile));
   sweepParts(path.dirname(realFile));
-  try {
-    writeState(realFile, { bytes: Buffer.from(`${newText}\n`), mode: 0o100600 });
-  } catch (error) {
-    throw Object.assign(error as Error, { path: realFile }); // for the sentence about it
-  }
+  const newState = { bytes: Buffer.from(`${newText}\n`), mode: 0o100600 };
+  namingFile(realFile, () => writeState(realFile, newState));
   syncFolder(path.dirname(realFile));
 }

@@ -7,7 +7,13 @@ import { sleepWith } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { entriesOf, textOf } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
-import { makePrivate, removeUnfinished, type Unfinished, writePrivate } from "./atomic-write.ts";
+import {
+  makePrivate,
+  namingFile,
+  removeUnfinished,
+  type Unfinished,
+  writePrivate,
+} from "./atomic-write.ts";
 import { partIn, processStartTime, sweepParts } from "./temporary-files.ts";
 
 /**
@@ -95,7 +101,7 @@ export function updatePrivateFile(
   changeText: (previousText: string) => string,
 ): void {
   const realFile = tryTo(() => fs.realpathSync(privateFile)) ?? privateFile;
-  const release = waitForLock(realFile);
+  const release = namingFile(realFile, () => waitForLock(realFile));
   try {
     writePrivate(realFile, changeText(textOf(realFile)));
   } finally {

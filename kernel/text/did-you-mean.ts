@@ -9,21 +9,18 @@ export function unknown(
   instead?: string,
 ): string {
   const knownNames = [...allNames];
+  // `theme` is probably `display.theme`
+  const hasThatEnd = (knownName: string) => knownName.endsWith(`.${unknownName}`);
   const nearestName =
     unknownName.length > MAX_NAME_CHARS
       ? undefined
-      : (withSection(unknownName, knownNames) ?? nearest(unknownName, knownNames));
+      : (knownNames.find(hasThatEnd) ?? nearest(unknownName, knownNames));
   const shownName =
     unknownName.length > MAX_NAME_CHARS ? `${unknownName.slice(0, MAX_NAME_CHARS)}…` : unknownName;
   const nameHint = nearestName
     ? `Did you mean '${nearestName}'?`
     : (instead ?? `There are: ${knownNames.join(", ")}.`);
   return `there is no ${noun} '${shownName}'. ${nameHint}`;
-}
-/** `theme` is probably `display.theme`, if nothing else ends like that. */
-function withSection(lastPart: string, knownNames: string[]): string | undefined {
-  const [onlyName, ...others] = knownNames.filter((name) => name.endsWith(`.${lastPart}`));
-  return others.length ? undefined : onlyName;
 }
 const MAX_NAME_CHARS = 100; // longer ones are not typos
 

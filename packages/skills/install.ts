@@ -68,7 +68,7 @@ export function install(zz: Zz, skillCache: SkillCache): void {
   });
 }
 
-const TOO_WIDE = `has a line of more than ${MAX_LINE_CHARS} characters. Break it, to show it.`;
+const TOO_WIDE = `has a line of more than ${MAX_LINE_CHARS} characters. Make it shorter.`;
 
 async function installSkill(
   { name, content, path: sourcePath, where = "home" }: Args,

@@ -196,7 +196,7 @@ export async function openPhone(
   if (chosenKey === undefined)
     throw usage(
       chatKeys.length
-        ? `Cannot ask '${chatName}': it is no paired chat. ` +
+        ? `Cannot ask '${chatName}': it is not a paired chat. ` +
             `Those are: ${chatKeys.map(titleOf).join(", ")}.`
         : "Cannot ask on the phone: no chat is paired. " +
             "zz --telegram shows the code that pairs one.",

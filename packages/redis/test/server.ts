@@ -2,7 +2,7 @@
 // number.
 import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -12,12 +12,15 @@ import { waitFor } from "../../../test/support/wait.ts";
 import type { Options } from "../protocol.ts";
 import { openRedis } from "../store.ts";
 
+/** Below those that systems give out by themselves: nobody takes it while a server starts again. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  const port = 20_000 + Math.floor(Math.random() * 12_000);
+  const server = createServer();
+  const isFree = await new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+  return isFree ? port : freePort();
 }
 
 /** One command by hand, and a line of what comes back. */

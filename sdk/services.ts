@@ -58,6 +58,7 @@ export type RunReport = {
   answered: number;
   failed: number;
   prompt: string;
+  resume: string; // the command that goes on with it
 };
 
 /** What a command's name in another agent comes to here, as a sentence. */

@@ -188,7 +188,7 @@ async function askAndPrint(
   const openInputs = plural(counts.inputs - counts.answered, "input");
   if (counts.inputs > counts.answered)
     ctx.note(`${openInputs} to ask. If it stops: ${resuming(ledger, ctx)}`);
-  await ctx.service("queue")?.report({ run: ledger.id, ...counts, prompt: plan.prompt });
+  await report(running);
   const { isShown } = running;
   const isOrdered = isBatch || !plan.unordered;
   if (!isOrdered && isShown) await printAnswered(running);
@@ -250,7 +250,7 @@ async function askNext(running: Running): Promise<boolean> {
   if ("error" in outcome) await giveBack(running, takenInput, outcome);
   else await ledger.answer(takenInput.n, outcome);
   if (queue && !("error" in outcome)) await queue.forget(ledger.id, takenInput.n);
-  await queue?.report({ run: ledger.id, ...ledger.counts, prompt: ledger.plan.prompt });
+  await report(running);
   const isPrinted = ledger.plan.unordered && running.isShown;
   const finalOutcome = isPrinted ? await ledger.outcome(takenInput.n) : undefined;
   if (finalOutcome) await show(running, takenInput.n, finalOutcome);
@@ -284,6 +284,12 @@ async function giveBack(running: Running, { n, tries }: Taken, outcome: Mishap):
     return running.ledger.giveBack(n, failed, pauseAfter(tries));
   }
   await running.ledger.giveBack(n, failed);
+}
+
+async function report({ ctx, ledger }: Running): Promise<void> {
+  const { id: run, counts, plan } = ledger;
+  const resume = resuming(ledger, ctx);
+  await ctx.service("queue")?.report({ run, ...counts, prompt: plan.prompt, resume });
 }
 
 function resuming({ id, plan }: RunLedger, ctx: Ctx): string {

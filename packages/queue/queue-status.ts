@@ -27,9 +27,7 @@ export async function statusOf(
     error: reasonOf(failedReason),
   }));
   const resumeHint =
-    answered < inputs
-      ? ` Go on with it on ${runFacts.host}: zz --each --resume ${run} --queue ${where}`
-      : "";
+    answered < inputs ? ` Go on with it on ${runFacts.host}: ${runFacts.resume}` : "";
   const statusLines = [
     `${run}: ${answered} of ${inputs} answered.${resumeHint}`,
     `The queue has ${plural(workers, "worker")}; ` +

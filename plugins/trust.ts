@@ -28,17 +28,19 @@ export default (zz: Zz) => {
       const { plugins, ask, note } = ctx;
       const { brought } = plugins;
       if (argument && argument !== "no")
-        return note("Cannot use that: /trust takes 'no', or nothing.");
+        throw usage(`Cannot use /trust '${argument}': give 'no', or nothing.`);
       if (!brought)
         return note(
           "This folder brings nothing that could run: no plugins, prompts, servers or hooks.",
         );
-      if (brought.wrong) return note(`Cannot trust this folder: ${brought.wrong}.`);
+      if (brought.wrong) throw new Error(`Cannot trust this folder: ${brought.wrong}.`);
       if (!argument && brought.given && brought.sends && ask) return askWhere(ctx);
       if (!argument && brought.given)
         return note(`${listFiles(brought)}\nYou trust it. /trust no takes that back.`);
-      if (!argument && !ask)
-        return note(`${listFiles(brought)}\nThere is no terminal to ask on. --trust trusts it.`);
+      if (!argument && !ask) {
+        note(listFiles(brought));
+        throw usage("Cannot ask whether to load these: there is no terminal. --trust trusts them.");
+      }
       const isYes = !argument && (await confirmTrust(ctx, brought));
       const pluginOutcomes = await plugins.trust(isYes);
       for (const { name, did, why: reason } of pluginOutcomes)
@@ -78,9 +80,8 @@ const HOW_TO_REDIRECT = "--base-url, --model and your own settings can say it to
 type Send = NonNullable<Trust["sends"]>[number];
 
 const describe = ({ setting, from, to }: Send): string => {
-  const hostWords = URL.canParse(to) ? ` (host ${new URL(to).host})` : "";
-  const toHost = `${to}${hostWords}`;
-  return `${setting} would send what you say and your files to ${toHost} instead of ${from}`;
+  const host = URL.canParse(to) ? ` (host ${new URL(to).host})` : "";
+  return `${setting} would send what you say and your files to ${to}${host} instead of ${from}`;
 };
 
 /**

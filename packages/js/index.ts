@@ -29,7 +29,7 @@ export default (zz: Zz<typeof defaults>) => {
     },
     group: "code",
     async run(typedCode, ctx) {
-      if (!typedCode) return ctx.note("Cannot evaluate nothing: /js chat.messages.length");
+      if (!typedCode) throw new Error("Cannot evaluate nothing: /js chat.messages.length");
       const { inspect } = process.getBuiltinModule("node:util");
       try {
         const codeScope = { chat: ctx.chat, ctx, zz, _: lastValue };
@@ -43,7 +43,7 @@ export default (zz: Zz<typeof defaults>) => {
             : inspect(lastValue, { depth: 4, maxArrayLength: 50, maxStringLength: 2_000 }),
         );
       } catch (error) {
-        ctx.note(
+        throw new Error(
           "Cannot evaluate that: " +
             `${error instanceof Error ? `${error.name}: ${error.message}` : inspect(error)}`,
         );

@@ -125,11 +125,10 @@ export async function runKeys(zz: Zz, typedWords: string, ctx: Ctx): Promise<voi
   const isDropping = firstWord === "drop";
   const provider = isDropping ? secondWord : firstWord;
   if (thirdWord || (!isDropping && secondWord))
-    return ctx.note(
+    throw usage(
       "Cannot take a key from the line, where it can be seen. /keys PROVIDER asks for it, unseen.",
     );
-  const refusal = await whyUnknown(provider, ctx);
-  if (refusal) return ctx.note(refusal);
+  await assertKnown(provider, ctx);
   if (isDropping) return ctx.note(await dropKey(provider, ctx));
   if (!ctx.ask) return ctx.note(NO_TERMINAL);
   const typedKey = (
@@ -153,8 +152,7 @@ export async function keysFlag(zz: Zz, flagWords: string[], ctx: Ctx): Promise<R
   if (extraWords.length)
     throw usage("Cannot take a key from the line, where others can see it. Give it on stdin.");
   if (!provider) throw usage(`Cannot ${verb} a key: no provider is named. Write ${KEYS_USAGE}.`);
-  const refusal = await whyUnknown(provider, ctx);
-  if (refusal) throw usage(refusal);
+  await assertKnown(provider, ctx);
   if (verb !== "set") return { text: await dropKey(provider, ctx) };
   const typedText = ctx.ask
     ? await ctx.ask(`Key for ${provider}: `, { secret: true })
@@ -178,14 +176,12 @@ async function fromStdin({ io }: Zz): Promise<string> {
   return stdinText;
 }
 
-/** Why a provider is unknown; undefined if it is known. */
-async function whyUnknown(provider: string, ctx: Ctx): Promise<string | undefined> {
+async function assertKnown(provider: string, ctx: Ctx): Promise<void> {
   const knownNames = knownTo(ctx);
   const otherNames = knownNames.includes(provider) ? [] : await providers(ctx);
-  if (knownNames.includes(provider) || otherNames.includes(provider)) return undefined;
-  return (
-    "Cannot keep a key: " + unknown("provider", provider, new Set([...knownNames, ...otherNames]))
-  );
+  const allNames = new Set([...knownNames, ...otherNames]);
+  if (!allNames.has(provider))
+    throw usage(`Cannot keep a key: ${unknown("provider", provider, allNames)}`);
 }
 
 async function keepKey(zz: Zz, provider: string, newKey: string, ctx: Ctx): Promise<string> {

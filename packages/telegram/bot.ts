@@ -181,7 +181,10 @@ export class Bot {
     const key = keyOf(said);
     if (edited) return this.#takeEdited(kept, edited);
     const words = wordsIn(said, this.telegram.me.username);
-    if (/^\/stop$/.test(words)) return () => this.#chat(key).stop();
+    if (words === "/stop")
+      return kept.chats[key]?.queue.length
+        ? () => this.#chat(key).stop()
+        : () => this.#tell(said, "Nothing is under way.");
     if (words === "/who") return () => this.#tell(said, pairedAsText(this.book.kept));
     if (words === "/leave") {
       removeChat(kept, `${said.chat.id}`);

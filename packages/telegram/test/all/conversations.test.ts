@@ -164,6 +164,8 @@ describe("--telegram", () => {
     await api.sees(/^Fresh\.$/);
     doesNotMatch(BODY(one), /swap the words/);
     const count = model.requests.length;
+    api.say("/stop");
+    await api.sees(/^Nothing is under way\.$/);
     api.say("wait");
     await waitFor("the request", () => model.requests.length > count);
     api.say("/stop");

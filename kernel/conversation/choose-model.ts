@@ -68,14 +68,12 @@ export function providerNamed(core: Core, modelName: string): Provider {
   refuseUnknownFields(core, providerName);
   if (provider) return provider;
   const { like } = ownValue(ownSettings(core), providerName) ?? {};
-  if (like)
-    throw usage(
-      `Cannot use provider '${providerName}': it is said to be like '${like}', ` +
-        `and ${unknown("provider", like, providers.keys())}`,
-    );
+  const asked = [...providers].filter(([, { role }]) => role !== "service").map(([name]) => name);
   throw usage(
-    `Cannot use model '${modelName}': a model is named provider/model, ` +
-      `and ${unknown("provider", providerName, providers.keys())}`,
+    (like
+      ? `Cannot use provider '${providerName}': it is said to be like '${like}', `
+      : `Cannot use model '${modelName}': a model is named provider/model, `) +
+      `and ${unknown("provider", like || providerName, asked)}`,
   );
 }
 

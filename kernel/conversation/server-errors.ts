@@ -150,8 +150,8 @@ const CHECK_PLACE =
 function retryAfter(headers?: HttpAnswer["headers"]): number {
   const delayMs = Number(headers?.get("retry-after-ms") ?? Number.NaN);
   if (delayMs >= 0) return delayMs;
-  const headerValue = headers?.get("retry-after") || Number.NaN;
-  return Number.isNaN(Number(headerValue))
-    ? Date.parse(String(headerValue)) - Date.now()
-    : Number(headerValue) * 1000;
+  const headerValue = headers?.get("retry-after") ?? "";
+  return /^[\d.]+$/.test(headerValue)
+    ? Number(headerValue) * 1000
+    : Date.parse(headerValue) - Date.now();
 }

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Message, Programs, Zz } from "zz";
-import { plural, visible, writeWhole } from "zz/text";
+import { expandHome, plural, sizeInWords, visible, writeWhole } from "zz/text";
 
 const MAX_OSC_BYTES = 74_994; // terminals ignore longer texts
 
@@ -163,14 +163,14 @@ async function saveToFile(zz: Zz, argument: string, ctx: Ctx): Promise<void> {
   const savedText = zz.veil(
     allWord ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`,
   );
-  const savedFile = path.resolve(root, fileName.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
+  const savedFile = path.resolve(root, expandHome(fileName));
   const writtenPlace = (await isInside(savedFile, ctx))
     ? await writeInside(savedFile, savedText, ctx)
     : await writeOutside(savedFile, savedText, ctx);
   if (writtenPlace)
     note(
       `Wrote ${visible(fileName)} ` +
-        `(${plural(savedText.length, "character")}).` +
+        `(${sizeInWords(Buffer.byteLength(savedText))}).` +
         `${writtenPlace === "inside" ? " /undo takes it back." : ""}`,
     );
 }

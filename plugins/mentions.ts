@@ -1,10 +1,17 @@
 // @path in a message attaches a file, @folder/ a listing, @picture.png an image, @paper.pdf a PDF.
 // Only what the person typed counts.
 import { closeSync, realpathSync, type Stats, statSync } from "node:fs";
-import { homedir } from "node:os";
 import { extname, resolve } from "node:path";
 import type { Ctx, Zz } from "zz";
-import { type MediaFile, plural, readMedia, sentenceOf, tryTo } from "zz/text";
+import {
+  expandHome,
+  type MediaFile,
+  plural,
+  readMedia,
+  sentenceOf,
+  sizeInWords,
+  tryTo,
+} from "zz/text";
 
 const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person takes their time
 
@@ -111,7 +118,7 @@ function findTarget(possibleNames: string[], root: string): Target | undefined {
       [possibleName],
       [pathPart, startDigits, endDigits],
     ] as const) {
-      const location = path.replace(/^~(?=\/)/, homedir());
+      const location = expandHome(path);
       const fileStats = statsOf(resolve(root, location));
       const folder = fileStats?.isDirectory() ?? false;
       // a bare word may be a decorator, not the folder
@@ -144,7 +151,7 @@ async function attach(
     if (verdict === "deny") throw new Error(`reading it is denied ${denyReason}.`);
     const { type, base64, bytes } = mediaAt(file, ctx.files.open);
     ctx.chat.attach({ type, base64 });
-    return { label: `${path} (${Math.ceil(bytes / 1024)} KB)` };
+    return { label: `${path} (${sizeInWords(bytes)})` };
   }
   const result = folder
     ? await ctx.call("list_dir", { path: location })

@@ -1,8 +1,7 @@
 // Tells the model which other folders it may reach: those in the settings, which the gate uses too.
 import fs from "node:fs";
-import os from "node:os";
 import type { Zz } from "zz";
-import { oneLine } from "zz/text";
+import { expandHome, oneLine } from "zz/text";
 
 type Project = { path: string; rights: "read" | "write"; about?: string };
 
@@ -25,7 +24,7 @@ export default (zz: Zz<Record<string, Project>>) =>
 
 /** A line for a folder; none for the one that zz runs in. */
 function projectLine(id: string, { path, rights, about = "" }: Project, root: string): string[] {
-  const expandedPath = path.replace(/^~(?=\/|$)/, os.homedir());
+  const expandedPath = expandHome(path);
   const isThere = fs.existsSync(`${expandedPath}/.`); // a folder, and it may be entered
   const realFolder = isThere ? fs.realpathSync(expandedPath) : expandedPath;
   if (realFolder === root) return [];

@@ -7,7 +7,14 @@ import { tryTo } from "../kernel/text/words.ts";
  * A fenced block of Markdown: the first word after the fence, and its lines without indentation and
  * quote marks.
  */
-export type CodeBlock = { language: string; text: string };
+type CodeBlock = { language: string; text: string };
+type OpenBlock = {
+  fence: string;
+  indent: number;
+  quotes: number;
+  language: string;
+  lines: string[];
+};
 
 const FENCE_START = /^((?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*)(`{3,}|~{3,})(.*)$/;
 const FENCE_END = /^[ \t>]*(`{3,}|~{3,})[ \t]*$/;
@@ -18,9 +25,7 @@ const FENCE_END = /^[ \t>]*(`{3,}|~{3,})[ \t]*$/;
  */
 export function codeBlocks(answerText: string): CodeBlock[] {
   const blocks: CodeBlock[] = [];
-  let openBlock:
-    | { fence: string; indent: number; quotes: number; language: string; lines: string[] }
-    | undefined;
+  let openBlock: OpenBlock | undefined;
   for (const answerLine of answerText.split(/\r?\n/)) {
     if (!openBlock) {
       const [, linePrefix = "", fence = "", infoWords = ""] = FENCE_START.exec(answerLine) ?? [];
@@ -43,27 +48,11 @@ export function codeBlocks(answerText: string): CodeBlock[] {
   return blocks;
 }
 
-function stripMarks(
-  quotedLine: string,
-  { indent, quotes }: { indent: number; quotes: number },
-): string {
-  let index = 0;
-  for (let quotesLeft = quotes; quotesLeft > 0; quotesLeft--) {
-    const [quoteMark] = /^[ \t]{0,3}>/.exec(quotedLine.slice(index, index + 4)) ?? [];
-    if (!quoteMark) break;
-    index += quoteMark.length;
-  }
-  for (
-    let blanksLeft = indent;
-    blanksLeft > 0 && /[ \t]/.test(quotedLine[index] ?? "");
-    blanksLeft--
-  )
-    index++;
-  return quotedLine.slice(index);
-}
+const stripMarks = (quotedLine: string, { indent, quotes }: OpenBlock): string =>
+  quotedLine.replace(new RegExp(`^(?:[ \\t]{0,3}>){0,${quotes}}[ \\t]{0,${indent}}`), "");
 
 /** The result of looking for JSON: its value and text, or why nothing fits. */
-export type JsonRead = { value?: any; json?: string; wrong?: string };
+type JsonRead = { value?: any; json?: string; wrong?: string };
 
 /** The last JSON value in an answer that fits a schema: models add fences and words anyway. */
 export async function readJson(answerText: string, schema: Schema): Promise<JsonRead> {

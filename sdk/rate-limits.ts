@@ -16,24 +16,14 @@ export function rateLimitIn(
 ): RateLimit | undefined {
   const limitKinds = limitKind === "tokens" ? ["tokens", "input-tokens"] : [limitKind];
   for (const limitName of limitKinds)
-    for (const [limitHeader, leftHeader, resetHeader] of [
-      [
-        `x-ratelimit-limit-${limitName}`,
-        `x-ratelimit-remaining-${limitName}`,
-        `x-ratelimit-reset-${limitName}`,
-      ],
-      [
-        `anthropic-ratelimit-${limitName}-limit`,
-        `anthropic-ratelimit-${limitName}-remaining`,
-        `anthropic-ratelimit-${limitName}-reset`,
-      ],
-    ] as const) {
-      const ms = spanOf(headers.get(resetHeader));
-      const [limitCount, leftCount] = [headers.get(limitHeader), headers.get(leftHeader)].map(
-        (headerText) => Number(headerText ?? Number.NaN),
-      );
-      if (limitCount! > 0 && leftCount! >= 0 && ms !== undefined)
-        return { limit: limitCount!, left: leftCount!, ms };
+    for (const headerNamed of [
+      (fact: string) => headers.get(`x-ratelimit-${fact}-${limitName}`),
+      (fact: string) => headers.get(`anthropic-ratelimit-${limitName}-${fact}`),
+    ]) {
+      const ms = spanOf(headerNamed("reset"));
+      const limit = Number(headerNamed("limit"));
+      const left = Number(headerNamed("remaining") ?? "none");
+      if (limit > 0 && left >= 0 && ms !== undefined) return { limit, left, ms };
     }
   return undefined;
 }

@@ -70,7 +70,7 @@ export interface How<S extends Schema = Schema> {
  * Asks about each item, so many at a time. The first that throws ends it, once those under way are
  * done.
  */
-export async function eachOf<T, R>(
+async function eachOf<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   askAbout: (item: T, index: number) => Promise<R> | R,
   { jobs = 4 }: { jobs?: number } = {},

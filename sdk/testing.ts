@@ -83,7 +83,7 @@ export type Asked = [tool: string, args?: unknown];
  * What a line led to: the answer, the results of the model's calls, and what the person was told.
  */
 export type Said = Answer & { results: Result[]; notes: string[] };
-export type Happened = { [K in keyof Events]: { type: K } & Events[K] }[keyof Events];
+type Happened = { [K in keyof Events]: { type: K } & Events[K] }[keyof Events];
 
 export interface Harness {
   ask(typedLine: string): Promise<Said>; // through the turn loop; commands run, too

@@ -10,6 +10,7 @@ export {
 } from "../kernel/conversation/server-sent-events.ts";
 export { runsByItself } from "../kernel/gate/sensitive-paths.ts";
 export { acquireLock, updatePrivateFile } from "../kernel/system/locks.ts";
+export { SYSTEM_FOLDERS } from "../kernel/system/other-programs.ts";
 export { removeTree, temporaryFolder } from "../kernel/system/temporary-files.ts";
 export { nearest, unknown } from "../kernel/text/did-you-mean.ts";
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need
@@ -20,6 +21,7 @@ export { wrongInSchema } from "../kernel/text/json-schema.ts";
 export { fitsStars } from "../kernel/text/name-patterns.ts";
 export {
   entriesOf,
+  expandHome,
   fileBeside,
   isInside,
   isInsideAny,
@@ -135,6 +137,14 @@ export const oneLine = (spacedText: string): string => spacedText.replace(/\s+/g
 /** `12,345`. toLocaleString() gives the same, after 10 ms of loading what it knows of languages. */
 export const thousands = (count: number): string =>
   String(count).replace(/(?<=^-?\d+)(?=(\d{3})+$)/g, ",");
+
+/** `512 bytes`, `3.1 kB`, `31 MB`. */
+export function sizeInWords(byteCount: number): string {
+  if (byteCount < 1e3) return plural(byteCount, "byte");
+  const unit = Math.floor(Math.log10(byteCount) / 3);
+  const amount = byteCount / 1e3 ** unit;
+  return `${amount.toFixed(amount < 10 ? 1 : 0)} ${"kMGT"[unit - 1]}B`;
+}
 
 /** The approximate number of tokens in a text. */
 export const tokensOf = (sourceText: string): number =>

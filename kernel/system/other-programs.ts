@@ -21,7 +21,7 @@ import { followLinks } from "./open-real.ts";
 
 const PROGRAM_ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
 /** Where the system keeps its programs, and where links there lead. */
-const SYSTEM_FOLDERS = [
+export const SYSTEM_FOLDERS = [
   "/usr/local/bin",
   "/usr/bin",
   "/bin",

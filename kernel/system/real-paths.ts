@@ -1,10 +1,9 @@
 // Names to real paths, in this project and in others that the settings name.
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import type { PathScope } from "../instance.ts";
 import { fault, usage } from "../text/faults.ts";
-import { isInside } from "../text/read-quietly.ts";
+import { expandHome, isInside } from "../text/read-quietly.ts";
 import { visible } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 import { followLinks } from "./open-real.ts";
@@ -35,11 +34,7 @@ export function projectsOf({ settings: { projects = {} } }: PathScope): Project[
   return Object.entries(
     projects as Record<string, { path: string; rights: Project["rights"] }>,
   ).map(([id, { path: folderName, rights }]) => {
-    return {
-      id,
-      folder: followLinks(path.resolve(folderName.replace(/^~(?=\/|$)/, os.homedir()))),
-      rights,
-    };
+    return { id, folder: followLinks(path.resolve(expandHome(folderName))), rights };
   });
 }
 

@@ -1,5 +1,6 @@
 // What is read of a file or folder without an error when it is not there.
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import { codeOf } from "./faults.ts";
 import { tryTo } from "./words.ts";
@@ -21,6 +22,10 @@ export function readRegular(filePath: string): Buffer {
 }
 // a FIFO does not block
 const WITHOUT_WAITING = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK;
+/** What a person wrote, with `~` as their home. */
+export const expandHome = (typedPath: string): string =>
+  typedPath.replace(/^~(?=\/|$)/, () => os.homedir());
+
 /** The nearest folder with a .git in it, from this one upwards. */
 export function repositoryTop(startFolder: string): string | undefined {
   if (fs.existsSync(path.join(startFolder, ".git"))) return startFolder;

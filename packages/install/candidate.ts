@@ -2,10 +2,10 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { fault, plural } from "zz/text";
+import { fault, plural, sizeInWords } from "zz/text";
 import { type Look, lookAt } from "./describe-plugin.ts";
 import { fetchSpec } from "./fetch.ts";
-import { counter, filesIn, inUnits, plain, sumOf } from "./files.ts";
+import { counter, filesIn, plain, sumOf } from "./files.ts";
 import { assertAllowed, packagesIn } from "./npm.ts";
 import { aboutOf } from "./package.ts";
 import {
@@ -120,7 +120,7 @@ function contentRows(pluginName: string, { files, packages }: LockEntry, byteCou
   return [
     [
       "files",
-      `${fileNames.length}, ${inUnits(byteCount)}: ` +
+      `${fileNames.length}, ${sizeInWords(byteCount)}: ` +
         listed(fileNames.map((fileName) => shortName(pluginName, fileName))),
     ],
     [

@@ -20,12 +20,6 @@ export const plain = (foreignText: unknown, maxChars = 200): string => {
 export const sumOf = (hashedBytes: Buffer | string, algorithm = "sha256"): string =>
   `${algorithm}-${hash(algorithm, hashedBytes, "base64")}`;
 
-export const inUnits = (byteCount: number): string => {
-  if (byteCount < 1e3) return `${byteCount} bytes`;
-  if (byteCount < 1e6) return `${(byteCount / 1e3).toFixed(1)} kB`;
-  return `${(byteCount / 1e6).toFixed(1)} MB`;
-};
-
 /** Counts files and gives their size in all; throws where there are too many. */
 export function counter(sizeLimits = OWN): (fileSize: number) => number {
   let [fileCount, byteTotal] = [0, 0];

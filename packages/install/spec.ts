@@ -1,9 +1,8 @@
 // Reads what is to be installed: an npm package, a git URL, a path or an example, told apart by how
 // it is written.
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
-import { tryTo, usage } from "zz/text";
+import { expandHome, tryTo, usage } from "zz/text";
 import { plain } from "./files.ts";
 
 /** `text` names the same from any folder. */
@@ -27,7 +26,7 @@ export function specOf(typedSpec: string, projectRoot: string): Spec {
   if (/^(git\+|(git|ssh|file|https?):\/\/)/.test(text) || SCP_ADDRESS.test(text))
     return gitSpec(text.replace(/^git\+/, ""));
   if (/^zz\/[\w-]+$/.test(text)) return { kind: "example", text };
-  const absolutePath = path.resolve(projectRoot, text.replace(/^~(?=\/|$)/, os.homedir()));
+  const absolutePath = path.resolve(projectRoot, expandHome(text));
   const [, name] = PACKAGE_NAME.exec(text) ?? [];
   const isPath =
     /^(\.{0,2}|~)\//.test(text) || /^\.{1,2}$|^~$/.test(text) || (text.includes("/") && !name);

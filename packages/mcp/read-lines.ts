@@ -1,5 +1,6 @@
 // Reads a server's messages, one per line, from pieces of any length. Of a line that is too long,
 // both ends are kept.
+import { sizeInWords } from "zz/text";
 
 export type Message = {
   jsonrpc: "2.0";
@@ -100,7 +101,7 @@ export function salvage(
   const firstText =
     textStart < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", textStart)) + 1));
   const sizeNote =
-    `[The whole result has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in. ` +
+    `[The whole result has ${sizeInWords(bytes)}, more than zz takes in. ` +
     "The rest was left out: ask for less.]";
   return {
     jsonrpc: "2.0",

@@ -1,7 +1,7 @@
 // The client's messages on stdin, one a line, and zz's on stdout. A request that cannot be read is
 // answered as well: no client waits in vain.
 import { parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/server";
-import { tryTo } from "zz/text";
+import { sizeInWords, tryTo } from "zz/text";
 import { lineReader } from "./read-lines.ts";
 
 const [UNREADABLE, INVALID] = [-32_700, -32_600];
@@ -12,7 +12,7 @@ export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStr
     refuseMessage(
       JSON.parse(id ?? "null"),
       INVALID,
-      `it has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in`,
+      `it has ${sizeInWords(bytes)}, more than zz takes in`,
     );
   });
   const transport: Transport = {

@@ -10,6 +10,7 @@ import {
   type MediaFile,
   mediaIn,
   readMedia,
+  sizeInWords,
   usage,
 } from "zz/text";
 import type { Attachment } from "./index.ts";
@@ -47,11 +48,6 @@ export const attachmentOf = (
   ].join(", "),
   what: { type, base64 },
 });
-
-const sizeInWords = (byteCount: number): string =>
-  byteCount < MEGABYTE
-    ? `${Math.ceil(byteCount / 1024)} KB`
-    : `${(byteCount / MEGABYTE).toFixed(1)} MB`;
 
 async function mediaAt(zz: Zz, source: string): Promise<MediaFile | undefined> {
   if (source === "-") return mediaIn(await fromPipe(zz));

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { ConversationEvent, SentAlong, Shown } from "zz";
-import { clip, plural, tryTo } from "zz/text";
+import { clip, sizeInWords, tryTo } from "zz/text";
 import { diffToHtml } from "./diff-to-html.ts";
 import { htmlOf } from "./escape.ts";
 import { markdownToHtml } from "./markdown-to-html.ts";
@@ -69,13 +69,8 @@ function alongHtml({ images = [], files = [] }: SentAlong): string {
 function fileHtml(fileName: string, byteCount: number | undefined): string {
   return (
     `<p class="path">${htmlOf(fileName)} <span ` +
-    `class="count">${formatBytes(byteCount)}</span></p>`
+    `class="count">${byteCount === undefined ? "gone" : sizeInWords(byteCount)}</span></p>`
   );
-}
-
-function formatBytes(byteCount: number | undefined): string {
-  if (byteCount === undefined) return "gone";
-  return byteCount < 10_000 ? plural(byteCount, "byte") : `${Math.round(byteCount / 1_000)} kB`;
 }
 
 /** One without options asks for a line of text. */

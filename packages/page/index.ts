@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Saved, Zz } from "zz";
-import { oneLine, tryTo, usage, writeWhole } from "zz/text";
+import { expandHome, oneLine, sizeInWords, tryTo, usage, writeWhole } from "zz/text";
 
 export default (zz: Zz) => {
   zz.flag({
@@ -34,18 +34,15 @@ export default (zz: Zz) => {
       if (!ctx.chat.messages.length)
         throw new Error("Cannot share this conversation: nothing was said in it.");
       const pageHtml = await html(savedOf(ctx), ctx);
-      const namedPath = typedName.trim().replace(/^~(?=\/|$)/, (tilde) => homeFolder() || tilde);
+      const namedPath = expandHome(typedName.trim());
       const targetFile = freeName(path.resolve(ctx.root, namedPath || PAGE_NAME));
       writeWhole(targetFile, pageHtml);
-      const kilobytes = Math.ceil(Buffer.byteLength(pageHtml) / 1_000);
       ctx.note(
-        `Wrote ${targetFile} (${kilobytes} kB). ` +
+        `Wrote ${targetFile} (${sizeInWords(Buffer.byteLength(pageHtml))}). ` +
           "It holds all that was said and changed: read it before you send it.",
       );
     },
   });
-
-  const homeFolder = () => zz.io.variable("HOME") ?? "";
 
   async function html(savedSession: Saved, ctx: Ctx): Promise<string> {
     const { pageOf } = await import("./page-of-session.ts");
@@ -53,7 +50,7 @@ export default (zz: Zz) => {
       veil: (unveiledText) => zz.veil(unveiledText),
       hides: (changedFile) => ctx.permissions.secret(changedFile),
       describe: ({ name, args }) => ctx.about.line({ name, args }),
-      home: homeFolder() || "/nowhere",
+      home: zz.io.variable("HOME") || "/nowhere",
     });
   }
 };

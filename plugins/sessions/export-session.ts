@@ -2,7 +2,16 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Entry, Header, Listed, Message, Saved } from "zz";
-import { oneLine, ownValue, plural, tryTo, wordsOf, writeWhole } from "zz/text";
+import {
+  expandHome,
+  oneLine,
+  ownValue,
+  plural,
+  sizeInWords,
+  tryTo,
+  wordsOf,
+  writeWhole,
+} from "zz/text";
 import { idOf } from "./choose-session.ts";
 import { timeOf } from "./session-rows.ts";
 
@@ -47,10 +56,9 @@ export async function write(typedText: string, ctx: Ctx): Promise<void> {
   }
   const exportText = isJsonLines ? toLines(saved) : await toText(saved, format, ctx);
   writeWhole(exportFile, exportText);
-  note(
-    `Wrote ${exportFile} ` +
-      `(${isJsonLines ? `${saved.entries.length + 1} lines` : `${exportText.length} characters`}).`,
-  );
+  const lines = saved.entries.length + 1;
+  const size = isJsonLines ? `${lines} lines` : sizeInWords(Buffer.byteLength(exportText));
+  note(`Wrote ${exportFile} (${size}).`);
 
   function savedOf(id: string | undefined): Saved {
     const listedSession = sessions.list().find((session) => session.id === (id ?? chat.id));
@@ -83,8 +91,6 @@ export async function toText(saved: Saved, format: string, ctx: Ctx): Promise<st
 }
 /** The header without what a list adds about its file. */
 const headerOf = ({ used, bytes, ...header }: Listed): Header => header;
-const expandHome = (fileName: string): string =>
-  fileName.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");
 const fileNameFor = ({ at: createdAt, title }: Header): string =>
   [
     "zz",

@@ -1,18 +1,9 @@
 // Without a sandbox, only plain commands that read run unasked: by absolute paths, and no
 // shell sees their line.
 import path from "node:path";
+import { SYSTEM_FOLDERS } from "zz/text";
 import type { Judged, Simple } from "./judge/judge-line.ts";
 
-/** The folders where a system keeps its own programs. */
-const SYSTEM_FOLDERS = [
-  "/usr/local/bin",
-  "/usr/bin",
-  "/bin",
-  "/usr/local/sbin",
-  "/usr/sbin",
-  "/sbin",
-  "/opt/homebrew/bin",
-];
 /** Commands that only mean something to the shell itself, or start another program by its name. */
 const OF_SHELLS = /^(command|type|egrep|fgrep)$/; // and cd, which is given to one
 

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { plural, runsByItself, visible } from "zz/text";
+import { plural, runsByItself, sizeInWords, visible } from "zz/text";
 import {
   bytePath,
   type Change,
@@ -55,7 +55,7 @@ export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
   const keptChanges = withoutCaches(changes, effects);
   const { shown, groups } = await groupChanges(ctx, keptChanges);
   if (shown.length > MAX_FILES || totalBytes(shown) > MAX_BYTES) {
-    const amount = `${plural(shown.length, "file")}, ${formatSize(totalBytes(shown))}`;
+    const amount = `${plural(shown.length, "file")}, ${sizeInWords(totalBytes(shown))}`;
     effects.leftOut.push(`it changed ${amount}: more than can be kept and undone`);
     return effects;
   }
@@ -242,10 +242,6 @@ const totalBytes = (changes: Change[]): number =>
       sum + (after?.isFile() ? after.size : 0) + (before?.isFile() ? before.size : 0),
     0,
   );
-const formatSize = (byteCount: number): string =>
-  byteCount < 1_000_000
-    ? `${Math.ceil(byteCount / 1_000)} kB`
-    : `${Math.round(byteCount / 1_000_000)} MB`;
 
 /** Sums changes up, as in "214 files, 31 MB". */
 function summarize(changes: Change[]): string {
@@ -260,7 +256,7 @@ function summarize(changes: Change[]): string {
       `${plural(changes.length, "folder")}` +
       `${changes.every(({ after }) => !after) ? " removed" : ""}`
     );
-  const sizeText = `${plural(changedFiles.length, "file")}, ${formatSize(byteCount)}`;
+  const sizeText = `${plural(changedFiles.length, "file")}, ${sizeInWords(byteCount)}`;
   if (removedCount === 0) return sizeText;
   return removedCount === changedFiles.length
     ? `${sizeText} removed`
@@ -292,7 +288,7 @@ function contentOf(fileStats: fs.Stats, filePath: Buffer): string {
   if (fileStats.isSymbolicLink()) return `link to ${visible(`${fs.readlinkSync(filePath)}`)}`;
   return fileStats.size < MAX_RAW_BYTES
     ? `${readUnlocked(filePath, fileStats.mode)}`
-    : formatSize(fileStats.size);
+    : sizeInWords(fileStats.size);
 }
 
 const MAX_RAW_BYTES = 100_000;

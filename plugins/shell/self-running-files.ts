@@ -4,7 +4,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside, repositoryTop, runsByItself, stampOf } from "zz/text";
+import { expandHome, isInside, repositoryTop, runsByItself, stampOf } from "zz/text";
 import { split } from "./judge/parse-options.ts";
 import { direntsOf, isFolder } from "./resolve-paths.ts";
 
@@ -107,7 +107,7 @@ function filesNamedByGit(root: string, gitProgram: GitProgram): SelfRunningFiles
   for (const { origin, key, value } of configuration(root, gitProgram)) {
     addFile(origin);
     const resolve = (pathName: string, baseFolder: string) =>
-      path.resolve(baseFolder, pathName.replace(/^~(?=\/)/, os.homedir()));
+      path.resolve(baseFolder, expandHome(pathName));
     if (/^include(if\..*)?\.path$/.test(key)) addFile(resolve(value, path.dirname(origin)));
     else if (key === "core.hookspath") hooksFolder = value && resolve(value, topFolder);
     else if (!/^(remote|branch|submodule|user)\./.test(key))

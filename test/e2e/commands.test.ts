@@ -313,11 +313,11 @@ describe("answers", () => {
       answer: async () => keys.shift() ?? "n",
     });
     await say("one");
-    await tells("/save notes/a b.md", "Wrote notes/a b.md (9 characters). /undo takes it back.");
+    await tells("/save notes/a b.md", "Wrote notes/a b.md (9 bytes). /undo takes it back.");
     await tells("/save notes/a b.md all", "");
     equal(it.read("notes/a b.md"), "To keep.\n");
     keys.push("y");
-    await tells("/save notes/a b.md all", /Wrote notes\/a b\.md \(\d\d characters\)/);
+    await tells("/save notes/a b.md all", /Wrote notes\/a b\.md \(\d\d bytes\)/);
     equal(it.read("notes/a b.md"), "## You\n\none\n\n## zz\n\nTo keep.\n");
     await tells("/undo 2", "Undid");
     equal(it.read("notes/a b.md"), undefined);

@@ -222,9 +222,8 @@ test("/sessions export writes Markdown, JSON or the session's own lines, under a
   const { tells, say, it, ids } = await among(t, ["n", "y"]);
   await say("good day, all!");
   const told = await tells("/sessions export", "Wrote");
-  const [, own] = /Wrote .*\/(zz-\d{4}-\d\d-\d\d-good-day-all\.md) \(\d+ characters\)\./.exec(
-    told,
-  )!;
+  const [, own] =
+    /Wrote .*\/(zz-\d{4}-\d\d-\d\d-good-day-all\.md) \([\d.]+ k?B?(?:bytes)?\)\./.exec(told)!;
   match(
     it.read(own!)!,
     /^# good day, all!\n\n.* · script\/model · .*\n\n## You\n\ngood day, all!\n\n## zz \(script/,
@@ -234,11 +233,11 @@ test("/sessions export writes Markdown, JSON or the session's own lines, under a
   await tells("/sessions export beta2 --jsonl", "zz-2026-01-28-what-is-a-monad.jsonl (3 lines).");
   await tells(
     "/sessions export beta2 json",
-    /Wrote .*zz-2026-01-28-what-is-a-monad\.json \(\d+ characters\)\./,
+    /Wrote .*zz-2026-01-28-what-is-a-monad\.json \([\d.]+ k?B?(?:bytes)?\)\./,
   );
   const { title, entries } = JSON.parse(it.read("zz-2026-01-28-what-is-a-monad.json")!);
   deepEqual([title, entries.length], ["what is a monad", 2]);
-  await tells("/sessions export beta2 ./json", /\/json \(\d+ characters\)\./);
+  await tells("/sessions export beta2 ./json", /\/json \([\d.]+ k?B?(?:bytes)?\)\./);
   match(it.read("json")!, /^# what is a monad\n/);
   await tells("/sessions export alpha json", "Wrote");
   it.write("m.md", "mine");

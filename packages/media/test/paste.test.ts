@@ -36,7 +36,7 @@ function holds({ cwd }: Place, content: { image?: Buffer; text?: string }): void
   }
 }
 
-const CLIP = "the clipboard (image/png, 40 × 30, 1 KB)";
+const CLIP = `the clipboard (image/png, 40 × 30, ${PNG.length} bytes)`;
 /** Words, wherever the edge of the screen breaks them. */
 const says = (words: string): RegExp =>
   new RegExp(words.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&").replaceAll(" ", "\\s+"));
@@ -119,7 +119,7 @@ test("/detach takes back the last one, one of several, or all", async () => {
 test("What -a names waits for the first message of a conversation, and is told", async (t) => {
   const where = place({ "dot.png": PNG });
   const zz = await repl(t, { where, args: ["-a", "dot.png"], rows: 40 });
-  await zz.sees(/With your next message: dot\.png \(image\/png, 40 × 30, 1 KB\)\./);
+  await zz.sees(/With your next message: dot\.png \(image\/png, 40 × 30, \d+ bytes\)\./);
   await zz.say("what is it?");
   deepEqual(await zz.asked(1), [{ type: "text", text: "what is it?" }, image]);
 });

@@ -146,7 +146,7 @@ test("/share and /export FILE.html write the page beside the files, or into a fo
   await using kit = await harness({ own: true, script: ["hello there"], files });
   await kit.ask("hi");
   const [note = ""] = await kit.command("/share");
-  match(note, /^Wrote .*zz-conversation\.html \(\d+ kB\)\. It holds all/);
+  match(note, /^Wrote .*zz-conversation\.html \([\d.]+ kB\)\. It holds all/);
   await kit.command("/share");
   await kit.command("/share pages");
   await kit.command("/export talk.html");

@@ -436,7 +436,7 @@ for (const answer of some(["y", "n"] as const, 2))
     async () => {
       const zz = await freshZz(answer);
       const name = (i: number) =>
-        `n="$(printf 'x: 1 file, 1 kB\\n--- a/fake]\\r\\n+forged-${i}]')"`;
+        `n="$(printf 'x: 1 file, 1 byte\\n--- a/fake]\\r\\n+forged-${i}]')"`;
       for (const [i, [, make]] of FORGERIES.entries())
         zz.write(`${i}/s.sh`, `${name(i)}\nmkdir -p "\${n%/*}"; ${make}\n`);
       const { text } = await run(
@@ -482,7 +482,7 @@ describe("file by file", { concurrency: false }, () => {
     equal(asked.length, 5, "the whole, three files, and one folder that git ignores");
     match(asked[0]!, /\[y\/n\/f\/A\/\?\]/);
     match(asked[1]!, /- one\n.*\+ A/);
-    match(text, /changed: a, dist: 2 files, 1 kB \(kept\)/);
+    match(text, /changed: a, dist: 2 files, 4 bytes \(kept\)/);
     match(text, /changed: b, n \(the person said no: they are as they were\)/);
     match(text, /Refused: the person said no to write access to "b"/);
     equal(failed, false);

@@ -37,18 +37,19 @@ function isDevNull(descriptor: number): boolean | undefined {
 export const say = (io: Io, messageText: string): void =>
   void io.stderr.write(`${wrapForTerminal(io, clean(veil(messageText)))}\n`);
 
-/** Wraps at words if it is a terminal. */
+/** Wraps at words if it is a terminal; what is left of an indented line goes further in. */
 export function wrapForTerminal({ stderr }: Io, messageText: string): string {
-  const lineWidth = stderr.isTTY ? (stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
-  const wrapLine = (
-    longLine: string,
-    breakAt = longLine.length > lineWidth ? longLine.lastIndexOf(" ", lineWidth) : -1,
-  ): string =>
-    breakAt < lineWidth / 3
+  if (!stderr.isTTY) return messageText;
+  const lineWidth = stderr.columns ?? 80;
+  const wrapLine = (longLine: string, hang: string): string => {
+    const breakAt = longLine.length > lineWidth ? longLine.lastIndexOf(" ", lineWidth) : -1;
+    return breakAt < lineWidth / 3
       ? longLine
-      : `${longLine.slice(0, breakAt)}\n${wrapLine(longLine.slice(breakAt + 1))}`;
-  const wrappedLines = messageText.split("\n").map((messageLine) => wrapLine(messageLine));
-  return wrappedLines.join("\n");
+      : `${longLine.slice(0, breakAt)}\n${wrapLine(hang + longLine.slice(breakAt + 1), hang)}`;
+  };
+  return messageText.replace(/^( *).+$/gm, (line, indent) =>
+    wrapLine(line, indent && indent.length < lineWidth / 4 - 1 ? `${indent}  ` : ""),
+  );
 }
 
 /** Prints a rendered answer; its colours and links stay. */

@@ -1,22 +1,14 @@
 // Functions for the screen and for single keys, used by questions and notes.
 import type { Zz } from "zz";
-import { clean, terminalColumns, width, wrap } from "zz/text";
+import { clean, terminalColumns, wrap } from "zz/text";
 
 /** Shows a text to the person, wrapped between words. */
 export function say(zz: Zz, shownText: string): void {
   const columns = terminalColumns(zz.io);
   const wrappedRows = clean(zz.veil(shownText))
     .split("\n")
-    .flatMap((textLine) => wrapRow(textLine, columns));
+    .flatMap((textLine) => wrap(textLine, columns));
   zz.io.stderr.write(`${wrappedRows.join("\n")}\n`);
-}
-
-/** What of an indented row goes on below it stands further in than the next row. */
-function wrapRow(textLine: string, columns: number): string[] {
-  const indent = /^ */.exec(textLine)![0];
-  const left = columns - indent.length - 2;
-  if (!indent || left < columns / 2 || width(textLine) <= columns) return wrap(textLine, columns);
-  return wrap(textLine.trimStart(), left).map((row, i) => `${indent}${i ? "  " : ""}${row}`);
 }
 
 /** The key that was pressed, if it is offered, with or without Enter, in either case; else "". */

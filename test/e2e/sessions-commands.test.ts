@@ -110,6 +110,7 @@ describe("/sessions", () => {
     );
     await hit("monda", /\? Conversation monda\n❯ {3}beta2/);
     await hit(KEY.enter, /Now in “what is a monad”/);
+    await say("/permissions", /\n {2}· .* except\n {4}files that hold secrets/);
   });
 
   test("of many, the newest 20 are shown and the rest is counted; a word in any of them is found", async (t) => {

@@ -117,7 +117,7 @@ test("A long file is cut by read_file's own rule; an image goes as one, and a PD
       JSON.stringify(sent).includes(type) && JSON.stringify(sent).includes(data),
       JSON.stringify(sent),
     );
-    match(told, new RegExp(`Attached ${name} \\(1 KB\\)\\.`));
+    match(told, new RegExp(`Attached ${name} \\(\\d+ bytes\\)\\.`));
   }
 });
 

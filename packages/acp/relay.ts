@@ -263,7 +263,10 @@ async function beginSession(
   const errorsRead = hearErrors(state, session);
   child.on("message", (message) => receive(state, session, message as Message));
   child.on("error", () => answerPending(state, session));
-  child.on("exit", () => void errorsRead.then(() => answerPending(state, session)));
+  child.on("exit", () => {
+    forgetSession(state, session); // the next prompt finds it gone, whatever is still to be read
+    void errorsRead.then(() => answerPending(state, session));
+  });
   const greeting = { ...state.hello, id: `zz hello ${session.number}` };
   session.waiting.set(message.id, (sessionReply) => {
     const sessionId = id ?? sessionReply.result?.sessionId;
@@ -339,11 +342,14 @@ function passAnswer(state: Relay, message: Message): void {
     session.process.send({ ...message, id: ownRequestId } as Message, () => {});
 }
 
+function forgetSession({ sessions }: Relay, endedSession: Session): void {
+  for (const [id, session] of sessions) if (session === endedSession) sessions.delete(id);
+}
+
 /** Answers the editor's open requests to a session whose process ended. */
 function answerPending(state: Relay, session: Session): void {
   state.live.delete(session);
-  for (const [id, otherSession] of state.sessions)
-    if (otherSession === session) state.sessions.delete(id);
+  forgetSession(state, session);
   const lastErrorLine = session.said.trim().split("\n").at(-1);
   const message = session.isOpen || !lastErrorLine ? SESSION_GONE : lastErrorLine;
   for (const [id, onReply] of session.waiting)

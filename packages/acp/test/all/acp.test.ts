@@ -2,7 +2,7 @@
 // process itself.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after, describe, test } from "node:test";
@@ -358,12 +358,18 @@ describe("--acp", () => {
   test("a process that died is started again by the next prompt, in the mode in which it was", async () => {
     const write = call(["write_file", { path: "a.txt", content: "x" }]);
     const one = await editor({ script: [SAID, write, SAID] });
+    // what holds its stderr, so that it is not known soon what it said last
+    const holds = "zz.programs.start('sleep', ['9'], { stdio: 'inherit' })";
+    const plugins = join(house.home, "plugins");
+    mkdirSync(plugins);
+    writeFileSync(join(plugins, "holds.js"), `export default (zz) => void ${holds};`);
     const id = await begin(one);
     await prompt(one.agent, id, "hi");
     await one.agent.request(session.setMode, { sessionId: id, modeId: "read" });
     const pid = sessionPids(one.process.pid!).at(-1)!;
     process.kill(pid, "SIGKILL");
     await waitFor("its end", () => !sessionPids(one.process.pid!).includes(pid));
+    rmSync(plugins, { recursive: true });
     equal((await prompt(one.agent, id, "again")).stopReason, "end_turn");
     const { messages } = one.fake.requests.at(-1)!.body;
     match(JSON.stringify(messages), /"hi".*"Done\.".*"again".*the editor is in the mode Read/);

@@ -54,7 +54,16 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
     const keepErrors = (errorText: string) =>
       void (stderrEnd = (stderrEnd + errorText).slice(-MAX_STDERR_CHARS));
     serverProcess.stderr!.setEncoding("utf8").on("data", keepErrors);
+    const { pid, stdout, stderr } = serverProcess;
+    let leftovers: NodeJS.Timeout;
+    // what it started may hold the other ends of its pipes
+    const endLeftovers = () => {
+      tryTo(() => process.kill(-pid!, "SIGKILL"));
+      for (const pipe of [stdout, stderr]) pipe!.destroy();
+    };
+    serverProcess.on("exit", () => (leftovers = setTimeout(endLeftovers, GRACE_MS)));
     serverProcess.on("close", (code, exitSignal) => {
+      clearTimeout(leftovers);
       markEnded(exitSignal ? `it was ended by ${exitSignal}` : `it ended with exit code ${code}`);
     });
     await spawned(serverProcess);

@@ -87,6 +87,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
         /^Cannot start MCP server 'it': .* before it could say what it is: it ended with exit code 1\.$/,
       ],
       ["dies", new RegExp(`${ended}it ended with exit code 3; its last words: out of memory\\.$`)],
+      ["dies-held", new RegExp(`${ended}it ended with exit code 3`)],
       [
         "throws",
         /its last words: node:internal.* throw err; \^ Error: Cannot find module '\/x\.js' Node\.js v24\.$/,

@@ -1,5 +1,6 @@
 // An MCP server on stdin and stdout that misbehaves as its first argument says. A library would
 // correct its mistakes.
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
@@ -61,7 +62,9 @@ function call({ name, arguments: args }: any, id: unknown): void {
   }
   if (how === "muddle") return void muddle(id, `${name} ${JSON.stringify(args)}`);
   if (how === "hang") return;
-  if (how === "dies" || (how === "dies-once" && starts === 1)) {
+  // what it started holds its stdout
+  if (how === "dies-held") spawn("sleep", ["300"], { stdio: "inherit" });
+  if (/^dies(-held)?$/.test(how) || (how === "dies-once" && starts === 1)) {
     process.stderr.write("out of memory\n");
     process.exit(3);
   }

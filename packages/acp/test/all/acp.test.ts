@@ -372,7 +372,7 @@ describe("--acp", () => {
     rmSync(plugins, { recursive: true });
     equal((await prompt(one.agent, id, "again")).stopReason, "end_turn");
     const { messages } = one.fake.requests.at(-1)!.body;
-    match(JSON.stringify(messages), /"hi".*"Done\.".*"again".*the editor is in the mode Read/);
+    match(JSON.stringify(messages), /"hi".*"Done\.".*again".*the editor is in the mode Read/);
     deepEqual([one.asked.length, existsSync(join(one.where.cwd, "a.txt"))], [0, false]);
   });
 

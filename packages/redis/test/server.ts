@@ -109,7 +109,7 @@ export function storeOf({ url }: Pick<Server, "url">, more: Partial<Options> = {
     prefix: "zz",
     cluster: false,
     replicas: 0,
-    seconds: 5,
+    seconds: 60,
     lockSeconds: 10,
   };
   const store = openRedis({ url, where: url, ...plain, ...more });

@@ -101,13 +101,15 @@ test("the prompt answers after whatever was typed, and holds no more than before
     { "plugins/figures.ts": FIGURES },
   );
   const file = join(where.home, "figures.jsonl");
+  // pipes for the next command are kept from the first one on
+  const first = [call(["run_command", { command: "ls" }]), say("Good.")];
   const term = await repl(t, {
     where,
     process: true,
     cols: 100,
     rows: 30,
     env: { FIGURES: file, EDITOR: "true", VISUAL: "true" },
-    script: () => pick(ANSWERS)(),
+    script: () => first.shift() ?? pick(ANSWERS)(),
   });
   let [count, isOver] = [0, false];
   term.exited.then(() => (isOver = true));
@@ -165,6 +167,8 @@ test("the prompt answers after whatever was typed, and holds no more than before
     read = Math.max(0, term.raw().length - 1_000);
     requests += term.fake.requests.splice(0).length; // each holds the whole conversation
   }
+  term.type("go\r");
+  await waitFor("the first command", () => term.fake.requests.length > 1);
   await settle();
   for (let i = 1; i <= STEPS; i++) {
     pick(ACTIONS)();

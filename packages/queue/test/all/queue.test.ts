@@ -303,11 +303,11 @@ describe("a server", () => {
     const cluster = await redisServer(...own);
     const queue = { cluster: true };
     const asking = ["-m", "openai/m", "--queue", cluster.url, "--each-line", "Say."];
-    const early = await zz(place({}, { queue, redis: { seconds: 1 } }), asking, { input });
+    const early = await zz(place({}, { queue, redis: { seconds: 10 } }), asking, { input });
     equal(early.code, 1);
     match(
       early.stderr,
-      /Cannot use the queue \S+: its cluster (did not answer in 1 s|is in a fail)/,
+      /Cannot use the queue \S+: its cluster (did not answer in 10 s|is in a fail)/,
     );
     equal(await cluster.tell("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
     await waitFor("the cluster", async () => (await cluster.tell("SET x 1")) === "+OK");

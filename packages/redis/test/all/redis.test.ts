@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe } from "node:test";
+import { tryTo } from "zz/text";
 import {
   listSessions,
   openSession,
@@ -247,7 +248,7 @@ describe("a server that is not as it should be", () => {
   test("too few replicas for `replicas`: a change is asked for before it is made, an answer is shown with a warning", async () => {
     const heard: string[] = [];
     const session = openSession(
-      storeOf(server, { replicas: 3, seconds: 1 }),
+      storeOf(server, { replicas: 3, seconds: 5 }),
       head("alone"),
       (text) => heard.push(text),
     );
@@ -261,7 +262,8 @@ describe("a server that is not as it should be", () => {
   test("slow beyond its time: says so, sends nothing late, and one that was taken all the same is there once", async () => {
     const between = await proxy(server.port);
     const store = storeOf(between, { seconds: 1 });
-    const session = openSession(store, head("slow"), silent);
+    const opened = () => tryTo(() => openSession(store, head("slow"), silent));
+    const session = await waitFor("the session", opened);
     await between.tell("mute");
     throws(
       () => session.append("state", { plugin: "x", value: "lost answer" }),
@@ -270,9 +272,9 @@ describe("a server that is not as it should be", () => {
     session.append("state", {
       plugin: "x",
       value: "lost answer",
-      at: readSession(store, "slow").entries[0]!.at,
+      at: readSession(storeOf(server), "slow").entries[0]!.at,
     });
-    equal(readSession(store, "slow").entries.length, 1);
+    equal(readSession(storeOf(server), "slow").entries.length, 1);
     session.close();
   });
 
@@ -314,11 +316,11 @@ describe("a server that is not as it should be", () => {
         [`rediss://127.0.0.1:${tlsPort}`, trusting, undefined],
         [`rediss://127.0.0.1:${tlsPort}`, {}, unfit],
         [`rediss://localhost:${tlsPort}`, trusting, unfit],
-        [`rediss://127.0.0.1:${port}`, trusting, /it did not answer in 2 s/],
+        [`rediss://127.0.0.1:${port}`, trusting, /it did not answer in 5 s/],
         [`redis://127.0.0.1:${tlsPort}`, trusting, /it cannot be reached|does not fit/],
       ];
       for (const [store, env, said] of rows) {
-        const where = place({}, { store, redis: { seconds: 2 } });
+        const where = place({}, { store, redis: { seconds: said ? 5 : 60 } });
         const { code, stderr } = await zz(where, ["-m", "offline", "--once", "hello"], { env });
         equal(code, 0, stderr);
         if (said) match(stderr, said);
@@ -333,8 +335,8 @@ describe("a server that is not as it should be", () => {
     const nodes = [redisServer(...cluster), redisServer(...cluster), redisServer(...cluster)];
     const [first, second, third] = (await Promise.all(nodes)) as [Server, Server, Server];
     throws(
-      () => storeOf(first, { cluster: true, seconds: 3 }).ids(),
-      /its cluster did not answer in 3 s, as in a fail-over/,
+      () => storeOf(first, { cluster: true, seconds: 10 }).ids(),
+      /its cluster did not answer in 10 s, as in a fail-over/,
     );
     // the first has zz's keys and a replica, the third neither
     const slot = Number((await first.tell("CLUSTER KEYSLOT {zz}:x")).slice(1));
@@ -425,7 +427,7 @@ describe("a server that is not as it should be", () => {
     const script = Array.from({ length: 3 }, (_, i) => ({ text: `answer ${i}` }));
     const zz = await harness({
       plugins: [PLUGIN],
-      settings: { store: gone.url, redis: { seconds: 1 } },
+      settings: { store: gone.url, redis: { seconds: 10 } },
       script,
     });
     await zz.ask("one");

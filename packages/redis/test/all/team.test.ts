@@ -19,7 +19,7 @@ const folder = (settings: unknown) => ({
 
 test("what one puts there, others have at their next start, also when the server is gone; taken away, it is gone", async () => {
   const server = await redisServer(...LASTING);
-  const settings = { store: server.url, redis: { seconds: 1 } };
+  const settings = { store: server.url, redis: { seconds: 10 } };
   const [one, other] = [place(folder({ timeout: 100 }), settings), place({}, settings)];
   equal(
     (await zz(one, ["--store-team", "team"])).stdout,

@@ -54,16 +54,7 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
     const keepErrors = (errorText: string) =>
       void (stderrEnd = (stderrEnd + errorText).slice(-MAX_STDERR_CHARS));
     serverProcess.stderr!.setEncoding("utf8").on("data", keepErrors);
-    const { pid, stdout, stderr } = serverProcess;
-    let leftovers: NodeJS.Timeout;
-    // what it started may hold the other ends of its pipes
-    const endLeftovers = () => {
-      tryTo(() => process.kill(-pid!, "SIGKILL"));
-      for (const pipe of [stdout, stderr]) pipe!.destroy();
-    };
-    serverProcess.on("exit", () => (leftovers = setTimeout(endLeftovers, GRACE_MS)));
     serverProcess.on("close", (code, exitSignal) => {
-      clearTimeout(leftovers);
       markEnded(exitSignal ? `it was ended by ${exitSignal}` : `it ended with exit code ${code}`);
     });
     await spawned(serverProcess);
@@ -91,6 +82,18 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
     pending.clear();
     transport.onclose?.();
   }
+}
+
+/** What a server that ended had started may hold the other ends of its pipes. */
+function endLeftovers(serverProcess: ChildProcess): void {
+  const { pid, stdout, stderr } = serverProcess;
+  serverProcess.on("exit", () => {
+    const endTimer = setTimeout(() => {
+      tryTo(() => process.kill(-pid!, "SIGKILL"));
+      for (const pipe of [stdout, stderr]) pipe!.destroy();
+    }, GRACE_MS);
+    serverProcess.on("close", () => clearTimeout(endTimer));
+  });
 }
 
 function endInTime(serverProcess?: ChildProcess): void {
@@ -123,6 +126,7 @@ function endWithZz(serverProcess: ChildProcess): void {
     if (!running.size) process.off("exit", killAll);
   };
   serverProcess.once("exit", forgetProcess).once("error", forgetProcess);
+  endLeftovers(serverProcess);
 }
 
 /** Sends a signal to the server's whole process group. */

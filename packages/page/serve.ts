@@ -165,6 +165,7 @@ function streamEvents(
   for (const eventBlock of blocksOf(missedEvents)) response.write(eventBlock);
   if (once && missedEvents.length) return void response.end();
   const silence = conversation.listen((newEvent) => {
+    if (response.writableEnded) return;
     response.write(blockOf(drawEvent(newEvent)));
     if (once) response.end();
   });

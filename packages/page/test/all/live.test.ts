@@ -149,7 +149,9 @@ async function behindProxy(url: string): Promise<string> {
   const proxy = createServer((asked, answer) => {
     const { origin: from, ...headers } = asked.headers;
     const own = { ...headers, host, ...(from && { origin }) };
-    const sent = request(origin + asked.url, { method: asked.method!, headers: own }, (got) => {
+    // one that is kept may be closed in the moment when it is used again
+    const how = { method: asked.method!, headers: own, agent: false };
+    const sent = request(origin + asked.url, how, (got) => {
       const pieces: Buffer[] = [];
       got.on("data", (piece) => pieces.push(piece));
       got.on("end", () => {
@@ -161,6 +163,7 @@ async function behindProxy(url: string): Promise<string> {
     answer.on("close", () => sent.destroy());
     asked.pipe(sent);
   });
+  proxy.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   after(() => {
     proxy.closeAllConnections();

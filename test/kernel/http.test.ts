@@ -113,8 +113,7 @@ test("A server that sends nothing at all is given up in words", async (t) => {
   // as Node does in its time
   const giveUp = (start: any) => (start.request as ClientRequest).emit("timeout");
   subscribe("http.client.request.start", giveUp);
-  // another server may get the same port later
-  t.after(() => unsubscribe("http.client.request.start", giveUp));
+  t.after(() => unsubscribe("http.client.request.start", giveUp)); // its port is another's later
   await rejects(sendHttp(url), { message: "no answer in time", code: "ETIMEDOUT" });
 });
 

@@ -101,8 +101,7 @@ test("the prompt answers after whatever was typed, and holds no more than before
     { "plugins/figures.ts": FIGURES },
   );
   const file = join(where.home, "figures.jsonl");
-  // pipes for the next command are kept from the first one on
-  const first = [call(["run_command", { command: "ls" }]), say("Good.")];
+  const first = [call(["run_command", { command: "ls" }]), say("Good.")]; // whose pipes are kept
   const term = await repl(t, {
     where,
     process: true,

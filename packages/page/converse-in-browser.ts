@@ -347,12 +347,18 @@ function settleQuestion({ questions }: Tab, questionName: string, answerText: st
 // ── The form ─────────────────────────────────────────────────────────────────────────────────────
 
 async function sendMessage(tab: Tab): Promise<void> {
-  const text = elementById("words").value;
+  const words = elementById("words");
+  const text = words.value;
   if (!text.trim()) return;
-  const attachments = await readFiles();
-  await callServer(tab, "POST", `/chats/${tab.chat}/messages`, { text, attachments });
-  elementById("words").value = "";
-  elementById("files").value = "";
+  words.value = ""; // what is typed from now on is the next message
+  try {
+    const attachments = await readFiles();
+    await callServer(tab, "POST", `/chats/${tab.chat}/messages`, { text, attachments });
+    elementById("files").value = "";
+  } catch (refusal) {
+    words.value = text + words.value;
+    throw refusal;
+  }
 }
 
 async function readFiles(): Promise<object[]> {

@@ -17,7 +17,7 @@ const sources = (folder: string): string[] =>
 const BUDGETS = {
   core: 157_775, // 150,000 before a team's settings, hooks, words alone and flags found by judging
   plugins: 230_980, // 226,000 before vi's keys, lists of models by zod and sentences in two lines
-  packages: 385_550, // 330,000 before page and queue, 350,000 before telegram and hooks
+  packages: 385_600, // 330,000 before page and queue, 350,000 before telegram and hooks
   file: 6_800,
   function: 1_400,
 };

@@ -67,6 +67,24 @@ describe("In a browser, --serve", () => {
     match((await back.textContent("article.user")) ?? "", /page-files\/\w+\/long\.csv/);
   });
 
+  test("gives back what could not be sent, and keeps what is typed while it is sent", async () => {
+    const served = await serving([say("Heard.")]);
+    const page = await tabOf(served.url);
+    const held = Promise.withResolvers<void>();
+    await page.route("**/messages", (route) => route.abort(), { times: 1 });
+    await sayTo(page, "hello");
+    await page.waitForFunction(() => document.querySelector("#state").textContent);
+    equal(await page.inputValue("#words"), "hello");
+    await page.route("**/messages", (route) => held.promise.then(() => route.continue()));
+    await page.press("#words", "Enter");
+    await page.press("#words", "Enter");
+    await page.fill("#words", "next");
+    held.resolve();
+    await page.waitForSelector("article.answer");
+    equal(await page.inputValue("#words"), "next");
+    equal(await page.locator("article.user").count(), 1);
+  });
+
   test("is answered through a proxy that passes on only what has ended", async () => {
     const served = await serving([...READ_AND_EDIT, say("It is **2** now.")], FILES);
     const page = await tabOf(await behindProxy(served.url));

@@ -39,7 +39,7 @@ export default (zz: Zz) => {
         return note(`${listFiles(brought)}\nYou trust it. /trust no takes that back.`);
       if (!argument && !ask) {
         note(listFiles(brought));
-        throw usage("Cannot ask whether to load these: there is no terminal. --trust trusts them.");
+        throw usage("Cannot ask about them: there is no terminal to ask on. --trust trusts them.");
       }
       const isYes = !argument && (await confirmTrust(ctx, brought));
       const pluginOutcomes = await plugins.trust(isYes);

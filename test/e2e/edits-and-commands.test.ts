@@ -46,6 +46,7 @@ test("At 40 columns an edit is proposed, shown, confirmed, written, undone, redo
   equal(read(), BEFORE, "nothing is written before the answer");
   await term.hit("y", "Mended.");
   equal(read(), AFTER);
+  await term.say("/changes 1", /^ {6}b: number\) \{\n[\s\S]*›\s*$/m);
   await term.say("/undo", "Undid 1 change: src/a.ts (+1 −1).");
   equal(read(), BEFORE);
   await term.say("/redo", "Redid 1 change: src/a.ts (+1 −1).");

@@ -57,6 +57,7 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["ls \u202ex", "ls", "ask", /U\+202e/],
     [`echo ${LONG_OPTION}`, "", "ask", /longer than/],
     [nested(60), "", "ask", /deep/],
+    ["cat $'a\\xe9.ts'", "cat", "ask", /an escape that zz does not read/],
     ["bash -c $'ls\\rrm x'", "ls", "ask", /U\+000d/],
     ["echo {PATH}</dev/null; ls", "echo ls", "ask"],
   ],

@@ -1,8 +1,9 @@
 // How edit_file finds what it is told to replace: a table over texts, and what must hold for any
 // text.
-import { deepEqual, ok, throws } from "node:assert/strict";
+import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { applyEdits, type Edit } from "../../../plugins/edit-file/cascade.ts";
+import { indexIn } from "../../../plugins/edit-file/file-text.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { fc } from "../../support/property.ts";
 import { runs } from "../../support/runs.ts";
@@ -268,3 +269,8 @@ for (const [what, whole, old_string, said] of [
 ] as const)
   test(`a miss in a large file comes to an end: ${what}`, () =>
     throws(() => applyEdits(whole, [{ old_string, new_string: "x" }]), { message: said }));
+
+test("a long text, most of which stands there several times, is found where it begins", () => {
+  const wanted = `${"aabaaac".repeat(700)}d`;
+  equal(indexIn(`${"aabaaac".repeat(4_000)}d`, wanted, 1), 7 * 3_300);
+});

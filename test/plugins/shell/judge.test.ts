@@ -90,6 +90,7 @@ const HARMLESS: Record<string, Row[]> = {
   ],
   "a cd inside is followed": [
     ["cd src && cat ../a.ts", "cd cat", "allow"],
+    ["command cd src && cat ../a.ts", "cd cat", "allow"],
     ["(cd src && ls); cat a.ts", "cd ls cat", "allow"],
   ],
 };

@@ -273,6 +273,7 @@ const schema = {
   type: "object",
   properties: { name: { type: "string", minLength: 1 }, tags: { type: "array", items: { type: "object", properties: { a: { type: "integer", minimum: 0 } } } } },
   required: ["name"],
+  $defs: { spot: { type: "object", properties: {} } },
 }; // biome-ignore format: one
 describe("Anthropic: a schema", { concurrency: 16 }, () => {
   test("goes out as the format of the answer", async () => {
@@ -284,7 +285,8 @@ describe("Anthropic: a schema", { concurrency: 16 }, () => {
       additionalProperties: false,
     };
     const properties = { name: { type: "string" }, tags: { type: "array", items: item } };
-    const strict = { type: "object", properties, required: ["name"], additionalProperties: false };
+    const $defs = { spot: { type: "object", properties: {}, additionalProperties: false } };
+    const strict = { ...schema, properties, $defs, additionalProperties: false };
     deepEqual(bodies[0].output_config, { format: { type: "json_schema", schema: strict } });
   });
 

@@ -303,6 +303,8 @@ describe("Gemini: the program", { concurrency: 2 }, () => {
       );
     await fake.close();
     equal(fake.requests[0]!.headers["x-goog-api-key"], env.GOOGLE_API_KEY);
+    const { stderr } = await zz(place(), [...NAMED, "hi"], { env: { GEMINI_API_KEY: undefined } });
+    match(stderr, /no key is set\. Set GEMINI_API_KEY or GOOGLE_API_KEY, or pass/);
   });
 
   test("lists models page by page, those that answer", async () => {

@@ -2,7 +2,9 @@
 // thinks, and how it counts.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { Message } from "../../../kernel/contract.ts";
 import type { Options } from "../../../kernel/instance.ts";
+import { toMessages } from "../../../plugins/wires/messages.ts";
 import { PRESETS } from "../../../plugins/wires/presets.ts";
 import type { Step } from "../../support/fake/http.ts";
 import {
@@ -177,6 +179,21 @@ describe("a provider by its name", { concurrency: 4 }, () => {
     ok(!/mistral|lmstudio|azure/.test(out), out);
     match(out, /openai: Cannot ask 'openai': no key is set/);
   });
+});
+
+test("a provider without tools is told of earlier calls in words", () => {
+  const calls = [{ id: "c1", name: "look", args: {} }];
+  const earlier: Message[] = [
+    { role: "assistant", text: "", calls },
+    { role: "tool", id: "c1", name: "look", text: "rain" },
+    { role: "user", text: "And?" },
+    { role: "assistant", text: "It rains.", calls },
+  ];
+  deepEqual(toMessages(earlier, "m", { tools: false }), [
+    { role: "assistant", content: "(called look)" },
+    { role: "user", content: "The result of look:\nrain\n\nAnd?" },
+    { role: "assistant", content: "It rains." },
+  ]);
 });
 
 const strictly = { required: ["due"], additionalProperties: false };

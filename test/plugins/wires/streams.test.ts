@@ -154,10 +154,12 @@ const ODD: [what: string, body: (begun: string, end: string) => string[]][] = [
   ["a [DONE] at its end", (begun, end) => [begun, end, openai.DONE]],
   ["data that is JSON but no event", (begun, end) => ["null", "1", '"x"', "{}", "[]"].map((value) => `data: ${value}\n\n`).concat(begun, end)],
   ["a last event without its end", (begun, end) => [begun, end.trimEnd()]],
+  ["JSON over several lines of an event", (begun, end) => [begun.replaceAll(/{"/g, '{\ndata: "'), end]],
 ];
 // biome-ignore format: one case a row.
 const BROKEN: [what: string, body: (begun: string, end: string, call: string) => string[], words: string | RegExp, again?: typeof AGAIN][] = [
   ["no end", (begun) => [begun], ENDED, AGAIN],
+  ["a line begun instead of its end", (begun) => [begun, "event: pi"], ENDED, AGAIN],
   ["half of its end", (begun, end) => [begun, end.slice(0, 20)], /^(The model's server failed in mid-stream: .*|The connection ended before the answer was complete\. Try again)\.$/, AGAIN],
   ["an empty body", () => [], NOTHING, AGAIN],
   ["a line that is not JSON", (begun, end) => [begun, "data: {oops\n\n", end], `${MID}a line that is not JSON: {oops.`, AGAIN],

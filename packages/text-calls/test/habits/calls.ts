@@ -1,6 +1,23 @@
 // Calls as models make them that were trained inside other programs, and the calls of zz's own
 // tools that each becomes.
 
+const NOTEBOOK = {
+  cells: [
+    { cell_type: "markdown", id: "m1", metadata: {}, source: ["# Title\n", "text"] },
+    {
+      cell_type: "code",
+      execution_count: null,
+      id: "c1",
+      metadata: {},
+      outputs: [],
+      source: ["x = 1"],
+    },
+  ],
+  metadata: {},
+  nbformat: 4,
+  nbformat_minor: 5,
+};
+
 /** What the project holds. */
 export const FILES: Record<string, string> = {
   "a.ts":
@@ -8,26 +25,8 @@ export const FILES: Record<string, string> = {
   "my file.txt": "alpha\nbeta\ngamma\n",
   "src/b.ts":
     'import { one } from "../a.ts";\n\nexport const needle = one();\nexport const Needle = "x(y";\n',
-  "n.ipynb": `${JSON.stringify(
-    {
-      cells: [
-        { cell_type: "markdown", id: "m1", metadata: {}, source: ["# Title\n", "text"] },
-        {
-          cell_type: "code",
-          execution_count: null,
-          id: "c1",
-          metadata: {},
-          outputs: [],
-          source: ["x = 1"],
-        },
-      ],
-      metadata: {},
-      nbformat: 4,
-      nbformat_minor: 5,
-    },
-    null,
-    1,
-  )}\n`,
+  "n.ipynb": `${JSON.stringify(NOTEBOOK, null, 1)}\n`,
+  "narrow.ipynb": JSON.stringify(NOTEBOOK),
   "src/deep/c.py": "def needle():\n    return 1\n",
 };
 
@@ -113,6 +112,7 @@ export const CALLS: Row[] = [
   ["hostile", "Bash", { command: "ls", cwd: "../../etc; echo hi" }, ["run_command", { command: "cd '../../etc; echo hi' && ls" }]],
   ["hostile", "Bash", { command: "ls", cwd: 7 }, ["run_command", "cwd must be the name of a folder."]],
   ["hostile", "Grep", { pattern: 7, "-A": "x" }, ["grep", { query: 7, after: "x" }]],
+  ["hostile", "find_file", { pattern: 7 }, ["glob", { pattern: 7 }]],
   ["hostile", "read_many_files", { paths: [{ a: 1 }] }, ["read_file", { a: 1 }]],
   ["hostile", "read_many_files", {}, ["read_file", "it names no file. Give paths."]],
   ["hostile", "replace_in_file", { path: "a.ts", diff: "<<<<<<< SEARCH\n  return 1;\n>>>>>>> REPLACE" }, ["edit_file", "Line 3 of the blocks is a REPLACE line without a ======= line before it. Nothing was changed."]],

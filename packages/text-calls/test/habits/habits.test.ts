@@ -2,7 +2,7 @@
 // and saved as such.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Zz } from "../../../../kernel/contract.ts";
 import { checkValue } from "../../../../kernel/text/json-schema.ts";
@@ -61,13 +61,14 @@ describe("Calls as other programs' models make them", () => {
     });
 
   // biome-ignore format: one case a row.
-  const CELLS: [args: object, cells: string[] | RegExp][] = [
+  const CELLS: [args: { notebook_path: string; [more: string]: unknown }, cells: string[] | RegExp][] = [
     [{ notebook_path: "ROOT/n.ipynb", cell_id: "c1", new_source: "x = 2\ny = 3" }, ["# Title\ntext", "x = 2\ny = 3"]],
     [{ notebook_path: "n.ipynb", cell_id: "c1", cell_type: "markdown", new_source: "x" }, ["# Title\ntext", "x"]],
     [{ notebook_path: "n.ipynb", cell_id: "m1", edit_mode: "delete", new_source: "" }, ["x = 1"]],
     [{ notebook_path: "n.ipynb", cell_id: "cell-1", edit_mode: "delete", new_source: "" }, ["# Title\ntext"]],
     [{ notebook_path: "n.ipynb", cell_number: 0, edit_mode: "insert", cell_type: "code", new_source: "z" }, ["z", "# Title\ntext", "x = 1"]],
     [{ notebook_path: "n.ipynb", cell_id: "m1", edit_mode: "insert", new_source: "z" }, ["# Title\ntext", "z", "x = 1"]],
+    [{ notebook_path: "narrow.ipynb", cell_id: "c1", new_source: "x = 2" }, ["# Title\ntext", "x = 2"]],
     [{ notebook_path: "n.ipynb", cell_id: "zz", new_source: "z" }, /no cell 'zz'; it has 2/],
     [{ notebook_path: "n.ipynb", cell_id: "c1", edit_mode: "move", new_source: "z" }, /edit_mode must be/],
     [{ notebook_path: "a.ts", cell_id: "x", new_source: "y" }, /'a\.ts' is not a notebook/],
@@ -75,11 +76,12 @@ describe("Calls as other programs' models make them", () => {
   for (const [given, cells] of CELLS)
     test(`edit the cells of a notebook: ${JSON.stringify(given)}`, async () => {
       const { ctx } = await house();
-      await ctx.call("read_file", { path: "n.ipynb" });
+      const path = basename(given.notebook_path);
+      await ctx.call("read_file", { path });
       const [[name, args] = ["", ""]] = await become("NotebookEdit", given);
       equal(name, "edit_file");
       if (cells instanceof RegExp) return match(args, cells);
-      const edited = JSON.parse(FILES["n.ipynb"]!.replace(args.old_string, () => args.new_string));
+      const edited = JSON.parse(FILES[path]!.replace(args.old_string, () => args.new_string));
       deepEqual(edited.cells.map(({ source }: any) => source.join("")), cells); // biome-ignore format: short
       for (const { cell_type, outputs } of edited.cells)
         equal(Boolean(outputs), cell_type === "code");

@@ -721,6 +721,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     const now = walk(zz.root);
     for (const [i, [what]] of LARGE.entries())
       notDeepEqual(partOf(now, `${i}`), partOf(was, `${i}`), what);
+    match((await zz.command("/changes")).join(), / 0\/a\/… .* 1\/a {2}\(/s);
     await zz.command("/undo");
     deepEqual(walk(zz.root), was, zz.notes.join("\n"));
     await zz.command("/redo");

@@ -45,6 +45,7 @@ const ON_COPY = lines(`
 npm test
 pip --version
 vite build
+git
 cd src && git status
 git config user.name
 git branch --contains x

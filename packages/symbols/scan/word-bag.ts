@@ -66,12 +66,11 @@ export const keyOf = (identifier: string): number =>
   wordsIn(identifier).length > 1 ? nameHash(identifier) : wordHash(identifier);
 
 /** The hashes of the words in a text, without those that say little. */
-export function hashesIn(sourceText: string): number[] {
-  const wordHashes: number[] = [];
-  for (const word of wordsIn(sourceText)) if (isWord(word)) wordHashes.push(wordHash(stem(word)));
-  return wordHashes;
-}
-export const isWord = (word: string): boolean =>
+export const hashesIn = (sourceText: string): number[] =>
+  wordsIn(sourceText)
+    .filter(isWord)
+    .map((word) => wordHash(stem(word)));
+const isWord = (word: string): boolean =>
   (word.length >= MIN_CHARS || /\p{Lo}/u.test(word)) &&
   word.length <= MAX_CHARS &&
   !STOP_WORDS.has(word);

@@ -3,7 +3,7 @@ import type { Node, QueryMatch } from "web-tree-sitter";
 import { ownValue } from "zz/text";
 import { MAX_TEXT_CHARS, SYMBOL_KINDS, type Sym } from "../scan/facts.ts";
 import { lineAt } from "../scan/line-numbers.ts";
-import type { Span, Spans } from "./comment-masks.ts";
+import { docLineOf, type Span, type Spans } from "./comment-masks.ts";
 import { declaredIn } from "./declarators.ts";
 import type { Language } from "./table.ts";
 
@@ -356,24 +356,13 @@ function docsBefore(
       commentLine = lineAt(starts, commentSpan[0]) - 1;
       if (text.startsWith("/*", commentSpan[0])) break;
     }
-    return firstSpan ? firstLineOf(text.slice(...firstSpan)) : "";
+    return firstSpan ? docLineOf(text.slice(...firstSpan)) : "";
   };
 }
 /** What may stand before a definition in its line without being one itself. */
 const KEYWORD = /^\s*(?:(?:type|const|var|typedef)\s+|template\s*<.*>\s*)?$/;
 const isAlone = (sourceText: string, [commentStart]: Span): boolean =>
   !sourceText.slice(sourceText.lastIndexOf("\n", commentStart - 1) + 1, commentStart).trim();
-
-function firstLineOf(comment: string): string {
-  for (const commentLine of comment.split("\n")) {
-    const commentWords = commentLine
-      .replace(/^\s*(?:\/\*+!?|\/\/+!?|\*+(?!\/)|#+!?|-{2,}\[*|<!--)?|(?:\*+\/|-->|\]\])\s*$/g, "")
-      .replace(/<\/?[a-z]+>/g, "")
-      .trim();
-    if (commentWords) return commentWords.slice(0, MAX_TEXT_CHARS);
-  }
-  return "";
-}
 
 /** Python's comments of functions and classes are strings in them. */
 function docstring({ language, text }: Reading, { start, end, sym }: Definition): string {

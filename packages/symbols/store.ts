@@ -8,7 +8,7 @@ import os from "node:os";
 import path from "node:path";
 import zlib from "node:zlib";
 import { LowSync, type SyncAdapter } from "lowdb";
-import { makeFolder } from "zz/text";
+import { compare, makeFolder } from "zz/text";
 import type { Kept } from "./resolve.ts";
 import type { Entry, Page, Row } from "./rows.ts";
 
@@ -212,7 +212,7 @@ const listedFile = (
   filePath: string,
   { mtime, ctime, size, hash }: Entry,
   rowLength: number,
-): ListedFile => [...([filePath, mtime, ctime, size, hash, rowLength] as const)];
+): ListedFile => [filePath, mtime, ctime, size, hash, rowLength];
 
 function preamble(rowsLength: number, headLength: number, ...checksums: number[]): Buffer {
   return Buffer.from(
@@ -269,7 +269,7 @@ function addPiece(
 }
 
 export const sortFiles = (storedFiles: Data["files"]): Data["files"] =>
-  new Map([...storedFiles].sort(([a], [b]) => (a < b ? -1 : 1)));
+  new Map([...storedFiles].sort(([first], [second]) => compare(first, second)));
 
 export const memoryPage = (pageBytes: Buffer): Page => ({
   read: (offset, length) => pageBytes.subarray(offset, offset + length),

@@ -1,9 +1,8 @@
 // Uses that no language server tells: of names that come from outside, by imports that lead nowhere
 // known, and where a name stands in other texts.
-import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { tryTo } from "zz/text";
+import { stampOf } from "zz/text";
 import { readText } from "../encoding.ts";
 import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
@@ -122,7 +121,7 @@ export function textsAsBefore(
 ): Promise<string[]> {
   const unindexedFiles = index.names.filter((filePath) => !index.entries.has(filePath));
   const changeTimes = unindexedFiles
-    .map((filePath) => tryTo(() => fs.statSync(path.join(state.root, filePath)).mtimeMs))
+    .map((filePath) => stampOf(path.join(state.root, filePath)))
     .join();
   const about = [index.version, index.names, JSON.stringify(ctx.permissions.rules), changeTimes];
   const earlier = state.said;

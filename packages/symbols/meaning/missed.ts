@@ -140,19 +140,11 @@ function recordTakings(
     const isFollowed = !isCommon && importForm !== "require" && importForm !== "dynamic";
     for (const [exportKey, root] of exportedHere) {
       const name = exportKey.slice(importedFile.length + 1);
+      const taken = { path: filePath, name, line, how: importForm, isFollowed, root };
       if (isWhole && importForm === "export") {
         if (localName === WHOLE) exported.set(`${filePath}\n${name}`, root);
       } else if (isWhole && (importedName !== WHOLE || !reached.has(filePath)))
-        keepTaking(search, {
-          path: filePath,
-          name,
-          local: WHOLE,
-          owner: localName,
-          line,
-          how: importForm,
-          isFollowed,
-          root,
-        });
+        keepTaking(search, { ...taken, local: WHOLE, owner: localName });
       else if (importedName === name) {
         if (importForm === "export") addExport(exported, filePath, localName);
         for (const { name: exportName, local = exportName, from: further } of desk.index.passed(
@@ -160,17 +152,7 @@ function recordTakings(
         ).exports)
           if (further === undefined && local === localName)
             addExport(exported, filePath, exportName);
-        if (!covered.has(filePath))
-          keepTaking(search, {
-            path: filePath,
-            name,
-            local: localName,
-            owner: "",
-            line,
-            how: importForm,
-            isFollowed,
-            root,
-          });
+        if (!covered.has(filePath)) keepTaking(search, { ...taken, local: localName, owner: "" });
       }
     }
   }

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Point } from "zz";
-import { tryTo } from "zz/text";
+import { compare, tryTo } from "zz/text";
 import { SCRIPT } from "../answers/answer-rows.ts";
 import { isUtf16 } from "../encoding.ts";
 import { bothSides } from "../scan/conflict.ts";
@@ -161,11 +161,9 @@ async function changesOf(desk: Desk, takings: Taking[], newName: string): Promis
 
 function distinct(changes: Change[]): Change[] {
   const byPlace = new Map(changes.map((change) => [`${change.path}:${change.start}`, change]));
-  return [...byPlace.values()].sort((first, second) => {
-    if (first.path < second.path) return -1;
-    if (first.path > second.path) return 1;
-    return first.start - second.start;
-  });
+  return [...byPlace.values()].sort(
+    (first, second) => compare(first.path, second.path) || first.start - second.start,
+  );
 }
 
 /** What would go wrong: the name is already taken there, or the types no longer match. */

@@ -1,5 +1,5 @@
 // What is counted once for a project, whatever the query: who uses whom, and which words are where.
-import { anyOf } from "zz/text";
+import { anyOf, compare } from "zz/text";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isGenerated } from "../scan/generated-files.ts";
 import { eachUse } from "../scan/uses.ts";
@@ -74,15 +74,9 @@ function makeDocs(sources: Source[], otherFiles: OtherFile[]): Doc[] {
     typeof otherFile === "string" ? otherFile : otherFile.path,
   );
   const sortedDocs = [
-    ...sources.map((source) => ({ path: source.path, source })),
-    ...barePaths.map((path) => ({ path, source: undefined })),
-  ]
-    .map(({ path, source }) => makeDoc(path, source))
-    .sort((first, second) => {
-      if (first.path < second.path) return -1;
-      if (first.path > second.path) return 1;
-      return 0;
-    });
+    ...sources.map((source) => makeDoc(source.path, source)),
+    ...barePaths.map((path) => makeDoc(path)),
+  ].sort((first, second) => compare(first.path, second.path));
   const indexes = new Map(sortedDocs.map(({ path }, docIndex) => [path, docIndex]));
   for (const { path, imports } of sources) {
     const importer = indexes.get(path)!;
@@ -101,7 +95,7 @@ function importersOf(docs: Doc[]): number[][] {
   return importers;
 }
 
-function makeDoc(path: string, source: Source | undefined): Doc {
+function makeDoc(path: string, source?: Source): Doc {
   const barePath = path.replace(/(?<=[^/])(?:[._-](?:test|spec|bench))?(?:\.\w+)+$/, "");
   const segments = barePath.split("/");
   const lastSegment = segments.at(-1)!;

@@ -3,6 +3,7 @@
 // missing (see build/typescript.js).
 import path from "node:path";
 import { ts } from "ts-morph";
+import { compare } from "zz/text";
 import { parseJson, realOf } from "./disk.ts";
 import { folderOf, foldersOf, upwards } from "./paths.ts";
 import type { Disk, ImportForm, Json } from "./resolver-types.ts";
@@ -136,15 +137,13 @@ function answerImport(
     const options = { ...config.options, ...view.over };
     try {
       const { resolvedModule } = ts.resolveModuleName(
-        ...([
-          spec,
-          `${state.disk.root}/${importer}`,
-          options,
-          view.host,
-          cacheFor(state, config, view),
-          undefined,
-          resolutionMode,
-        ] as const),
+        spec,
+        `${state.disk.root}/${importer}`,
+        options,
+        view.host,
+        cacheFor(state, config, view),
+        undefined,
+        resolutionMode,
       );
       return resolvedModule?.resolvedFileName;
     } catch {
@@ -253,8 +252,7 @@ function workspaces(state: Workspaces): Map<string, string> {
     .filter((filePath) => /(?:^|\/)package\.json$/.test(filePath) && !TEST_PACKAGE.test(filePath))
     .map(folderOf);
   packageFolders.sort(
-    (first, second) =>
-      first.split("/").length - second.split("/").length || (first < second ? -1 : 1),
+    (first, second) => first.split("/").length - second.split("/").length || compare(first, second),
   );
   state.workspaces = new Map();
   for (const packageFolder of packageFolders) {

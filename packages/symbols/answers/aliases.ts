@@ -15,7 +15,11 @@ export type Alias = FoundSymbol & { alias: string; exporter: string };
  * What these files export under that name: where it is declared, also when other files pass it on.
  */
 export async function aliasesOf(
-  ...[state, index, files, alias, ctx]: [State, Index, readonly string[], string, Ctx]
+  state: State,
+  index: Index,
+  files: readonly string[],
+  alias: string,
+  ctx: Ctx,
 ): Promise<(FoundSymbol | Alias)[]> {
   const exportsOf = (filePath: string, exportName: string): Export[] =>
     (index.facts(filePath)?.exports ?? []).filter((exportFact) => exportFact.name === exportName);

@@ -9,12 +9,11 @@ import { mayRead } from "../may-read.ts";
 import type { CodeUse } from "../meaning/code-uses.ts";
 import { filesUsing } from "../rows.ts";
 import { bothSides } from "../scan/conflict.ts";
-import type { Facts } from "../scan/facts.ts";
+import { type Facts, MAX_TEXT_CHARS } from "../scan/facts.ts";
 import { lineStarts, type NamePosition, positionAt } from "../scan/line-numbers.ts";
 import { SCRIPT } from "./answer-rows.ts";
 
 const MAX_FILES = 300; // that are searched
-const MAX_TEXT_CHARS = 120;
 /** Languages that use one another's things. */
 const TOGETHER = [
   ["C", "C++"],

@@ -6,12 +6,10 @@ import type { Index } from "../index-view.ts";
 import { isComponent } from "../languages/table.ts";
 import { mayRead } from "../may-read.ts";
 import { filesUsing } from "../rows.ts";
-import type { Facts, Import } from "../scan/facts.ts";
+import { type Facts, MAX_TEXT_CHARS } from "../scan/facts.ts";
 import { takesName } from "./answer-rows.ts";
 import { importGraph } from "./list-imports.ts";
 import type { State } from "./tool-state.ts";
-
-const MAX_TEXT_CHARS = 120;
 
 /** Rows of components that use what is defined there; what only has the same name is none. */
 export async function usesInComponents(
@@ -83,7 +81,7 @@ function hasOtherThing(
   symbolName: string,
 ): boolean {
   if (!importedPath || importedPath === definingPath) return false;
-  const { symbols = [], imports = [] as Import[] } = index.facts(importedPath) ?? {};
+  const { symbols = [], imports = [] } = index.facts(importedPath) ?? {};
   const isPassedOn = imports.some(({ names }) =>
     names.some((specifier) => specifier.split(" as ").includes(symbolName)),
   );

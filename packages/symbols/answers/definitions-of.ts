@@ -6,6 +6,7 @@ import { mayRead } from "../may-read.ts";
 import { filesUsing } from "../rows.ts";
 import {
   foundIn,
+  isCode,
   lastName,
   meantBy,
   nameAndLine,
@@ -19,9 +20,7 @@ const MAX_DEFINITIONS = 12; // definitions of one name
 export const MAX_NEAR = 8; // names that may have been meant
 /** What else may have been meant by a name that nothing has. */
 export function nearestTo(index: Index, symbolName: string, ctx: Ctx): string {
-  const candidates = foundIn(index, index.files, ctx).filter(
-    ({ kind: symbolKind }) => symbolKind !== "key",
-  );
+  const candidates = foundIn(index, index.files, ctx).filter(isCode);
   const { exact, near } = bestFor(symbolName, candidates);
   const nearestNames = [...exact, ...near].slice(0, MAX_NEAR).map(nameAndLine);
   return nearestNames.length ? `Nearest: ${nearestNames.join(", ")}.` : "Try grep.";
@@ -40,7 +39,7 @@ export function definitionsOf(
       `Cannot look for '${symbol}' in '${givenPath}': ${whyUnread(index, givenPath, ctx)}`,
     );
   const candidates = foundIn(index, defining, ctx)
-    .filter((candidate) => candidate.kind !== "key" && lastName(candidate.name) === name)
+    .filter((candidate) => isCode(candidate) && lastName(candidate.name) === name)
     .filter(
       (candidate) => (!file || candidate.path === file) && (!line || candidate.line === line),
     );

@@ -6,6 +6,7 @@ import type { FoundSymbol } from "../match-names.ts";
 import type { CodeUse, Group, SymbolSpot } from "../meaning/code-uses.ts";
 import { atDesk, startServerEarly } from "../meaning/desk.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
+import { MAX_TEXT_CHARS } from "../scan/facts.ts";
 import { MAX_ROWS, pathAndLine } from "./answer-rows.ts";
 import { usesByName } from "./by-name.ts";
 import { definitionsOf, nearestTo } from "./definitions-of.ts";
@@ -22,8 +23,6 @@ import {
   unresolvedUses,
 } from "./uses-elsewhere.ts";
 
-const MAX_SYMBOL_CHARS = 120; // characters
-const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
 export async function findReferences(
@@ -99,7 +98,10 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
     instead: (reason: string) => Uses,
   ): Promise<void> => {
     const serverUses = await atDesk(
-      ...([state, index, definitions[0]!.path, ctx] as const),
+      state,
+      index,
+      definitions[0]!.path,
+      ctx,
       (desk) => usesOf(definitions, (definition) => usesAtDesk(desk, definition), desk.mayShow),
       instead,
     );
@@ -162,7 +164,7 @@ function makePage(
         lineUses.find(({ kind: useKind }) => useKind === "definition") ?? lineUses.at(-1)!,
     );
     const group = {
-      title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(linePlaces.length, "place")}`,
+      title: `${symbol.slice(0, MAX_TEXT_CHARS)}: ${plural(linePlaces.length, "place")}`,
     };
     return linePlaces.map((lineUse) => ({ ...lineUse, group }));
   });
@@ -196,7 +198,7 @@ export function noteShown(shownPlaces: CodeUse[], ctx: Ctx): void {
     ctx.files.shown(
       filePath,
       filePlaces
-        .filter(({ text }) => text.length < MAX_PLACE_CHARS)
+        .filter(({ text }) => text.length < MAX_TEXT_CHARS) // a longer line is cut
         .map(({ line }) => [line, line]),
     );
 }

@@ -37,26 +37,11 @@ const VERIFY_NOTE = "Lines may have moved since: verify with grep or read_file."
 
 export async function showMap(
   state: State,
-  {
-    query,
-    focus,
-    tokens = MAP_TOKENS,
-    why: withReasons,
-  }: { query?: string; focus?: string[]; tokens?: number; why?: boolean },
+  { query, focus, tokens = MAP_TOKENS, why }: Partial<MapRequest>,
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const repoMap = await makeMap(
-    state,
-    index,
-    {
-      ...(query && { query }),
-      ...(focus && { focus }),
-      ...(withReasons && { why: withReasons }),
-      tokens,
-    },
-    ctx,
-  );
+  const repoMap = await makeMap(state, index, { query, focus, why, tokens }, ctx);
   const unknown = (focus ?? []).filter((focusName) => !isKnown(index, focusName));
   const missing = unknown.map(
     (focusName) => `[Nothing here is called '${focusName}': no file, no folder, no symbol]`,
@@ -78,7 +63,11 @@ function isKnown(index: Index, focusName: string): boolean {
 }
 
 const makeMap = (
-  ...[state, index, request, ctx, arrived]: [State, Index, MapRequest, Ctx, Iterable<string>?]
+  state: State,
+  index: Index,
+  request: MapRequest,
+  ctx: Ctx,
+  arrived?: Iterable<string>,
 ): Promise<RepoMap> =>
   runWithSmallHeap(async () => {
     const { mapFrom } = await import("../rank.ts");
@@ -115,7 +104,7 @@ async function takeSurvey(
     if (!factsByFile.has(filePath)) factsByFile.set(filePath, factsToCount(index.facts(filePath)));
     return factsByFile.get(filePath);
   };
-  const cachedIndex: Index = Object.create(index, { facts: { value: factsOf } });
+  const cachedIndex = { ...index, facts: factsOf };
   const [{ surveyOf }, { imports, resolver }] = await Promise.all([
     import("../rank.ts"),
     importGraph(state, cachedIndex, ctx),

@@ -514,7 +514,13 @@ test("TODO comments in the body of a SQL function are found, between whatever do
 
 test("SQL is read right behind a comment with signs of two halves", () => {
   const { symbols } = scanLanguage("a.sql", "-- 🎉🎉\nCREATE TABLE users (id int);\n");
-  deepEqual(symbols.map(({ name, doc }) => [name, doc]), [["users", "🎉🎉"], ["id", undefined]]);
+  deepEqual(
+    symbols.map(({ name, doc }) => [name, doc]),
+    [
+      ["users", "🎉🎉"],
+      ["id", undefined],
+    ],
+  );
 });
 
 test("a class or an id stands where a page uses it, not in its text, nor in a longer name", () => {

@@ -45,19 +45,26 @@ const ANNOTATIONS = new RegExp(`^(?:(?:${AT_ANNOTATION}|${BRACKET_ANNOTATION})\\
 
 /** In the order of the text, what is around first. */
 export function definitionsIn(reading: Reading, matches: QueryMatch[]): Definition[] {
-  const definitionsByKey = new Map<string, Definition & { order: number }>();
+  const definitionsByKey = new Map<string | number, Definition & { order: number }>();
   for (const { captures, patternIndex } of matches) {
     const nodeOf = (captureName: string) =>
       captures.find((capture) => capture.name === captureName)?.node;
     const kindCapture = captures.find(({ name }) => QUERY_KINDS.has(name));
-    if (!kindCapture) continue;
-    for (const definition of kindCapture.node.childCount || nodeOf("name")
-      ? definedBy(reading, kindCapture.name as QueryKind, kindCapture.node, nodeOf)
-      : []) {
-      const definitionKey = `${definition.key}`;
-      const earlier = definitionsByKey.get(definitionKey);
+    if (!kindCapture || !(kindCapture.node.childCount || nodeOf("name"))) continue;
+    const { node, name: kindName } = kindCapture;
+    const queryKind = kindName as QueryKind;
+    for (const { key, name, owner, kind = queryKind } of namesOf(
+      reading,
+      queryKind,
+      node,
+      nodeOf,
+    )) {
+      const earlier = definitionsByKey.get(key);
       if (!earlier || earlier.order > patternIndex)
-        definitionsByKey.set(definitionKey, { ...definition, order: patternIndex });
+        definitionsByKey.set(key, {
+          ...definitionOf(reading, kind, node, name, owner),
+          order: patternIndex,
+        });
     }
   }
   return [...definitionsByKey.values()]
@@ -69,51 +76,43 @@ export function definitionsIn(reading: Reading, matches: QueryMatch[]): Definiti
 }
 
 type Capture = (captureName: string) => Node | undefined;
-function definedBy(
-  reading: Reading,
-  symbolKind: QueryKind,
+interface DefinedName {
+  name: string;
+  owner: string;
+  key: string | number; // equal for what is the same thing
+  kind?: QueryKind; // unless the query says it
+}
+function namesOf(
+  { language, text }: Reading,
+  queryKind: QueryKind,
   node: Node,
   nodeOf: Capture,
-): (Definition & { key: string })[] {
-  const { language, text } = reading;
-  const [namedNode, pattern, ownerName] = [
+): DefinedName[] {
+  const [namedNode, pattern, owner] = [
     nodeOf("name"),
     nodeOf("names"),
     ownerOf(nodeOf("owner")?.text ?? ""),
   ];
   if (pattern)
-    return namedIn(pattern).map((nameNode) => ({
-      ...definitionOf(reading, symbolKind, node, cleanName(nameNode.text), ownerName),
-      key: `${nameNode.startIndex}`,
+    return namedIn(pattern).map(({ text: nameText, startIndex }) => ({
+      name: cleanName(nameText),
+      owner,
+      key: startIndex,
     }));
-  if (namedNode || symbolKind === "scope") {
-    const startIndex = namedNode?.startIndex ?? node.startIndex;
-    return [
-      {
-        ...definitionOf(reading, symbolKind, node, cleanName(namedNode?.text ?? ""), ownerName),
-        key: `${startIndex}`,
-      },
-    ];
+  if (namedNode || queryKind === "scope") {
+    const { startIndex } = namedNode ?? node;
+    return [{ name: cleanName(namedNode?.text ?? ""), owner, key: startIndex }];
   }
   if (language.names) {
     const headText = text.slice(node.startIndex, headEnd(node, text)).replace(NO_NAMES, " ");
-    const classNames = new Set(
-      Array.from(headText.matchAll(language.names), ([, className]) => className!),
-    );
-    return [...classNames].map((className) => ({
-      ...definitionOf(reading, symbolKind, node, className, ""),
-      key: `.${className}`,
-    }));
+    const classNames = Array.from(headText.matchAll(language.names), ([, className]) => className!);
+    return classNames.map((name) => ({ name, owner: "", key: `.${name}` }));
   }
-  return declaredIn(node).map((declared) => ({
-    ...definitionOf(
-      reading,
-      declared.isFunction ? "function" : symbolKind,
-      node,
-      declared.name,
-      declared.owner,
-    ),
-    key: `${declared.at}`,
+  return declaredIn(node).map(({ name, owner, at, isFunction }) => ({
+    name,
+    owner,
+    key: at,
+    kind: isFunction ? "function" : queryKind,
   }));
 }
 

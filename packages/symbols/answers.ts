@@ -22,7 +22,7 @@ import { type AnswerTopic, missingSentence, qualifyText } from "./answers/unread
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
 import type { Scope } from "./store.ts";
-import { openWatch } from "./watch.ts";
+import { Watch } from "./watch.ts";
 
 export type Answers = ReturnType<typeof openAnswers>;
 
@@ -32,7 +32,7 @@ export function openAnswers(
   isOngoing: () => boolean,
   toldMap: ToldMap,
 ) {
-  const watch = openWatch(root, () => config.debounce, clock);
+  const watch = new Watch(root, () => config.debounce, clock);
   const project = openProject(
     root,
     home,

@@ -79,7 +79,7 @@ async function updateIndex(
 ): Promise<Index> {
   const { root } = state;
   const started = performance.now();
-  const before = watch?.generation() ?? 0;
+  const before = watch?.generation ?? 0;
   const touched = await watch?.takeTouched();
   const lastLook = state.last;
   state.last = undefined; // until it has been looked at
@@ -88,7 +88,7 @@ async function updateIndex(
   const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
   const isWatched =
     before === lastLook?.generation &&
-    before === watch?.generation() &&
+    before === watch?.generation &&
     lastLook.rules === rulesOf(state, ctx);
   const changed =
     lastLook && touched && isWatched ? await changesIn(state, touched, lastLook, look) : undefined;

@@ -180,7 +180,7 @@ export async function mapForPrompt(state: State, ctx: Ctx): Promise<string | und
   if (isForAnother(state, ctx)) state.shownMap = undefined;
   const { config, shownMap, mapLook } = state;
   const isCurrent =
-    mapLook && mapLook.changes === state.watch.changes() && budgetOf(state, ctx) >= mapLook.tokens;
+    mapLook && mapLook.changes === state.watch.changes && budgetOf(state, ctx) >= mapLook.tokens;
   if (shownMap && isCurrent)
     scheduleMap(state); // for what the watcher does not see: it appears with the next message
   else
@@ -226,7 +226,7 @@ function refreshMap(state: State): Promise<void> {
 }
 
 async function updateMap(state: State, ctx: Ctx): Promise<void> {
-  const [changes, toldText] = [state.watch.changes(), state.toldMap.text];
+  const [changes, toldText] = [state.watch.changes, state.toldMap.text];
   const index = await freshIndex(state, ctx);
   const [{ version }, tokens] = [index, budgetOf(state, ctx)];
   const { mapLook: lastLook } = state;

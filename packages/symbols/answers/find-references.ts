@@ -9,7 +9,7 @@ import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
 import { MAX_TEXT_CHARS } from "../scan/facts.ts";
 import { MAX_ROWS, pathAndLine } from "./answer-rows.ts";
 import { usesByName } from "./by-name.ts";
-import { definitionsOf, nearestTo } from "./definitions-of.ts";
+import { definitionsOf, nearestTo, spotsOf } from "./definitions-of.ts";
 import { freshIndex, type State, type SymbolQuery } from "./tool-state.ts";
 import { type Uses, usesOf } from "./uses.ts";
 import {
@@ -119,8 +119,7 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
     beyond = foreignUses.unsearched ?? "";
   } else if (scriptDefinitions.length) await askServer(scriptDefinitions, byNameSince);
   for (const [, fileGroup] of Map.groupBy(others, ({ path }) => endOf(path))) {
-    const groupSpots = fileGroup.map(({ path, line }) => ({ path, line, name: wanted }));
-    await askServer(groupSpots, (reason) => {
+    await askServer(spotsOf(fileGroup, wanted), (reason) => {
       if (!/not installed|no language server|turned off/.test(reason)) failure = reason;
       byName.push(...fileGroup);
       return NO_USES;

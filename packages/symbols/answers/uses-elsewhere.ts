@@ -6,11 +6,10 @@ import { stampOf } from "zz/text";
 import { readText } from "../encoding.ts";
 import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
-import { mayRead } from "../may-read.ts";
+import { scriptsUsing } from "../may-read.ts";
 import type { CodeUse, Group } from "../meaning/code-uses.ts";
 import { atDesk, type Desk } from "../meaning/desk.ts";
 import { foreignUses } from "../meaning/foreign.ts";
-import { filesUsing } from "../rows.ts";
 import { SCRIPT, takesName } from "./answer-rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
 import { importGraph } from "./list-imports.ts";
@@ -76,10 +75,8 @@ export async function unresolvedUses(
   knownFiles: Set<string>,
   ctx: Ctx,
 ) {
-  const userImports = filesUsing(index, symbolName)
-    .filter(
-      (filePath) => !knownFiles.has(filePath) && SCRIPT.test(filePath) && mayRead(ctx, filePath),
-    )
+  const userImports = scriptsUsing(index, symbolName, ctx)
+    .filter((filePath) => !knownFiles.has(filePath))
     .map(
       (filePath) =>
         [

@@ -4,7 +4,7 @@
 
 import { firstOf, folderOf, join, under, upwards } from "../resolve/paths.ts";
 import type { Import } from "../scan/facts.ts";
-import { type Crates, noteCrate, rust } from "./crates.ts";
+import { type Crates, noteCrate, partsOrWhole, rust } from "./crates.ts";
 import { languageOf } from "./table.ts";
 
 type AskedImport = Pick<Import, "from" | "names" | "inside">;
@@ -127,10 +127,7 @@ function findPython(project: Project, importer: string, { from, names }: AskedIm
     const packageFiles = modulePath
       ? firstOf(project, pythonFiles(basePath))
       : firstOf(project, [under(basePath, "__init__.py")]);
-    return [
-      ...partFiles.flat(),
-      ...(partFiles.length && partFiles.every(({ length }) => length) ? [] : packageFiles),
-    ];
+    return partsOrWhole(partFiles, packageFiles);
   };
   if (leadingDots) {
     const rootFolder =

@@ -30,10 +30,7 @@ const MAX_LOCAL_BYTES = 400_000;
 const MAX_UNLISTED = 1_000; // names that are known not to be listed
 const MANY_FILES = 1_000; // files, from which on memory is given back
 
-export interface Project {
-  fresh(ctx: Ctx): Promise<Index>;
-  drop(): void;
-}
+export type Project = ReturnType<typeof openProject>;
 /** Decides what to do with a project of very many files. */
 type Limit = (fileCount: number, ctx: Ctx, current: Scope) => Promise<Scope>;
 
@@ -43,7 +40,7 @@ export function openProject(
   limit: Limit,
   patterns: () => readonly string[],
   watch?: Pick<Watch, "takeTouched" | "generation">,
-): Project {
+) {
   const indexFile = storeFile(root, home);
   const state: ProjectState = { root, limit, patterns, list: [] };
   let running: Promise<Index> | undefined;

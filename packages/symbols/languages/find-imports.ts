@@ -8,11 +8,6 @@ import { type Crates, noteCrate, partsOrWhole, rust } from "./crates.ts";
 import { languageOf } from "./table.ts";
 
 type AskedImport = Pick<Import, "from" | "names" | "inside">;
-/**
- * The files, the first one before others; "" for something outside, "node:" for what comes with the
- * language; none: missing.
- */
-type ImportFinder = (importer: string, askedImport: AskedImport) => string[];
 
 interface Project {
   names: ReadonlySet<string>;
@@ -25,13 +20,16 @@ const OUTSIDE = [""];
 const BUILT_IN = ["node:"];
 const MAX_FILES = 100; // of one package
 
-/** `read` gives the text of a file of the project. */
+/**
+ * Finds the files, the first one before others; "" for something outside, "node:" for what comes
+ * with the language; none: missing. `read` gives the text of a file of the project.
+ */
 export function openImportFinder(
   fileNames: readonly string[],
   read: (fileName: string) => string | undefined,
-): ImportFinder {
+) {
   let project: Project | undefined;
-  return (importer, askedImport) => {
+  return (importer: string, askedImport: AskedImport): string[] => {
     const findTargets = IMPORT_FINDERS[languageOf(importer)?.name ?? ""];
     if (!findTargets) return OUTSIDE;
     project ??= projectOf(fileNames, read);

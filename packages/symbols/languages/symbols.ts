@@ -75,7 +75,6 @@ export function definitionsIn(reading: Reading, matches: QueryMatch[]): Definiti
     .slice(0, MAX_SYMBOLS);
 }
 
-type Capture = (captureName: string) => Node | undefined;
 interface DefinedName {
   name: string;
   owner: string;
@@ -86,7 +85,7 @@ function namesOf(
   { language, text }: Reading,
   queryKind: QueryKind,
   node: Node,
-  nodeOf: Capture,
+  nodeOf: (captureName: string) => Node | undefined,
 ): DefinedName[] {
   const [namedNode, pattern, owner] = [
     nodeOf("name"),

@@ -41,12 +41,11 @@ export interface Use {
 }
 
 export function surveyOf(sources: Source[], otherFiles: OtherFile[]): Survey {
-  const textsByPath = new Map(
-    otherFiles.flatMap((otherFile) =>
-      typeof otherFile === "string" ? [] : [[otherFile.path, otherFile] as const],
-    ),
+  const texts = otherFiles.map((otherFile) =>
+    typeof otherFile === "string" ? { path: otherFile } : otherFile,
   );
-  const docs = makeDocs(sources, otherFiles);
+  const textsByPath = new Map(texts.map((text) => [text.path, text]));
+  const docs = makeDocs(sources, [...textsByPath.keys()]);
   const factsOfDocs = docs.map(({ source }) => source?.facts);
   const [uses, namesByText] = [new Map<string, Use>(), new Map<string, Name>()];
   for (const [docIndex, doc] of docs.entries()) {
@@ -69,10 +68,7 @@ export function surveyOf(sources: Source[], otherFiles: OtherFile[]): Survey {
   return { docs, importers: importersOf(docs), net: networkOf(docs, factsOfDocs, uses), uses };
 }
 
-function makeDocs(sources: Source[], otherFiles: OtherFile[]): Doc[] {
-  const barePaths = otherFiles.map((otherFile) =>
-    typeof otherFile === "string" ? otherFile : otherFile.path,
-  );
+function makeDocs(sources: Source[], barePaths: string[]): Doc[] {
   const sortedDocs = [
     ...sources.map((source) => makeDoc(source.path, source)),
     ...barePaths.map((path) => makeDoc(path)),

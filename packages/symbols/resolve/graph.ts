@@ -25,9 +25,7 @@ export async function graphOf(
     imports.set(importer, fileEdges);
     for (const target of fileEdges.flatMap(({ to, also = [] }) => [to, ...also])) {
       if (target === undefined || target === importer) continue;
-      const importers = dependents.get(target);
-      if (importers) importers.add(importer);
-      else dependents.set(target, new Set([importer]));
+      dependents.get(target)?.add(importer) ?? dependents.set(target, new Set([importer]));
     }
   }
   return {

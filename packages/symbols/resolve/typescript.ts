@@ -69,19 +69,19 @@ export function openModules(disk: Disk): Modules {
   };
   const asBundler = { moduleResolution: ts.ModuleResolutionKind.Bundler };
   const views: State["views"] = {
-    asItIs: createView(state, {
+    asItIs: createView(disk, {
       local,
       source: (projectPath) => (names.has(projectPath) ? projectPath : undefined),
       hasFolder: (folderPath) => state.folders.has(folderPath),
       over: {},
     }),
-    asIfBuilt: createView(state, {
+    asIfBuilt: createView(disk, {
       local,
       source: (name) => (names.has(name) ? name : sourceOf(name, state.out)),
       hasFolder: () => true,
       over: asBundler,
     }),
-    asIfInstalled: createView(state, {
+    asIfInstalled: createView(disk, {
       local: (filePath) => workspaceFile(state, filePath),
       source: (name) => (names.has(name) ? name : sourceOf(name, state.out, true)),
       hasFolder: () => true,
@@ -201,7 +201,7 @@ function isDeclared(state: State, importer: string, specifier: string): boolean 
 
 /** Within the project only the listed files exist: what git ignores is not there. */
 function createView(
-  state: Pick<State, "disk">,
+  disk: Disk,
   {
     local,
     source,
@@ -213,9 +213,9 @@ function createView(
     hasModules?: boolean; // node_modules exists, installed or not
   },
 ): View {
-  const { root, isFile, isFolder } = state.disk;
+  const { root, isFile, isFolder } = disk;
   const host: ts.ModuleResolutionHost = {
-    ...readingOf(state),
+    ...readingOf(disk),
     fileExists(filePath) {
       const projectPath = local(filePath);
       return projectPath === undefined ? isFile(filePath) : source(projectPath) !== undefined;
@@ -227,7 +227,7 @@ function createView(
     },
     readFile(filePath) {
       const projectPath = local(filePath);
-      return readFile(state, projectPath === undefined ? filePath : `${root}/${projectPath}`);
+      return readFile(disk, projectPath === undefined ? filePath : `${root}/${projectPath}`);
     },
     realpath: (filePath) => (local(filePath) === undefined ? realOf(filePath) : filePath),
   };
@@ -263,10 +263,10 @@ function workspaces(state: Workspaces): Map<string, string> {
   return state.workspaces;
 }
 
-const readingOf = (state: Pick<State, "disk">) => ({
-  readFile: (filePath: string) => readFile(state, filePath),
+const readingOf = (disk: Disk) => ({
+  readFile: (filePath: string) => readFile(disk, filePath),
   realpath: realOf,
-  getCurrentDirectory: () => state.disk.root,
+  getCurrentDirectory: () => disk.root,
   useCaseSensitiveFileNames: true,
 });
 
@@ -274,8 +274,8 @@ const readingOf = (state: Pick<State, "disk">) => ({
  * TypeScript follows `imports` from one "#name" to the next, in circles and with doubling work;
  * Node follows none.
  */
-function readFile(state: Pick<State, "disk">, filePath: string): string | undefined {
-  const fileText = state.disk.read(filePath);
+function readFile(disk: Disk, filePath: string): string | undefined {
+  const fileText = disk.read(filePath);
   if (!fileText || !filePath.endsWith("/package.json") || !/"#[^"]*"\s*[,\]}]/.test(fileText))
     return fileText;
   const { imports: _, ...otherFields } = parseJson(fileText) ?? {};
@@ -307,18 +307,20 @@ function readConfig(state: State, name: string | undefined): Config {
   const file = name === undefined || path.isAbsolute(name) ? name : `${state.disk.root}/${name}`;
   let parsed: Partial<ts.ParsedCommandLine> = {};
   try {
-    if (file !== undefined) parsed = parseConfig(state, file);
+    if (file !== undefined) parsed = parseConfig(state.disk, file);
   } catch {} // broken beyond repair: as if there were none
   // Without outDir: given one, TypeScript looks for the source of a built file with its emitter,
   // which is not there.
   const { outDir, declarationDir, rootDir, ...otherOptions } = parsed.options ?? DEFAULTS;
   const options: ts.CompilerOptions = { resolveJsonModule: true, ...otherOptions };
   delete options.traceResolution;
-  const sourceFolder = localPath(state, rootDir ?? (file && folderOf(file)));
+  const localPath = (folder: string | undefined) =>
+    folder === undefined ? undefined : state.disk.local(folder);
+  const sourceFolder = localPath(rootDir ?? (file && folderOf(file)));
   return {
     options,
     out: [outDir, declarationDir]
-      .map((outFolder) => localPath(state, outFolder))
+      .map((outFolder) => localPath(outFolder))
       .flatMap((outFolder) =>
         outFolder && sourceFolder !== undefined
           ? [[outFolder, sourceFolder] as [string, string]]
@@ -326,7 +328,7 @@ function readConfig(state: State, name: string | undefined): Config {
       ),
     covers: Object.entries(parsed.wildcardDirectories ?? {}).flatMap(
       ([coveredFolder, watchFlags]) => {
-        const projectFolder = localPath(state, coveredFolder);
+        const projectFolder = state.disk.local(coveredFolder);
         return projectFolder === undefined
           ? []
           : [[projectFolder, watchFlags === ts.WatchDirectoryFlags.Recursive] as [string, boolean]];
@@ -337,17 +339,17 @@ function readConfig(state: State, name: string | undefined): Config {
   };
 }
 
-function parseConfig(state: State, configFile: string): ts.ParsedCommandLine {
+function parseConfig(disk: Disk, configFile: string): ts.ParsedCommandLine {
   let remaining = MAX_EXTENDED_CONFIGS;
   const parseHost: ts.ParseConfigHost &
     Pick<ts.ModuleResolutionHost, "directoryExists" | "realpath"> = {
-    ...readingOf(state),
-    readFile: (filePath) => (remaining-- > 0 ? state.disk.read(filePath) : undefined),
-    fileExists: state.disk.isFile,
-    directoryExists: state.disk.isFolder,
+    ...readingOf(disk),
+    readFile: (filePath) => (remaining-- > 0 ? disk.read(filePath) : undefined),
+    fileExists: disk.isFile,
+    directoryExists: disk.isFolder,
     readDirectory: () => [],
   };
-  const { config } = ts.readConfigFile(configFile, state.disk.read);
+  const { config } = ts.readConfigFile(configFile, disk.read);
   // each is read once, though many may extend it; in a circle it is read half
   const extended = new Map();
   return ts.parseJsonConfigFileContent(
@@ -360,10 +362,6 @@ function parseConfig(state: State, configFile: string): ts.ParsedCommandLine {
     [],
     extended,
   );
-}
-
-function localPath(state: State, filePath: string | undefined): string | undefined {
-  return filePath === undefined ? undefined : state.disk.local(filePath);
 }
 
 function referencesOf(

@@ -83,7 +83,7 @@ const splitPairs = (letters: string): string[] => [
  */
 function overlap(queryWords: string[], { name, doc = "" }: FoundSymbol): number {
   const [nameWords, docWords] = [splitWords(name), splitWords(doc)];
-  const wordScores = queryWords.map((queryWord) => {
+  const wordScores = queryWords.map((queryWord): number => {
     if (nameWords.some((nameWord) => isAlike(nameWord, queryWord))) return 2;
     if (docWords.some((docWord) => isAlike(docWord, queryWord))) return 1;
     return 0;
@@ -91,7 +91,7 @@ function overlap(queryWords: string[], { name, doc = "" }: FoundSymbol): number 
   const matchedShare = wordScores.filter(Boolean).length / queryWords.length;
   return matchedShare < 0.5
     ? 0
-    : matchedShare * (wordScores as number[]).reduce((total, wordScore) => total + wordScore, 0) -
+    : matchedShare * wordScores.reduce((total, wordScore) => total + wordScore, 0) -
         nameWords.length / 100;
 }
 

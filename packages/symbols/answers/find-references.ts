@@ -63,23 +63,18 @@ export async function findReferences(
   const { shown, rows } = makePage(useGroups, firstIndex, args.symbol);
   noteShown(shown, ctx);
   if (firstIndex) return { text: rows.join("\n"), data: useGroups };
-  const elsewhere = textRows.length ? ["In other files, as text:", ...textRows] : [];
-  const moreNote = unlistedCount
-    ? [`[${unlistedCount} more definitions of that name; path and line choose one]`]
-    : [];
-  const notes = [...unlocated.map((sentence) => `[${sentence}]`), ...missedNotes];
-  const doubtfulRows = unsure.length
-    ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure]
-    : [];
-  if (unnamed.length)
-    doubtfulRows.push("By name alone, where the language server names no use:", ...unnamed);
   const text = [
-    ...(named.places.length ? [named.note] : []),
+    named.places.length && named.note,
     ...rows,
-    ...moreNote,
-    ...notes,
-    ...doubtfulRows,
-    ...elsewhere,
+    unlistedCount && `[${unlistedCount} more definitions of that name; path and line choose one]`,
+    ...unlocated.map((sentence) => `[${sentence}]`),
+    ...missedNotes,
+    unsure.length && "Perhaps used here too, by an import that leads nowhere known:",
+    ...unsure,
+    unnamed.length && "By name alone, where the language server names no use:",
+    ...unnamed,
+    textRows.length && "In other files, as text:",
+    ...textRows,
   ]
     .filter(Boolean)
     .join("\n");
@@ -181,14 +176,12 @@ function makePage(
     ];
   });
   const nextIndex = firstIndex + shown.length;
-  const nextNote =
-    nextIndex < listedPlaces.length
-      ? [
-          `[${plural(listedPlaces.length - nextIndex, "more place")}; ` +
-            `start: ${nextIndex + 1} shows more]`,
-        ]
-      : [];
-  return { shown, rows: [...pageRows, ...nextNote] };
+  if (nextIndex < listedPlaces.length)
+    pageRows.push(
+      `[${plural(listedPlaces.length - nextIndex, "more place")}; ` +
+        `start: ${nextIndex + 1} shows more]`,
+    );
+  return { shown, rows: pageRows };
 }
 
 /** The lines of these places count as shown to the model. */

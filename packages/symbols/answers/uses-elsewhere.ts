@@ -158,15 +158,11 @@ export async function textHits(
  * Their extensions, so that code is not searched again; undefined if they cannot be told from it.
  */
 function makeGlob(filePaths: string[]): string | undefined {
-  const fileEndings = new Set(
-    filePaths.map(
-      (filePath) =>
-        /\.[^./]+$/.exec(filePath)?.[0] ?? filePath.slice(filePath.lastIndexOf("/") + 1),
+  const globParts = [
+    ...new Set(
+      filePaths.map((filePath) => path.basename(filePath).replace(/^.*(?=\.[^.]+$)/, "*")),
     ),
-  );
-  const globParts = [...fileEndings].map((ending) =>
-    ending.startsWith(".") ? `*${ending}` : ending,
-  );
+  ];
   const wholeGlob = `{${globParts.join(",")},}`;
   const isPlain = globParts.every(
     (globPart) => /^[\w.*@+-]+$/.test(globPart) && !SCRIPT.test(globPart),

@@ -204,12 +204,13 @@ function trimmedEnd(sourceText: string, endOffset: number): number {
   return endOffset;
 }
 
+const bodyOf = (node: Node) =>
+  node.childForFieldName("body") ??
+  node.namedChildren.find((child) => child && BODY_NODE.test(child.type));
 /** Where its body begins, or else its first line ends. */
 function headEnd(node: Node, sourceText: string): number {
   const { namedChildren, startIndex: startOffset } = node;
-  const bodyNode =
-    node.childForFieldName("body") ??
-    namedChildren.find((child) => child && BODY_NODE.test(child.type));
+  const bodyNode = bodyOf(node);
   // Rust's `Circle(f64)`
   const body = bodyNode?.type === "ordered_field_declaration_list" ? undefined : bodyNode;
   const comment = namedChildren.find(
@@ -219,10 +220,7 @@ function headEnd(node: Node, sourceText: string): number {
   if (body && body.startIndex > startOffset)
     return Math.min(body.startIndex, comment?.startIndex ?? body.startIndex);
   const typeNode = node.childForFieldName("type");
-  const typeBody =
-    typeNode &&
-    (typeNode.childForFieldName("body") ??
-      typeNode.namedChildren.find((childNode) => childNode && BODY_NODE.test(childNode.type)));
+  const typeBody = typeNode && bodyOf(typeNode);
   if (!node.childCount)
     // a keyword
     return (

@@ -67,7 +67,7 @@ export function openAnswers(
   };
 }
 
-const lastNameIn = (symbol: string): string => lastName(nameIn(symbol));
+const lastNameIn = (symbol: string) => lastName(nameIn(symbol));
 const aboutUses = ({ symbol }: any): AnswerTopic => ({ words: [lastNameIn(symbol)], like: true });
 
 type Answer = (state: State, args: any, ctx: Ctx) => Promise<Result | string>;

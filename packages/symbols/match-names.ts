@@ -73,7 +73,7 @@ function nearest(query: string, symbols: FoundSymbol[]): FoundSymbol[] {
   return scoredIndexes.slice(0, MAX_FUZZY_NAMES).map(({ index }) => symbols[index]!);
 }
 
-const splitPairs = (letters: string): string[] => [
+const splitPairs = (letters: string) => [
   ...new Set(Array.from(letters.slice(1), (letter, index) => letters[index] + letter)),
 ];
 
@@ -95,7 +95,7 @@ function overlap(queryWords: string[], { name, doc = "" }: FoundSymbol): number 
         nameWords.length / 100;
 }
 
-const isAlike = (symbolWord: string, queryWord: string): boolean =>
+const isAlike = (symbolWord: string, queryWord: string) =>
   symbolWord === queryWord ||
   (queryWord.length > 3 &&
     (symbolWord.startsWith(queryWord) ||

@@ -388,8 +388,8 @@ function applyChange(
   data.change = stored.size ? undefined : { rows: wholeRows, gone };
 }
 
-const isLink = (file: string): boolean => tryTo(() => fs.lstatSync(file).isSymbolicLink()) === true;
-const isThere = (file: string): boolean => tryTo(() => fs.lstatSync(file)) !== undefined;
+const isLink = (file: string) => tryTo(() => fs.lstatSync(file).isSymbolicLink()) === true;
+const isThere = (file: string) => tryTo(() => fs.lstatSync(file)) !== undefined;
 
 function isChanged(file: string, { mtime, ctime, size }: Entry): boolean {
   const stat = statOf(file);

@@ -61,7 +61,7 @@ export function readRow(root: string, filePath: string, earlier?: Entry): Row | 
   }
 }
 
-const unreadRow = (reason: string): Buffer => pack(unreadFacts(reason), NO_TEXT);
+const unreadRow = (reason: string) => pack(unreadFacts(reason), NO_TEXT);
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
 const OPEN_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;

@@ -320,7 +320,7 @@ function readBytesAt(
   const wantedBytes = targetBuffer.subarray(0, length);
   return fs.readSync(fd, wantedBytes, 0, length, offset) === length ? wantedBytes : undefined;
 }
-const readTextAt = (fd: number, offset: number, length: number): string =>
+const readTextAt = (fd: number, offset: number, length: number) =>
   readBytesAt(fd, offset, length)?.toString("latin1") ?? "";
 
 function readChecksum(fd: number, startOffset: number, length: number): number {

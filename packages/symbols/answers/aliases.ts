@@ -21,7 +21,7 @@ export async function aliasesOf(
   alias: string,
   ctx: Ctx,
 ): Promise<(FoundSymbol | Alias)[]> {
-  const exportsOf = (filePath: string, exportName: string): Export[] =>
+  const exportsOf = (filePath: string, exportName: string) =>
     (index.facts(filePath)?.exports ?? []).filter((exportFact) => exportFact.name === exportName);
   const isOtherName = ({ name, local = name }: Export) => local !== name;
   const exporters = files.filter(

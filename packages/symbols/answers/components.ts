@@ -36,7 +36,7 @@ export async function usesInComponents(
     const { text } = await readText(ctx, file);
     const fileFacts = index.facts(file)!;
     const positions = namePositions(file, text, name);
-    const isUse = ({ start, end }: { start: number; end: number }): boolean =>
+    const isUse = ({ start, end }: { start: number; end: number }) =>
       isMember ? isMemberUse(text, start, end) : isCalledAt(text, start, end);
     const isMeant = isMember
       ? positions.some(isUse)
@@ -90,16 +90,16 @@ function hasOtherThing(
     symbols.some((symbol) => symbol.name === symbolName && !symbol.owner && symbol.exported)
   );
 }
-const declares = ({ symbols }: Facts, symbolName: string): boolean =>
+const declares = ({ symbols }: Facts, symbolName: string) =>
   symbols.some((symbol) => symbol.name === symbolName);
 
 /** `.name`, or taken out of something: `{ name } =`. */
-const isMemberUse = (fileText: string, start: number, end: number): boolean =>
+const isMemberUse = (fileText: string, start: number, end: number) =>
   /\.\s*$/.test(fileText.slice(Math.max(0, start - 40), start)) ||
   (/[{,]\s*$/.test(fileText.slice(Math.max(0, start - 40), start)) &&
     /^[^{};]*\}\s*=/.test(fileText.slice(end, end + 400)));
 /** Components can use functions that a build imports for them. */
-const isCalledAt = (fileText: string, start: number, end: number): boolean =>
+const isCalledAt = (fileText: string, start: number, end: number) =>
   !/[.\w$]\s*$/.test(
     fileText.slice(Math.max(0, start - 40), start).replace(/\b(?:return|await|new|in|of)\s+$/, ""),
   ) && /^\s*\(/.test(fileText.slice(end, end + 40));

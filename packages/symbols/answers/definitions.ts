@@ -79,7 +79,7 @@ function writtenFilesOf(index: Index): readonly string[] {
   return writtenFiles.length ? writtenFiles : index.files;
 }
 
-const rowWithAlias = (symbol: FoundSymbol | Alias): string =>
+const rowWithAlias = (symbol: FoundSymbol | Alias) =>
   "exporter" in symbol
     ? `${formatSymbolRow(symbol)}  [exported as ${symbol.alias} by ${symbol.exporter}]`
     : formatSymbolRow(symbol);
@@ -148,7 +148,7 @@ export async function showStructure(
   return { text, data: codeFiles };
 }
 
-const isMadeByCall = ({ kind: symbolKind, signature }: FoundSymbol): boolean =>
+const isMadeByCall = ({ kind: symbolKind, signature }: FoundSymbol) =>
   /^(const|variable|property)$/.test(symbolKind) && /=\s*[\w$.]+\s*(<.*>)?\(/.test(signature);
 
 /** What a file passes on, by where it comes from. */

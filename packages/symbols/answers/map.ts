@@ -5,7 +5,7 @@ import { notUtf8, plural } from "zz/text";
 import type { Index } from "../index-view.ts";
 import { mayRead } from "../may-read.ts";
 import { countTokens } from "../rank/tokens.ts";
-import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
+import type { MapRequest, Source, Survey } from "../rank.ts";
 import { filesDefining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isGenerated } from "../scan/generated-files.ts";
@@ -68,7 +68,7 @@ const makeMap = (
   request: MapRequest,
   ctx: Ctx,
   arrived?: Iterable<string>,
-): Promise<RepoMap> =>
+) =>
   runWithSmallHeap(async () => {
     const { mapFrom } = await import("../rank.ts");
     const [survey, history] = await Promise.all([
@@ -198,7 +198,7 @@ export async function mapForPrompt(state: State, ctx: Ctx): Promise<string | und
  * Whether the map was made for another conversation, or for one that has gone back since, or that
  * starts now.
  */
-const isForAnother = ({ mapLook, toldMap }: State, { chat }: Ctx): boolean =>
+const isForAnother = ({ mapLook, toldMap }: State, { chat }: Ctx) =>
   chat.messages.length < 2 || mapLook?.told !== toldMap.text;
 const sleep = ({ clock }: State, delayMs: number) =>
   new Promise<void>((resolve) => void clock.timer(delayMs, resolve, { background: true }));

@@ -34,7 +34,7 @@ export async function listTodos(
   return { text, data: comments };
 }
 
-const byComplexity = (first: Sym, second: Sym): number =>
+const byComplexity = (first: Sym, second: Sym) =>
   (second.decisions ?? 0) - (first.decisions ?? 0) ||
   second.end - second.line - (first.end - first.line);
 

@@ -197,13 +197,13 @@ function otherThings(index: Index, symbolName: string, edits: Edit[], ctx: Ctx):
     ...notes,
   ];
 }
-const listFiles = (filePaths: string[]): string =>
+const listFiles = (filePaths: string[]) =>
   filePaths.slice(0, MAX_NEAR).join(", ") + (filePaths.length > MAX_NEAR ? " …" : "");
 const isNamed = (
   { path, line, start, end, kind: useKind }: CodeUse,
   symbolName: string,
   wantedSpot: { path: string | undefined; line?: number | undefined },
-): boolean =>
+) =>
   end - start === symbolName.length &&
   useKind !== "comment" &&
   (!wantedSpot.path || path === wantedSpot.path) &&

@@ -107,7 +107,7 @@ export async function unresolvedUses(
   }
   return useRows;
 }
-const mayTake = (specifier: string, symbolName: string): boolean =>
+const mayTake = (specifier: string, symbolName: string) =>
   specifier[0] === "*" || specifier.split(" as ")[0] === symbolName;
 /** The same for a name that was asked for before, as long as no file has changed. */
 export function textsAsBefore(

@@ -48,9 +48,9 @@ export function usesIn(
   return useCounts;
 }
 /** Letters of all the world's scripts take twice the time. */
-const wordPatternFor = (sourceText: string): RegExp =>
+const wordPatternFor = (sourceText: string) =>
   /[^\x00-\x7f]/.test(sourceText) ? WORD_PATTERN : /[a-z_]\w*/gi;
-const isQuoted = (sourceText: string, nameStart: number, nameLength: number): boolean =>
+const isQuoted = (sourceText: string, nameStart: number, nameLength: number) =>
   /["'`]/.test(sourceText[nameStart - 1] ?? "") &&
   sourceText[nameStart - 1] === sourceText[nameStart + nameLength];
 

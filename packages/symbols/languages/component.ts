@@ -141,7 +141,7 @@ function componentSymbol(filePath: string, lastLine: number): Sym {
     exported: true,
   };
 }
-const toPascalCase = (dashedName: string): string =>
+const toPascalCase = (dashedName: string) =>
   dashedName
     .replace(/^\+/, "")
     .replace(/(?:^|[^\p{L}\p{N}_$]+)([\p{L}\p{N}])/gu, (_, letter: string) => letter.toUpperCase());
@@ -149,7 +149,7 @@ const toPascalCase = (dashedName: string): string =>
 function attributesOf(tagText: string): Map<string, string> {
   return new Map(attributesIn(tagText).map(({ name, value }) => [name, value]));
 }
-const attributesIn = (tagText: string): { index: number; name: string; value: string }[] =>
+const attributesIn = (tagText: string) =>
   Array.from(
     tagText.matchAll(ATTRIBUTE),
     ({ 1: attributeName, 2: doubleQuoted, 3: singleQuoted, 4: unquoted, index }) => {

@@ -94,10 +94,10 @@ function filesEnding(
   return [];
 }
 
-const orOutside = (foundFiles: string[]): string[] => (foundFiles.length ? foundFiles : OUTSIDE);
+const orOutside = (foundFiles: string[]) => (foundFiles.length ? foundFiles : OUTSIDE);
 
 /** The first folder that ends so. */
-const folderEnding = ({ byFolder }: Project, pathEnding: string): string | undefined =>
+const folderEnding = ({ byFolder }: Project, pathEnding: string) =>
   [...byFolder.keys()].find((folderPath) => `/${folderPath}`.endsWith(`/${pathEnding}`));
 
 /** The files of a language right in a folder. */

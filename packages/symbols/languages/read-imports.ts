@@ -13,8 +13,8 @@ export const importsIn = (language: string, importText: string, line: number): I
       names,
     }));
 
-const quotedIn = (importText: string): string => /["'`]([^"'`]*)["'`]/.exec(importText)?.[1] ?? "";
-const splitNames = (namesText: string): string[] =>
+const quotedIn = (importText: string) => /["'`]([^"'`]*)["'`]/.exec(importText)?.[1] ?? "";
+const splitNames = (namesText: string) =>
   namesText
     .replace(/[(){}\\]/g, " ")
     .split(",")
@@ -98,14 +98,14 @@ function readPhp(importText: string): ImportClause[] {
     return splitAtLast(fromPath.replace(/^\\/, ""), "\\", alias);
   });
 }
-const splitAtCommas = (listText: string): string[] =>
+const splitAtCommas = (listText: string) =>
   listText
     .split(",")
     .map((listedName) => listedName.trim())
     .filter(Boolean);
 
 /** Of a shell: what it is relative to is often computed. */
-const readShell = (importText: string): string =>
+const readShell = (importText: string) =>
   importText
     .replace(/^\S+\s+/, "")
     .replace(/\$\((?:[^()]|\([^()]*\))*\)|\$\{[^}]*\}|\$\w+/g, ".")

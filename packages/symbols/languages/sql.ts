@@ -25,7 +25,7 @@ const QUOTED_TEXT = anyOf(
  * `DELIMITER //` (MySQL).
  */
 const STATEMENT_ENDS = /^[ \t]*(?:(?:GO|\/)[ \t\d;]*|DELIMITER[ \t]+(\S+)[^\n]*)\r?$/;
-const tokenPattern = (endSign: string): RegExp =>
+const tokenPattern = (endSign: string) =>
   new RegExp(
     `${endSign.replace(/[^\w\s]/g, "\\$&")}|${QUOTED_TEXT.source}|${STATEMENT_ENDS.source}`,
     "gim",
@@ -80,7 +80,7 @@ export function sqlSpans(
     }
     if (dollars && !isFunctionBody) {
       const bodySpans = sqlSpans(tokenText.slice(dollars.length, -dollars.length), true);
-      const moveSpan = ([start, end]: Span): Span =>
+      const moveSpan = ([start, end]: Span) =>
         [start, end].map((offset) => offset + index + dollars.length) as Span;
       comment.push(...bodySpans.comment.map(moveSpan));
       string.push(...bodySpans.string.map(moveSpan));
@@ -185,4 +185,4 @@ function addColumns(
     columnStart = index + 1;
   }
 }
-const bareName = (quotedName: string): string => quotedName.replace(/^["`[]|["`\]]$/g, "");
+const bareName = (quotedName: string) => quotedName.replace(/^["`[]|["`\]]$/g, "");

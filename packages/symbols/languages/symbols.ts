@@ -128,7 +128,7 @@ const namedIn = (patternNode: Node): Node[] => {
   return [];
 };
 /** `let (x: a, y: b)` of Swift. */
-const isLabel = ({ parent, nextSibling }: Node): boolean =>
+const isLabel = ({ parent, nextSibling }: Node) =>
   parent?.type === "pattern" && nextSibling?.type === ":";
 const PATTERN_TYPES = new Set([
   "pattern",
@@ -145,13 +145,13 @@ const PATTERN_TYPES = new Set([
 const NO_NAMES = /\/\*[\s\S]*?\*\/|"[^"]*"|'[^']*'|\[[^\]]*\]/g;
 
 /** `*Server`, `Pair[K, V]`, `Point<T>`, `shop::Cart`: the type itself. */
-const ownerOf = (ownerText: string): string =>
+const ownerOf = (ownerText: string) =>
   ownerText
     .replace(/[<[][\s\S]*$/, "")
     .split(/::|\.|\\/)
     .at(-1)!
     .replace(/[^\p{L}\p{N}_$]/gu, "");
-const cleanName = (nameText: string): string =>
+const cleanName = (nameText: string) =>
   nameText
     .replace(/^:|<[\s\S]*$/g, "")
     .replaceAll("::", ".")
@@ -235,7 +235,7 @@ function headEnd(node: Node, sourceText: string): number {
   );
 }
 /** A list that goes on in the next line. */
-const isOpenList = (headLine: string): boolean => /[(<,]\s*$/.test(headLine);
+const isOpenList = (headLine: string) => /[(<,]\s*$/.test(headLine);
 
 function oneLine(headText: string): string {
   return headText
@@ -312,13 +312,12 @@ export function symbolsOf(reading: Reading, definitions: Definition[], { comment
 }
 
 const queryKindOf = ({ sym }: Definition): QueryKind => sym?.kind ?? "scope";
-const isValue = ({ kind: symbolKind }: Sym): boolean =>
-  /^(?:const|variable|property)$/.test(symbolKind);
+const isValue = ({ kind: symbolKind }: Sym) => /^(?:const|variable|property)$/.test(symbolKind);
 /**
  * A namespace is around all of a file in some languages: it says little there. A Go method names
  * its type itself.
  */
-const isOwner = ({ language }: Reading, { sym }: Definition): boolean =>
+const isOwner = ({ language }: Reading, { sym }: Definition) =>
   sym?.kind !== "namespace" || !!language.nested;
 
 function toMember(sym: Sym): void {
@@ -357,7 +356,7 @@ function docsBefore(
 }
 /** What may stand before a definition in its line without being one itself. */
 const KEYWORD = /^\s*(?:(?:type|const|var|typedef)\s+|template\s*<.*>\s*)?$/;
-const isAlone = (sourceText: string, [commentStart]: Span): boolean =>
+const isAlone = (sourceText: string, [commentStart]: Span) =>
   !sourceText.slice(sourceText.lastIndexOf("\n", commentStart - 1) + 1, commentStart).trim();
 
 /** Python's comments of functions and classes are strings in them. */

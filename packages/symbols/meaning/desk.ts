@@ -150,7 +150,7 @@ function linesOf(fileText: string): number[] {
   return lineOffsets;
 }
 /** Both sides of a merge conflict count. */
-const shownText = (fileText: string): string =>
+const shownText = (fileText: string) =>
   bothSides(fileText.startsWith(BYTE_ORDER_MARK) ? fileText.slice(1) : fileText);
 
 export async function showFile(desk: Desk, filePath: string): Promise<void> {
@@ -259,7 +259,7 @@ async function pointOf(
     );
   return pointAt(desk, filePath, startOffset + nameOffset);
 }
-const stripName = (declaredName: string): string =>
+const stripName = (declaredName: string) =>
   declaredName.replace(/^(["'])(.*)\1$/, "$2").replace(/\(.*$/s, "");
 
 /** Where it stands as a whole word. */

@@ -38,7 +38,7 @@ export async function missedUses(
       if (!isKnown.has(makeUseKey(codeUse))) missedByKey.set(makeUseKey(codeUse), codeUse);
   return [...missedByKey.values()];
 }
-const makeUseKey = ({ path, start }: CodeUse): string => `${path}:${start}`;
+const makeUseKey = ({ path, start }: CodeUse) => `${path}:${start}`;
 
 /** What the search for the files that take something goes by, and what it has found so far. */
 interface TakingSearch {
@@ -166,7 +166,7 @@ function keepTaking({ takings }: TakingSearch, taking: Taking): void {
   takings.set(`${path}\n${line}\n${name}\n${local}`, taking);
 }
 const SCRIPT_FILE = /\.c?jsx?$/;
-const mayTake = (specifier: string, exportedNames: Set<string>): boolean =>
+const mayTake = (specifier: string, exportedNames: Set<string>) =>
   specifier[0] === "*" || exportedNames.has(specifier.split(" as ")[0]!);
 
 /** Under which names its own file exports it: nothing else can be taken from there. */

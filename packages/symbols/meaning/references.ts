@@ -81,7 +81,7 @@ export async function showOthers(
 }
 export const isAt = (a: Point, b: Point): boolean =>
   a.path === b.path && a.line === b.line && a.character === b.character;
-const getEnding = (filePath: string): string => filePath.slice(filePath.lastIndexOf("."));
+const getEnding = (filePath: string) => filePath.slice(filePath.lastIndexOf("."));
 
 function onePerProject(filePaths: string[], projectPaths: readonly string[]): string[] {
   const configured = new Set(

@@ -92,7 +92,7 @@ async function takingsToChange(
     const [rootFile = "", rootName = ""] = root.split("\n");
     const fileEdits = ownChanges.filter((edit) => edit.path === rootFile);
     const newFacts = scan(rootFile, applyEdits((await textAt(desk, rootFile)).text, fileEdits));
-    const isThere = (candidate: string): boolean =>
+    const isThere = (candidate: string) =>
       newFacts.exports.some((exportFact) => exportFact.name === candidate) ||
       newFacts.symbols.some(
         (scannedSymbol) =>
@@ -205,8 +205,7 @@ async function collision(
     for (const filePath of changesByFile.keys()) server.hide(filePath);
   }
 }
-const makeKey = ({ path: filePath, line, character }: Point): string =>
-  `${filePath}:${line}:${character}`;
+const makeKey = ({ path: filePath, line, character }: Point) => `${filePath}:${line}:${character}`;
 
 /** The same places have to be found under the new name: no more, and no fewer. */
 async function otherPlaces(
@@ -303,7 +302,7 @@ const FILES_AT_ONCE = 16;
 const problemKey = (
   { code, message }: { code: string | number; message: string },
   bothNames: string[],
-): string =>
+) =>
   `${code} ` +
   bothNames.reduce((maskedText, eitherName) => maskedText.replaceAll(eitherName, "_"), message);
 

@@ -127,4 +127,4 @@ function docIndexes(docPaths: string[], loggedPaths: string[]): Int32Array {
     (loggedPath) => docByPath.get(loggedPath) ?? docByEnding.get(getEnding(loggedPath)) ?? -1,
   );
 }
-const getEnding = (filePath: string): string => filePath.split("/").slice(-2).join("/");
+const getEnding = (filePath: string) => filePath.split("/").slice(-2).join("/");

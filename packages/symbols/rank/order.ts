@@ -135,7 +135,7 @@ function namedPaths(docs: Doc[], query: string): Map<number, number> {
   }
   return namedDocs;
 }
-const pathsIn = (query: string): string[] =>
+const pathsIn = (query: string) =>
   [...new Set(query.match(/[\w@$./-]+/g)?.map((token) => token.replace(/^\.*\/|[./-]+$/g, "")))]
     .filter((token) => /[/.]/.test(token))
     .slice(0, MAX_PATHS);

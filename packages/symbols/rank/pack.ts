@@ -198,7 +198,7 @@ function ratedOf({ docs, uses }: Survey, weights: Map<number, number>, docIndex:
 }
 type Fitting = { doc: number; line: number; text: string; price: number };
 
-const isOverload = (laterSymbol: Sym, earlierSymbol?: Sym): boolean =>
+const isOverload = (laterSymbol: Sym, earlierSymbol?: Sym) =>
   laterSymbol.name === earlierSymbol?.name && laterSymbol.owner === earlierSymbol.owner;
 
 const KIND_WEIGHTS: Record<Sym["kind"], number> = {

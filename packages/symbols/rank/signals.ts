@@ -47,7 +47,7 @@ function normalize(signalValues: Float64Array): void {
 }
 
 /** Inverse document frequency. */
-const measureRarity = (docCount: number, docsWith: number): number =>
+const measureRarity = (docCount: number, docsWith: number) =>
   Math.log(1 + (docCount - docsWith + 0.5) / (docsWith + 0.5));
 
 /**
@@ -170,7 +170,7 @@ function symbolWords({ docs }: Survey, queryTerms: number[], { declared, symbol 
     }
   }
 }
-const addUp = <T>(elements: readonly T[], measure: (element: T) => number): number =>
+const addUp = <T>(elements: readonly T[], measure: (element: T) => number) =>
   elements.reduce((total, element) => total + measure(element), 0);
 
 /**

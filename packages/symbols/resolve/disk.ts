@@ -173,7 +173,7 @@ function isValidKept(keptAnswers: Partial<Kept>): boolean {
 export const statOf = (filePath: string): fs.Stats | undefined =>
   tryTo(() => fs.statSync(filePath, { throwIfNoEntry: false }));
 /** Changes within the same tick of the clock look the same. */
-const isSettled = (filePath: string): boolean =>
+const isSettled = (filePath: string) =>
   !((statOf(filePath)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
 
 export const realOf = (filePath: string): string =>

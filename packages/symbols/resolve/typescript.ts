@@ -429,10 +429,9 @@ function lettersOf({
 }
 
 /** As in templates: a tsconfig.json that only names others. */
-const hasNoFiles = (rawConfig: Json | undefined): boolean =>
+const hasNoFiles = (rawConfig: Json | undefined) =>
   Array.isArray(rawConfig?.files) &&
   rawConfig.files.length === 0 &&
   rawConfig.include === undefined;
 
-const packageOf = (specifier: string): string =>
-  /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;
+const packageOf = (specifier: string) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;

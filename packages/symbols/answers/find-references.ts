@@ -4,7 +4,7 @@ import { plural } from "zz/text";
 import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
 import type { CodeUse, Group, SymbolSpot } from "../meaning/code-uses.ts";
-import { atDesk, startServerEarly } from "../meaning/desk.ts";
+import { atDesk, type Desk, startServerEarly } from "../meaning/desk.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
 import { MAX_TEXT_CHARS } from "../scan/facts.ts";
 import { MAX_ROWS, pathAndLine } from "./answer-rows.ts";
@@ -92,14 +92,9 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
     definitions: SymbolSpot[],
     instead: (reason: string) => Uses,
   ): Promise<void> => {
-    const serverUses = await atDesk(
-      state,
-      index,
-      definitions[0]!.path,
-      ctx,
-      (desk) => usesOf(definitions, (definition) => usesAtDesk(desk, definition), desk.mayShow),
-      instead,
-    );
+    const ask = (desk: Desk) =>
+      usesOf(definitions, (definition) => usesAtDesk(desk, definition), desk.mayShow);
+    const serverUses = await atDesk(state, index, definitions[0]!.path, ctx, ask, instead);
     useGroups.push(...serverUses.useGroups);
     unlocated.push(...serverUses.unlocated);
   };

@@ -15,9 +15,9 @@ export const parser = {
           .replace('import { ts } from "ts-morph";', 'import * as ts from "ts-parser";')
           // What is taken out of it name by name is all that is bundled.
           .replace(
-            /^(export )?const \{ ([\w, ]+) \} = ts(?: as unknown as \{.*?^\})?;$/gms,
+            /^(export )?const \{([\w,\s]+)\} =\s+ts(?: as unknown as \{.*?^ *\})?;$/gms,
             (_, exported = "", names) =>
-              names.replace(/(\w+),? ?/g, `${exported}const $1 = ts.$1;`),
+              names.replace(/\s*(\w+),?/g, `${exported}const $1 = ts.$1;`),
           ),
       }),
     );

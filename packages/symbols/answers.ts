@@ -22,7 +22,7 @@ import { type AnswerTopic, missingSentence, qualifyText } from "./answers/unread
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
 import type { Scope } from "./store.ts";
-import { openWatch } from "./watch.ts";
+import { Watch } from "./watch.ts";
 
 export type Answers = ReturnType<typeof openAnswers>;
 
@@ -32,7 +32,7 @@ export function openAnswers(
   isOngoing: () => boolean,
   toldMap: ToldMap,
 ) {
-  const watch = openWatch(root, () => config.debounce, clock);
+  const watch = new Watch(root, () => config.debounce, clock);
   const project = openProject(
     root,
     home,
@@ -67,12 +67,15 @@ export function openAnswers(
   };
 }
 
+const lastNameIn = (symbol: string) => lastName(nameIn(symbol));
+const aboutUses = ({ symbol }: any): AnswerTopic => ({ words: [lastNameIn(symbol)], like: true });
+
 type Answer = (state: State, args: any, ctx: Ctx) => Promise<Result | string>;
 /** What each tool answers, and what that is about. */
 const ANSWERS: Record<string, [answer: Answer, about?: (args: any) => AnswerTopic | undefined]> = {
   find_definition: [findDefinition, ({ symbol }) => ({ words: [lastNameIn(symbol)] })],
-  find_references: [findReferences, ({ symbol }) => ({ words: [lastNameIn(symbol)], like: true })],
-  find_calls: [findCalls, ({ symbol }) => ({ words: [lastNameIn(symbol)], like: true })],
+  find_references: [findReferences, aboutUses],
+  find_calls: [findCalls, aboutUses],
   find_symbols: [
     findSymbols,
     ({ query, path }) => ({ words: [lastNameIn(query)], anywhere: true, path }),
@@ -88,13 +91,12 @@ const ANSWERS: Record<string, [answer: Answer, about?: (args: any) => AnswerTopi
   get_complexity: [measureComplexity],
   get_todos: [listTodos],
   check_types: [checkTypes],
-  rename_symbol: [renameSymbol, ({ symbol }) => ({ words: [lastNameIn(symbol)], like: true })],
+  rename_symbol: [renameSymbol, aboutUses],
   repo_map: [
     showMap,
     ({ query }) => ({ map: true, words: query?.match(/[\p{L}\p{N}_$]{4,}/gu) ?? [] }),
   ],
 };
-const lastNameIn = (symbol: string): string => lastName(nameIn(symbol));
 
 /** What is about a part of the code says so, also when it fails. */
 async function answerTool(
@@ -160,10 +162,8 @@ async function reindex(state: State, ctx: Ctx): Promise<string> {
   const brokenCount = index.files.filter((filePath) => index.facts(filePath)!.parseError).length;
   return (
     `Indexed ${plural(index.files.length, "file")} with ${plural(symbolCount, "symbol")} ` +
-    `in ${(index.ms / 1000).toFixed(1)} ` +
-    "s" +
-    `${brokenCount ? `; ${brokenCount} ${brokenCount === 1 ? "has" : "have"} syntax errors` : ""}` +
-    `${index.leftOut ? `; ${index.leftOut} ${index.leftOut === 1 ? "is" : "are"} left out` : ""}` +
-    "."
+    `in ${(index.ms / 1000).toFixed(1)} s` +
+    (brokenCount ? `; ${brokenCount} ${brokenCount === 1 ? "has" : "have"} syntax errors` : "") +
+    (index.leftOut ? `; ${index.leftOut} ${index.leftOut === 1 ? "is" : "are"} left out.` : ".")
   );
 }

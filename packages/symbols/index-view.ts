@@ -12,7 +12,6 @@ export interface Index {
   readonly files: readonly string[]; // the indexed ones of code, sorted
   readonly version: object; // the same object as long as nothing has changed
   readonly ms: number; // how long the update took
-  readonly read: number; // how many files the update read
   readonly leftOut: number; // how many files are beyond the limit
   readonly scope: string; // the indexed folder; "": everything
   readonly beyond: number; // how many code files are outside of it
@@ -31,7 +30,7 @@ export function rowOf({ files }: Pick<Data, "files">, filePath: string): Buffer 
   return page.read(offset, length);
 }
 const MEMO_BY_FILES = new WeakMap<Data["files"], Map<string, unknown>>();
-export type Counts = Pick<Index, "ms" | "read" | "leftOut" | "beyond" | "scope" | "ignored">;
+export type Counts = Pick<Index, "ms" | "leftOut" | "beyond" | "scope" | "ignored">;
 export function indexOf(
   indexData: Data,
   names: readonly string[],

@@ -66,6 +66,8 @@ export const settings = {
   },
 };
 
+const FILE_NAMES = ["file", "file_path"]; // that models use for `path`
+const readAll = () => ({ read: ["."] });
 const PATH_PARAMETER = "string? a file or a folder";
 
 /** Their answers have the same names. */
@@ -90,20 +92,20 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
       line: "integer? the line of its definition, where several are in that file",
       start: "integer? the place to begin with, where there are more than one answer shows",
     },
-    needs: () => ({ read: ["."] }),
+    needs: readAll,
   },
   {
     name: "find_calls",
     description: "Find who calls a function or method, or what it calls, by its language server.",
     aliases: ["call_hierarchy", "find_callees", "get_callers", "get_callees"],
-    also: { symbol: ["name", "function"], path: ["file", "file_path"] },
+    also: { symbol: ["name", "function"], path: FILE_NAMES },
     params: {
       symbol: "string a function or Class.method",
       callees: "boolean? what it calls, instead of who calls it",
       path: "string? the file that defines it, where several do",
       line: "integer? the line of its definition, where several are in that file",
     },
-    needs: () => ({ read: ["."] }),
+    needs: readAll,
   },
   {
     name: "find_symbols",
@@ -133,7 +135,7 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
     name: "get_function",
     description: "Show the whole text of a function or method, with line numbers, by its name.",
     aliases: ["read_function", "find_function"],
-    also: { name: ["function", "symbol", "function_name"], path: ["file", "file_path"] },
+    also: { name: ["function", "symbol", "function_name"], path: FILE_NAMES },
     params: {
       name: "string a function, arrow function, or Class.method",
       path: "string? the file it is in",
@@ -145,7 +147,7 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
       "Show the whole text of a class, interface, type, " +
       "enum or namespace, with line numbers, by its name.",
     aliases: ["read_class", "find_class"],
-    also: { name: ["class", "symbol", "class_name"], path: ["file", "file_path"] },
+    also: { name: ["class", "symbol", "class_name"], path: FILE_NAMES },
     params: { name: "string the class", path: "string? the file it is in" },
   },
   {
@@ -155,14 +157,14 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
       "packages, Node's own modules, and what cannot be found. " +
       "Without a path: the project's entry points, its most imported files and import cycles.",
     aliases: ["dependencies", "find_dependencies", "get_imports"],
-    also: { path: ["file", "file_path"] },
+    also: { path: FILE_NAMES },
     params: { path: "string? the file or folder" },
   },
   {
     name: "get_dependents",
     description: "List the files that import a file, or from outside anything in a folder.",
     aliases: ["dependents", "find_dependents", "get_importers"],
-    also: { path: ["file", "file_path"] },
+    also: { path: FILE_NAMES },
     params: { path: "string the file or folder" },
   },
   {
@@ -171,14 +173,14 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
       "How complex code is: of a file each function's branches, of a folder the most complex " +
       "files. score = branches + 2 × nesting + imports + lines / 20.",
     aliases: ["complexity"],
-    also: { path: ["file", "file_path"] },
+    also: { path: FILE_NAMES },
     params: { path: PATH_PARAMETER },
   },
   {
     name: "get_todos",
     description: "List TODO, FIXME and HACK comments in the code.",
     aliases: ["todos", "find_todos"],
-    also: { path: ["file", "file_path"] },
+    also: { path: FILE_NAMES },
     params: { path: PATH_PARAMETER },
   },
   {
@@ -195,18 +197,14 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
       "Rename a function, class, type, property, variable or constant everywhere it is used, " +
       "by meaning. The changes are shown and asked for.",
     aliases: ["rename"],
-    also: {
-      symbol: ["name", "from", "old_name"],
-      to: ["new_name", "newName"],
-      path: ["file", "file_path"],
-    },
+    also: { symbol: ["name", "from", "old_name"], to: ["new_name", "newName"], path: FILE_NAMES },
     params: {
       symbol: "string its name now, or Class.method",
       to: "string its new name",
       path: "string? the file that defines it, where several do",
       line: "integer? the line of its definition, where several are in that file",
     },
-    needs: () => ({ read: ["."] }),
+    needs: readAll,
     changes: true,
   },
   {
@@ -220,7 +218,7 @@ const SYMBOL_TOOLS: Omit<Tool, "run">[] = [
       tokens: "integer? how large it may be; 2,000 unless given",
       why: "boolean? say of each file what brought it in",
     },
-    needs: () => ({ read: ["."] }),
+    needs: readAll,
   },
 ];
 

@@ -73,7 +73,7 @@ function nearest(query: string, symbols: FoundSymbol[]): FoundSymbol[] {
   return scoredIndexes.slice(0, MAX_FUZZY_NAMES).map(({ index }) => symbols[index]!);
 }
 
-const splitPairs = (letters: string): string[] => [
+const splitPairs = (letters: string) => [
   ...new Set(Array.from(letters.slice(1), (letter, index) => letters[index] + letter)),
 ];
 
@@ -83,7 +83,7 @@ const splitPairs = (letters: string): string[] => [
  */
 function overlap(queryWords: string[], { name, doc = "" }: FoundSymbol): number {
   const [nameWords, docWords] = [splitWords(name), splitWords(doc)];
-  const wordScores = queryWords.map((queryWord) => {
+  const wordScores = queryWords.map((queryWord): number => {
     if (nameWords.some((nameWord) => isAlike(nameWord, queryWord))) return 2;
     if (docWords.some((docWord) => isAlike(docWord, queryWord))) return 1;
     return 0;
@@ -91,11 +91,11 @@ function overlap(queryWords: string[], { name, doc = "" }: FoundSymbol): number 
   const matchedShare = wordScores.filter(Boolean).length / queryWords.length;
   return matchedShare < 0.5
     ? 0
-    : matchedShare * (wordScores as number[]).reduce((total, wordScore) => total + wordScore, 0) -
+    : matchedShare * wordScores.reduce((total, wordScore) => total + wordScore, 0) -
         nameWords.length / 100;
 }
 
-const isAlike = (symbolWord: string, queryWord: string): boolean =>
+const isAlike = (symbolWord: string, queryWord: string) =>
   symbolWord === queryWord ||
   (queryWord.length > 3 &&
     (symbolWord.startsWith(queryWord) ||

@@ -1,5 +1,8 @@
 // Which files the rules let the tools read.
 import type { Ctx } from "zz";
+import type { Index } from "./index-view.ts";
+import { SCRIPT } from "./resolve/paths.ts";
+import { filesUsing } from "./rows.ts";
 
 /** Whether a rule may keep from reading what was read before. */
 export const deniesReading = ({ permissions }: Ctx): boolean =>
@@ -16,3 +19,9 @@ export function readability(ctx: Ctx): (filePath: string) => boolean {
     return judgedFiles.get(filePath)!;
   };
 }
+
+/** The files of TypeScript and JavaScript that use a name. */
+export const scriptsUsing = (index: Index, symbolName: string, ctx: Ctx): string[] =>
+  filesUsing(index, symbolName).filter(
+    (filePath) => SCRIPT.test(filePath) && mayRead(ctx, filePath),
+  );

@@ -1,6 +1,7 @@
 // The index of a project: what each code file defines and uses, updated before every question.
 import fs from "node:fs";
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import v8 from "node:v8";
 import vm from "node:vm";
 import type { LowSync } from "lowdb";
@@ -29,10 +30,7 @@ const MAX_LOCAL_BYTES = 400_000;
 const MAX_UNLISTED = 1_000; // names that are known not to be listed
 const MANY_FILES = 1_000; // files, from which on memory is given back
 
-export interface Project {
-  fresh(ctx: Ctx): Promise<Index>;
-  drop(): void;
-}
+export type Project = ReturnType<typeof openProject>;
 /** Decides what to do with a project of very many files. */
 type Limit = (fileCount: number, ctx: Ctx, current: Scope) => Promise<Scope>;
 
@@ -42,7 +40,7 @@ export function openProject(
   limit: Limit,
   patterns: () => readonly string[],
   watch?: Pick<Watch, "takeTouched" | "generation">,
-): Project {
+) {
   const indexFile = storeFile(root, home);
   const state: ProjectState = { root, limit, patterns, list: [] };
   let running: Promise<Index> | undefined;
@@ -65,7 +63,7 @@ export function openProject(
   }
 
   function drop(): void {
-    [state.cached, state.last] = [undefined, undefined];
+    [state.db, state.last] = [undefined, undefined];
     fs.rmSync(indexFile, { force: true });
   }
 }
@@ -78,18 +76,16 @@ async function updateIndex(
 ): Promise<Index> {
   const { root } = state;
   const started = performance.now();
-  const db = openStore(root, homeFolder, ctx.note);
-  const before = watch?.generation() ?? 0;
+  const before = watch?.generation ?? 0;
   const touched = await watch?.takeTouched();
   const lastLook = state.last;
   state.last = undefined; // until it has been looked at
-  if (state.cached) db.data = state.cached;
-  else db.read();
+  const db = state.db ?? openStore(root, homeFolder, ctx.note);
   const { data } = db;
   const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
   const isWatched =
     before === lastLook?.generation &&
-    before === watch?.generation() &&
+    before === watch?.generation &&
     lastLook.rules === rulesOf(state, ctx);
   const changed =
     lastLook && touched && isWatched ? await changesIn(state, touched, lastLook, look) : undefined;
@@ -105,11 +101,7 @@ async function updateIndex(
     save(db, ctx);
   }
   state.last = lastLook;
-  return indexFor(db, ctx, lastLook.list, {
-    ...lastLook.counts,
-    ms: performance.now() - started,
-    read: look.fresh.size,
-  });
+  return indexFor(db, ctx, lastLook.list, { ...lastLook.counts, ms: performance.now() - started });
 }
 
 /** What may be read, and what is to be indexed. */
@@ -165,7 +157,7 @@ async function lookAtAll(
   generation: number,
   maybeUnlisted: string[],
 ): Promise<Index> {
-  const { ctx, data, fresh, stored } = look;
+  const { ctx, data, stored } = look;
   const rules = rulesOf(state, ctx);
   const listing = ctx.files.list();
   listing.catch(() => {}); // awaited below
@@ -176,32 +168,29 @@ async function lookAtAll(
   if (fitsLocally(state.root, changed)) await readHere(look, changed); // while the files are listed
   const listed = await listing;
   const showable = listed.filter((name) => !CONTROL.test(name));
-  const names = sameList(state.list, showable);
-  state.list = names;
+  if (!isDeepStrictEqual(state.list, showable)) state.list = showable;
+  const names = state.list;
   const { code, texts, ignored } = await codeAmong(names, state.patterns(), ctx.note);
   Object.assign(data, await state.limit(code.length, ctx, data));
-  const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
+  const isInScope = (name: string) => !data.scope || name.startsWith(`${data.scope}/`);
+  const inScope = code.filter(isInScope);
   const isDenied = deniesReading(ctx);
   const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
   const readable = inScope.filter(isReadable);
   const wanted = new Set(readable.slice(0, data.most));
   const leftOut = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
-  for (const filePath of textsOf(look, texts).filter(isReadable).slice(0, data.most))
-    wanted.add(filePath);
+  const isText = (name: string) =>
+    isInScope(name) &&
+    (data.files.has(name) || !isLink(path.join(state.root, name))) &&
+    isReadable(name);
+  for (const filePath of texts.filter(isText).slice(0, data.most)) wanted.add(filePath);
   const failure = await readMissing(state, look, wanted, changed);
   keepRead(db, look, wanted, changed);
   if (failure) throw failure;
-  state.cached = data;
+  state.db = db;
   if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
   const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
-  const counts = {
-    ms,
-    read: fresh.size + stored.size,
-    leftOut,
-    beyond,
-    scope: data.scope,
-    ignored,
-  };
+  const counts = { ms, leftOut, beyond, scope: data.scope, ignored };
   const listedNames = new Set(listed);
   const unlisted = new Set(
     maybeUnlisted.filter((name) => !listedNames.has(name) && !name.endsWith(".gitignore")),
@@ -217,12 +206,6 @@ async function lookAtAll(
   };
   return indexFor(db, ctx, names, counts);
 }
-
-/** The list as it was, if it has the same names. */
-const sameList = (before: readonly string[], newList: string[]): readonly string[] =>
-  newList.length === before.length && newList.every((filePath, i) => filePath === before[i])
-    ? before
-    : newList;
 
 /** Returns why not all of it could be read. */
 async function readMissing(
@@ -272,7 +255,7 @@ function indexFor(
 ): Index {
   const { data } = store;
   return indexOf(data, listedPaths, counts, (resolved) => {
-    if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
+    if (isDeepStrictEqual(resolved, data.resolved)) return;
     data.resolved = resolved;
     data.change = { rows: [], gone: [] };
     save(store, ctx);
@@ -284,7 +267,7 @@ interface ProjectState {
   root: string;
   limit: Limit;
   patterns: () => readonly string[];
-  cached?: Data | undefined;
+  db?: LowSync<Data> | undefined;
   last?: LastLook | undefined;
   list: readonly string[]; // of all files, the same object until one comes or goes
 }
@@ -299,16 +282,6 @@ interface LastLook {
   // what is there and not listed, as what an editor writes beside a file: a file that is gone may
   // come back
   unlisted: ReadonlySet<string>;
-}
-
-/** The texts that lie in the indexed folder and are no links. */
-function textsOf({ root, data }: Look, textPaths: string[]): string[] {
-  const scopedPaths = data.scope
-    ? textPaths.filter((filePath) => filePath.startsWith(`${data.scope}/`))
-    : textPaths;
-  return scopedPaths.filter(
-    (filePath) => data.files.has(filePath) || !isLink(path.join(root, filePath)),
-  );
 }
 
 /**
@@ -411,16 +384,12 @@ function applyChange(
     files.set(filePath, { ...rowEntry, page, offset, length: text.length });
     offset += text.length;
   }
-  const isNew =
-    stored.size ||
-    files.size !== data.files.size ||
-    rows.some(({ path: filePath }) => !data.files.has(filePath));
-  data.files = isNew ? sortFiles(files) : files;
+  data.files = sortFiles(files);
   data.change = stored.size ? undefined : { rows: wholeRows, gone };
 }
 
-const isLink = (file: string): boolean => tryTo(() => fs.lstatSync(file).isSymbolicLink()) === true;
-const isThere = (file: string): boolean => tryTo(() => fs.lstatSync(file)) !== undefined;
+const isLink = (file: string) => tryTo(() => fs.lstatSync(file).isSymbolicLink()) === true;
+const isThere = (file: string) => tryTo(() => fs.lstatSync(file)) !== undefined;
 
 function isChanged(file: string, { mtime, ctime, size }: Entry): boolean {
   const stat = statOf(file);
@@ -434,7 +403,7 @@ function fitsLocally(root: string, filePaths: string[]): boolean {
 }
 
 function progressBar(done: number, total: number): string {
-  const part = total ? done / total : 1;
+  const part = done / total;
   const drawnBar = `${"=".repeat(Math.round(part * 10))}>`.padEnd(11, "-");
   return `Indexing [${drawnBar}] ${Math.floor(part * 100)}% (${done}/${total} files)`;
 }

@@ -21,5 +21,5 @@ export const mapFrom = (survey: Survey, request: MapRequest): RepoMap =>
 export const rank = (sources: Source[], otherFiles: OtherFile[], request: MapRequest): string[] =>
   rankFrom(surveyOf(sources, otherFiles), request);
 
-const rankFrom = (survey: Survey, request: MapRequest): string[] =>
+const rankFrom = (survey: Survey, request: MapRequest) =>
   orderOf(survey, request).docs.map((docIndex) => survey.docs[docIndex]!.path);

@@ -40,15 +40,11 @@ export function readRow(root: string, filePath: string, earlier?: Entry): Row | 
     const hash = fileBytes ? crypto.hash("sha256", fileBytes).slice(0, 32) : `${fileStats.size}`;
     const mtime = fileStats.mtimeMs > startTime - CLOCK_TICK_MS ? -1 : fileStats.mtimeMs;
     const rowHead = { path: filePath, mtime, ctime: fileStats.ctimeMs, size: fileStats.size, hash };
-    if (earlier?.hash === hash && !isTooLarge) return { ...rowHead, text: NO_TEXT };
-    const { text, retry } = fileBytes ? encodeRow(filePath, fileBytes) : { text: NO_TEXT };
-    if (retry) return { ...rowHead, mtime: -1, hash: "", text };
-    return {
-      ...rowHead,
-      text: fileBytes
-        ? text
-        : pack(unreadFacts(`${(fileStats.size / 1e6).toFixed(1)} MB`), NO_TEXT),
-    };
+    if (earlier?.hash === hash && fileBytes) return { ...rowHead, text: NO_TEXT };
+    if (!fileBytes)
+      return { ...rowHead, text: unreadRow(`${(fileStats.size / 1e6).toFixed(1)} MB`) };
+    const { text, retry } = encodeRow(filePath, fileBytes);
+    return retry ? { ...rowHead, mtime: -1, hash: "", text } : { ...rowHead, text };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR" || !fileStats) return undefined;
@@ -59,11 +55,13 @@ export function readRow(root: string, filePath: string, earlier?: Entry): Row | 
       size: fileStats.size,
       hash: "",
     };
-    return { ...rowHead, text: pack(unreadFacts(code ?? String(error)), NO_TEXT) };
+    return { ...rowHead, text: unreadRow(code ?? String(error)) };
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }
 }
+
+const unreadRow = (reason: string) => pack(unreadFacts(reason), NO_TEXT);
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
 const OPEN_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
@@ -89,7 +87,7 @@ function encodeRow(
   fileBytes: Buffer,
 ): { text: Buffer; retry?: boolean | undefined } {
   const fileText = textIn(fileBytes);
-  if (fileText === undefined) return { text: pack(unreadFacts("binary"), NO_TEXT) };
+  if (fileText === undefined) return { text: unreadRow("binary") };
   if (languageOf(filePath)) {
     const { retry, ...facts } = scanLanguage(filePath, fileText);
     return { text: pack(facts, facts.unread === "minified" ? NO_TEXT : bagOf(fileText)), retry };

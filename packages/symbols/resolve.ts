@@ -101,7 +101,7 @@ export function openResolver(
 }
 
 /** In another language, which TypeScript knows nothing of. */
-const isOther = (filePath: string): boolean => !!languageOf(filePath) && !isComponent(filePath);
+const isOther = (filePath: string) => !!languageOf(filePath) && !isComponent(filePath);
 
 async function prepare(
   state: State,

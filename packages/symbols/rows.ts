@@ -1,5 +1,6 @@
 // A file's facts as one line of JSON, searchable without parsing. Behind it, after a zero byte,
 // stands what words occur in the file.
+import type { Index } from "./index-view.ts";
 import type { Facts } from "./scan/facts.ts";
 import { type Bag, readBag } from "./scan/word-bag.ts";
 
@@ -36,16 +37,12 @@ export interface Page {
   read(offset: number, length: number, targetBuffer?: Buffer): Buffer;
 }
 
-/** An index, which finds the files whose rows have one of these texts. */
-interface Searched {
-  having(...searchTexts: string[]): readonly string[];
-}
 /**
  * The files that define a name, or export something under it that has another, and those that use
  * it.
  */
-export const filesDefining = (index: Searched, symbolName: string) =>
+export const filesDefining = (index: Index, symbolName: string) =>
   index.having(`{"name":${JSON.stringify(symbolName)},`);
-export const filesUsing = (index: Searched, symbolName: string) => index.having(` ${symbolName}:`);
+export const filesUsing = (index: Index, symbolName: string) => index.having(` ${symbolName}:`);
 /** The files that say of themselves that a program made them. */
-export const filesMarkedGenerated = (index: Searched) => index.having(',"made":true');
+export const filesMarkedGenerated = (index: Index) => index.having(',"made":true');

@@ -8,7 +8,7 @@ import os from "node:os";
 import path from "node:path";
 import zlib from "node:zlib";
 import { LowSync, type SyncAdapter } from "lowdb";
-import { makeFolder } from "zz/text";
+import { compare, makeFolder } from "zz/text";
 import type { Kept } from "./resolve.ts";
 import type { Entry, Page, Row } from "./rows.ts";
 
@@ -55,7 +55,9 @@ export function openStore(
   homeFolder: string,
   warn: (warning: string) => void,
 ): LowSync<Data> {
-  return new LowSync<Data>(adapter(storeFile(root, homeFolder), root, warn), emptyData());
+  const store = new LowSync<Data>(adapter(storeFile(root, homeFolder), root, warn), emptyData());
+  store.read();
+  return store;
 }
 
 /** What past commits say, beside it. */
@@ -212,7 +214,7 @@ const listedFile = (
   filePath: string,
   { mtime, ctime, size, hash }: Entry,
   rowLength: number,
-): ListedFile => [...([filePath, mtime, ctime, size, hash, rowLength] as const)];
+): ListedFile => [filePath, mtime, ctime, size, hash, rowLength];
 
 function preamble(rowsLength: number, headLength: number, ...checksums: number[]): Buffer {
   return Buffer.from(
@@ -225,6 +227,7 @@ function parseIndex(openFile: OpenFile, root: string): Data | null {
   const indexData = emptyData();
   const { fd } = openFile;
   const { size } = fs.fstatSync(fd);
+  if (!size) throw new Error("it is empty");
   for (let pieceStart = 0; pieceStart < size; ) {
     const [, rowsLength, headLength, rowsCrc, headCrc] =
       PREAMBLE_PATTERN.exec(readTextAt(fd, pieceStart, PREAMBLE))?.map(Number) ?? [];
@@ -239,14 +242,14 @@ function parseIndex(openFile: OpenFile, root: string): Data | null {
       if (!pieceStart && OLDER_FORMAT.test(readTextAt(fd, 0, PREAMBLE))) return null;
       if (!pieceStart) throw new Error("it is damaged, or another version's");
       indexData.base = 0; // the complete pieces are used, and the file is rewritten
-      return indexData;
+      break;
     }
     addPiece(indexData, JSON.parse(headBytes.toString()), filePage(openFile, rowsStart), root);
     pieceStart = rowsStart + rowsLength! + headLength!;
     indexData.base ||= pieceStart;
     indexData.size = pieceStart;
   }
-  if (!indexData.base) throw new Error("it is empty");
+  indexData.files = sortFiles(indexData.files);
   return indexData;
 }
 
@@ -258,18 +261,16 @@ function addPiece(
 ): void {
   if (head.root !== root) throw new Error(`it is that of ${head.root}`);
   Object.assign(indexData, { scope, most: maxFiles, resolved });
-  const isFirstPiece = !indexData.files.size;
   for (const removedPath of gone) indexData.files.delete(removedPath);
   let offset = 0;
   for (const [filePath, mtime, ctime, size, hash, length] of files) {
     indexData.files.set(filePath, { mtime, ctime, size, hash, page, offset, length });
     offset += length;
   }
-  if (!isFirstPiece) indexData.files = sortFiles(indexData.files);
 }
 
 export const sortFiles = (storedFiles: Data["files"]): Data["files"] =>
-  new Map([...storedFiles].sort(([a], [b]) => (a < b ? -1 : 1)));
+  new Map([...storedFiles].sort(([first], [second]) => compare(first, second)));
 
 export const memoryPage = (pageBytes: Buffer): Page => ({
   read: (offset, length) => pageBytes.subarray(offset, offset + length),
@@ -319,7 +320,7 @@ function readBytesAt(
   const wantedBytes = targetBuffer.subarray(0, length);
   return fs.readSync(fd, wantedBytes, 0, length, offset) === length ? wantedBytes : undefined;
 }
-const readTextAt = (fd: number, offset: number, length: number): string =>
+const readTextAt = (fd: number, offset: number, length: number) =>
   readBytesAt(fd, offset, length)?.toString("latin1") ?? "";
 
 function readChecksum(fd: number, startOffset: number, length: number): number {

@@ -21,130 +21,173 @@ const LOCAL_DISKS = new Set([
   0xef53, 0x9123683e, 0x58465342, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e,
 ]);
 
-export interface Watch {
+export class Watch {
+  changes = 0; // how many it saw so far
+  /**
+   * Changes with the watched folders: what one look at all files and `takeTouched()` with the same
+   * number saw is all there is.
+   */
+  generation = 0;
+  readonly #root: string;
+  readonly #debounce: () => number;
+  readonly #clock: Clock;
+  #watchers = new Map<string, fs.FSWatcher>(); // by the folder
+  #unlisted = new Set<string>(); // those of them that hold no listed file, and git's own
+  #touched = new Set<string>();
+  #events = 0; // since the last look; Infinity: something happened that nobody knows
+  #isWhole = false; // whether every folder is watched
+  #run = 0;
+  #known?: readonly string[] | undefined;
+  #cancel = () => {}; // of what is to be told
+  #onChange = () => {};
+
+  /** `debounce`: ms without a further change, before it tells of one. */
+  constructor(root: string, debounce: () => number, clock: Clock) {
+    this.#root = root;
+    this.#debounce = debounce;
+    this.#clock = clock;
+  }
+
   /**
    * Watches the folders of these files, and those without any; calls `onChange` some time after a
    * change.
    */
-  watchFolders(filePaths: readonly string[], git: Git, onChange: () => void): void;
-  changes(): number; // how many it saw so far
+  watchFolders(filePaths: readonly string[], git: Git, onChange: () => void): void {
+    this.#onChange = onChange;
+    if (filePaths === this.#known) return;
+    this.#known = filePaths;
+    const folders = foldersOf(filePaths);
+    for (const folder of [...this.#watchers.keys()])
+      if (folders.has(folder) === this.#unlisted.has(folder)) this.#stopWatching(folder);
+    const isLocal = LOCAL_DISKS.has(tryTo(() => fs.statfsSync(this.#root).type) ?? 0);
+    let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal;
+    for (const folder of [...folders].slice(0, MAX_FOLDERS))
+      isWhole = this.#watchFolder(folder, () => this.#scheduleUpdate()) && isWhole;
+    this.#isWhole = false; // until it is known which others there are
+    if (isWhole) void this.#watchOthers(folders, git, ++this.#run);
+  }
+
   /**
    * What it saw since it was last asked; undefined: not everything is watched, or too much
    * happened.
    */
-  takeTouched(): Promise<ReadonlySet<string> | undefined>;
+  async takeTouched(): Promise<ReadonlySet<string> | undefined> {
+    // what happened up to now is told of in between
+    if (this.#isWhole) for (let i = 0; i < 2; i++) await setImmediate();
+    const isKnown = this.#isWhole && this.#events <= MAX_EVENTS;
+    const touchedNames = new Set(this.#touched);
+    this.#touched.clear();
+    this.#events = 0;
+    return isKnown ? touchedNames : undefined;
+  }
+
+  close(): void {
+    this.#cancel();
+    this.#run++;
+    for (const folder of [...this.#watchers.keys()]) this.#stopWatching(folder);
+    this.#isWhole = false;
+  }
+
   /**
-   * Changes with the watched folders: what one look at all files and `take()` with the same number
-   * saw is all there is.
+   * A new file may come into a folder that has none so far, and git may list one that it did not.
    */
-  generation(): number;
-  close(): void;
-}
-
-interface Watching {
-  root: string;
-  debounce: () => number;
-  watchers: Map<string, fs.FSWatcher>; // by the folder
-  unlisted: Set<string>; // those of them that hold no listed file, and git's own
-  touched: Set<string>;
-  generation: number;
-  events: number;
-  isLost: boolean; // whether something happened that nobody knows
-  isWhole: boolean; // whether every folder is watched
-  run: number;
-  clock: Clock;
-  cancel(): void; // of what is to be told
-  onChange(): void;
-  seen: number;
-  known?: readonly string[] | undefined;
-}
-
-/** `debounce`: ms without a further change, before it tells of one. */
-export function openWatch(root: string, debounce: () => number, clock: Clock): Watch {
-  const watching: Watching = {
-    root,
-    debounce,
-    clock,
-    watchers: new Map(),
-    unlisted: new Set(),
-    touched: new Set(),
-    generation: 0,
-    events: 0,
-    isLost: false,
-    isWhole: false,
-    run: 0,
-    seen: 0,
-    onChange() {},
-    cancel() {},
-  };
-  return {
-    watchFolders: (filePaths, git, onChange) => startWatching(watching, filePaths, git, onChange),
-    takeTouched: () => takeNames(watching),
-    close: () => closeWatch(watching),
-    changes: () => watching.seen,
-    generation: () => watching.generation,
-  };
-}
-
-function startWatching(
-  watching: Watching,
-  filePaths: readonly string[],
-  git: Git,
-  onChange: () => void,
-): void {
-  watching.onChange = onChange;
-  if (filePaths === watching.known) return;
-  watching.known = filePaths;
-  const folders = foldersOf(filePaths);
-  for (const folder of [...watching.watchers.keys()])
-    if (folders.has(folder) === watching.unlisted.has(folder)) stopWatching(watching, folder);
-  let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal(watching);
-  for (const folder of [...folders].slice(0, MAX_FOLDERS))
-    isWhole = watchFolder(watching, folder, () => scheduleUpdate(watching)) && isWhole;
-  watching.isWhole = false; // until it is known which others there are
-  if (isWhole) void watchOthers(watching, folders, git, ++watching.run);
-}
-
-/** A new file may come into a folder that has none so far, and git may list one that it did not. */
-async function watchOthers(
-  watching: Watching,
-  listedFolders: ReadonlySet<string>,
-  git: Git,
-  runNumber: number,
-): Promise<void> {
-  const unlistedFolders = new Set<string>();
-  for (let pendingFolders = [...listedFolders]; pendingFolders.length; ) {
-    const subfolders: string[] = [];
-    for (const [i, folder] of pendingFolders.entries()) {
-      if (i % 50 === 0) await setImmediate();
-      for (const dirent of entriesOf(watching, folder)) {
-        if (dirent.name === ".git" && folder) return; // another repository, with a list of its own
-        const entryPath = path.posix.join(folder, dirent.name);
-        if (
-          dirent.isDirectory() &&
-          !NEVER_WATCHED.has(dirent.name) &&
-          !listedFolders.has(entryPath)
-        )
-          subfolders.push(entryPath);
+  async #watchOthers(
+    listedFolders: ReadonlySet<string>,
+    git: Git,
+    runNumber: number,
+  ): Promise<void> {
+    const unlistedFolders = new Set<string>();
+    for (let pendingFolders = [...listedFolders]; pendingFolders.length; ) {
+      const subfolders: string[] = [];
+      for (const [i, folder] of pendingFolders.entries()) {
+        if (i % 50 === 0) await setImmediate();
+        for (const dirent of this.#entriesOf(folder)) {
+          if (dirent.name === ".git" && folder) return; // another repository, with its own list
+          const entryPath = path.posix.join(folder, dirent.name);
+          if (
+            dirent.isDirectory() &&
+            !NEVER_WATCHED.has(dirent.name) &&
+            !listedFolders.has(entryPath)
+          )
+            subfolders.push(entryPath);
+        }
       }
+      if (unlistedFolders.size + subfolders.length > MAX_UNLISTED) return;
+      pendingFolders = subfolders.length ? await notIgnored(subfolders, git, this.#root) : [];
+      for (const unlistedFolder of pendingFolders) unlistedFolders.add(unlistedFolder);
     }
-    if (unlistedFolders.size + subfolders.length > MAX_UNLISTED) return;
-    pendingFolders = subfolders.length ? await notIgnored(subfolders, git, watching.root) : [];
-    for (const unlistedFolder of pendingFolders) unlistedFolders.add(unlistedFolder);
+    const gitFolder = (await git.say(["rev-parse", "--absolute-git-dir"], this.#root))?.trimEnd();
+    if (runNumber !== this.#run) return;
+    for (const folder of this.#unlisted)
+      if (!unlistedFolders.has(folder) && !listedFolders.has(folder)) this.#stopWatching(folder);
+    this.#unlisted.clear();
+    const gitFolders = gitFolder ? [gitFolder, path.join(gitFolder, "info")] : [];
+    let isWhole = true;
+    for (const folder of [...unlistedFolders, ...gitFolders.filter((name) => fs.existsSync(name))])
+      isWhole = this.#watchFolder(folder) && this.#unlisted.add(folder) && isWhole;
+    this.#isWhole = isWhole;
   }
-  const gitFolder = (await git.say(["rev-parse", "--absolute-git-dir"], watching.root))?.trimEnd();
-  if (runNumber !== watching.run) return;
-  for (const folder of watching.unlisted)
-    if (!unlistedFolders.has(folder) && !listedFolders.has(folder)) stopWatching(watching, folder);
-  watching.unlisted.clear();
-  let isWhole = true;
-  for (const folder of unlistedFolders)
-    isWhole = watchFolder(watching, folder) && watching.unlisted.add(folder) && isWhole;
-  for (const folder of gitFolder ? [gitFolder, path.join(gitFolder, "info")] : []) {
-    if (!fs.existsSync(folder)) continue;
-    isWhole = watchFolder(watching, folder) && watching.unlisted.add(folder) && isWhole;
+
+  /** Returns whether it is watched. */
+  #watchFolder(folder: string, onEvent?: () => void): boolean {
+    if (this.#watchers.has(folder)) return true;
+    try {
+      const isGitFolder = path.isAbsolute(folder);
+      const watcher = fs.watch(
+        path.resolve(this.#root, folder),
+        { persistent: false },
+        (_, entryName) => {
+          if (isGitFolder && !/^(?:index|exclude)$/.test(entryName ?? "index")) return;
+          this.#recordEvent(
+            isGitFolder || !entryName ? undefined : path.posix.join(folder, entryName),
+          );
+          onEvent?.();
+        },
+      );
+      watcher.on("error", () => this.#stopWatching(folder));
+      this.#watchers.set(folder, watcher);
+      this.generation++;
+      return true;
+    } catch {
+      // it is gone, or the system has no watchers left: each question looks for itself
+      return false;
+    }
   }
-  watching.isWhole = isWhole;
+  /** Undefined: nobody knows what. */
+  #recordEvent(touchedPath: string | undefined): void {
+    this.#events = touchedPath === undefined ? Infinity : this.#events + 1;
+    if (touchedPath === undefined) return;
+    if (this.#events <= MAX_EVENTS) this.#touched.add(touchedPath);
+    if (this.#watchers.has(touchedPath))
+      this.#forgetWith(touchedPath); // it may be another one now
+    // with folders in it, perhaps
+    else if (tryTo(() => fs.lstatSync(path.join(this.#root, touchedPath)).isDirectory()))
+      this.#known = undefined;
+  }
+  #scheduleUpdate(): void {
+    this.changes++;
+    this.#cancel();
+    this.#cancel = this.#clock.timer(this.#debounce(), this.#onChange, { background: true });
+  }
+  #forgetWith(folder: string): void {
+    for (const watchedFolder of [...this.#watchers.keys()])
+      if (watchedFolder === folder || watchedFolder.startsWith(`${folder}/`))
+        this.#stopWatching(watchedFolder);
+    this.#events = Infinity;
+    this.#known = undefined;
+  }
+  #stopWatching(folder: string): void {
+    this.#watchers.get(folder)?.close();
+    this.#watchers.delete(folder);
+    this.#unlisted.delete(folder);
+    this.generation++;
+  }
+  #entriesOf(folder: string): fs.Dirent[] {
+    // gone, which its watcher tells
+    return (
+      tryTo(() => fs.readdirSync(path.join(this.#root, folder), { withFileTypes: true })) ?? []
+    );
+  }
 }
 
 /** Those of these folders, none of them in another that is ignored, whose files git would list. */
@@ -158,94 +201,4 @@ async function notIgnored(folders: readonly string[], git: Git, root: string): P
   ];
   const ignored = new Set((await git.say([...listArguments, "--", ...folders], root))?.split("\0"));
   return folders.filter((folder) => !ignored.has(`${folder}/`));
-}
-
-/** Returns whether it is watched. */
-function watchFolder(watching: Watching, folder: string, onEvent?: () => void): boolean {
-  if (watching.watchers.has(folder)) return true;
-  try {
-    const isGitFolder = path.isAbsolute(folder);
-    const watcher = fs.watch(
-      path.resolve(watching.root, folder),
-      { persistent: false },
-      (_, entryName) => {
-        if (isGitFolder && !/^(?:index|exclude)$/.test(entryName ?? "index")) return;
-        recordEvent(
-          watching,
-          isGitFolder || !entryName ? undefined : path.posix.join(folder, entryName),
-        );
-        onEvent?.();
-      },
-    );
-    watcher.on("error", () => stopWatching(watching, folder));
-    watching.watchers.set(folder, watcher);
-    watching.generation++;
-    return true;
-  } catch {
-    // it is gone, or the system has no watchers left: each question looks for itself
-    return false;
-  }
-}
-/** Undefined: nobody knows what. */
-function recordEvent(watching: Watching, touchedPath: string | undefined): void {
-  watching.events++;
-  if (touchedPath === undefined || watching.events > MAX_EVENTS) watching.isLost = true;
-  else if (watching.touched.size < MAX_EVENTS) watching.touched.add(touchedPath);
-  if (touchedPath === undefined) return;
-  if (watching.watchers.has(touchedPath))
-    forgetWith(watching, touchedPath); // it may be another one now
-  // with folders in it, perhaps
-  else if (tryTo(() => fs.lstatSync(path.join(watching.root, touchedPath)).isDirectory()))
-    watching.known = undefined;
-}
-function scheduleUpdate(watching: Watching): void {
-  watching.seen++;
-  watching.cancel();
-  watching.cancel = watching.clock.timer(watching.debounce(), watching.onChange, {
-    background: true,
-  });
-}
-
-async function takeNames(watching: Watching): Promise<ReadonlySet<string> | undefined> {
-  if (!watching.isWhole) return clearTouched(watching);
-  for (let i = 0; i < 2; i++) await setImmediate(); // what happened up to now is told of in between
-  const { isWhole, isLost } = watching;
-  const touchedNames = clearTouched(watching);
-  return isWhole && !isLost ? touchedNames : undefined;
-}
-function clearTouched(watching: Watching): ReadonlySet<string> | undefined {
-  const { isWhole } = watching;
-  const touchedNames = new Set(watching.touched);
-  watching.touched.clear();
-  [watching.events, watching.isLost] = [0, false];
-  return isWhole ? touchedNames : undefined;
-}
-
-function forgetWith(watching: Watching, folder: string): void {
-  for (const watchedFolder of [...watching.watchers.keys()])
-    if (watchedFolder === folder || watchedFolder.startsWith(`${folder}/`))
-      stopWatching(watching, watchedFolder);
-  watching.isLost = true;
-  watching.known = undefined;
-}
-function stopWatching(watching: Watching, folder: string): void {
-  watching.watchers.get(folder)?.close();
-  watching.watchers.delete(folder);
-  watching.unlisted.delete(folder);
-  watching.generation++;
-}
-function closeWatch(watching: Watching): void {
-  watching.cancel();
-  watching.run++;
-  for (const folder of [...watching.watchers.keys()]) stopWatching(watching, folder);
-  watching.isWhole = false;
-}
-function entriesOf(watching: Watching, folder: string): fs.Dirent[] {
-  // gone, which its watcher tells
-  return (
-    tryTo(() => fs.readdirSync(path.join(watching.root, folder), { withFileTypes: true })) ?? []
-  );
-}
-function isLocal(watching: Watching): boolean {
-  return LOCAL_DISKS.has(tryTo(() => fs.statfsSync(watching.root).type) ?? 0);
 }

@@ -3,7 +3,7 @@ import type { Ctx } from "zz";
 import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
 import { mayRead } from "../may-read.ts";
-import type { Export } from "../scan/facts.ts";
+import type { Export, Import } from "../scan/facts.ts";
 import { SCRIPT } from "./answer-rows.ts";
 import { importGraph } from "./list-imports.ts";
 import type { State } from "./tool-state.ts";
@@ -15,9 +15,13 @@ export type Alias = FoundSymbol & { alias: string; exporter: string };
  * What these files export under that name: where it is declared, also when other files pass it on.
  */
 export async function aliasesOf(
-  ...[state, index, files, alias, ctx]: [State, Index, readonly string[], string, Ctx]
+  state: State,
+  index: Index,
+  files: readonly string[],
+  alias: string,
+  ctx: Ctx,
 ): Promise<(FoundSymbol | Alias)[]> {
-  const exportsOf = (filePath: string, exportName: string): Export[] =>
+  const exportsOf = (filePath: string, exportName: string) =>
     (index.facts(filePath)?.exports ?? []).filter((exportFact) => exportFact.name === exportName);
   const isOtherName = ({ name, local = name }: Export) => local !== name;
   const exporters = files.filter(
@@ -26,7 +30,9 @@ export async function aliasesOf(
   if (!exporters.length) return [];
   const { imports } = await importGraph(state, index, ctx);
   const declarations = exporters.flatMap((filePath) =>
-    follow(filePath, alias, new Set()).map((declaration) => withAlias(declaration, filePath)),
+    follow(filePath, alias, new Set()).map((symbol) =>
+      symbol.name === alias ? symbol : { ...symbol, alias, exporter: filePath },
+    ),
   );
   return declarations.filter(({ path: filePath }) => mayRead(ctx, filePath));
 
@@ -45,20 +51,15 @@ export async function aliasesOf(
     });
   }
   function declared(filePath: string, localName: string): FoundSymbol[] {
-    const topSymbols = index
-      .facts(filePath)!
-      .symbols.filter((sym) => !sym.owner && sym.name === localName);
+    const { symbols } = index.facts(filePath)!;
+    const topSymbols = symbols.filter((sym) => !sym.owner && sym.name === localName);
     return topSymbols.map((topSymbol) => ({ ...topSymbol, path: filePath }));
   }
   /** The statement itself, where it is about a whole module or leads to what is not known. */
   function statement(filePath: string, { name, local = name, from }: Export): FoundSymbol {
     const specifier = local === name ? name : `${local} as ${name}`;
-    const line =
-      index
-        .facts(filePath)!
-        .imports.find(
-          (importFact) => importFact.from === from && importFact.names.includes(specifier),
-        )?.line ?? 1;
+    const isThisOne = (fact: Import) => fact.from === from && fact.names.includes(specifier);
+    const { line = 1 } = index.facts(filePath)!.imports.find(isThisOne) ?? {};
     const signature = `export ${local === "*" ? specifier : `{ ${specifier} }`} from "${from}"`;
     return {
       name,
@@ -69,8 +70,5 @@ export async function aliasesOf(
       signature,
       exported: true,
     };
-  }
-  function withAlias(symbol: FoundSymbol, exporter: string): FoundSymbol | Alias {
-    return symbol.name === alias ? symbol : { ...symbol, alias, exporter };
   }
 }

@@ -9,8 +9,9 @@ import { LANGUAGES, languageOf } from "../languages/table.ts";
 import type { FoundSymbol } from "../match-names.ts";
 import { deniesReading, mayRead } from "../may-read.ts";
 import { SCRIPT } from "../resolve/paths.ts";
-import { filesDefining } from "../rows.ts";
+import { filesDefining, filesMarkedGenerated } from "../rows.ts";
 import type { Sym } from "../scan/facts.ts";
+import { isGenerated } from "../scan/generated-files.ts";
 
 export const MAX_ROWS = 40; // rows per answer
 export const MAX_NAMES_PER_FILE = 12;
@@ -66,6 +67,15 @@ export function foundIn(index: Index, filePaths: readonly string[], ctx: Ctx): F
       name: nameOf(indexedSymbol),
     }));
   });
+}
+
+/** No key of JSON or YAML. */
+export const isCode = ({ kind: symbolKind }: Sym): boolean => symbolKind !== "key";
+
+/** Tells build output and the like, by its path or by what its first lines say. */
+export function generatedTest(index: Index): (filePath: string) => boolean {
+  const markedFiles = new Set(filesMarkedGenerated(index));
+  return (filePath) => isGenerated(filePath) || markedFiles.has(filePath);
 }
 
 /** Relative to the project, as in the index. */

@@ -9,12 +9,11 @@ import { mayRead } from "../may-read.ts";
 import type { CodeUse } from "../meaning/code-uses.ts";
 import { filesUsing } from "../rows.ts";
 import { bothSides } from "../scan/conflict.ts";
-import type { Facts } from "../scan/facts.ts";
-import { lineAt, lineStarts } from "../scan/line-numbers.ts";
+import { type Facts, MAX_TEXT_CHARS } from "../scan/facts.ts";
+import { lineStarts, type NamePosition, positionAt } from "../scan/line-numbers.ts";
 import { SCRIPT } from "./answer-rows.ts";
 
 const MAX_FILES = 300; // that are searched
-const MAX_TEXT_CHARS = 120;
 /** Languages that use one another's things. */
 const TOGETHER = [
   ["C", "C++"],
@@ -100,23 +99,13 @@ async function positionsInScript(
   fileText: string,
   symbolName: string,
 ): Promise<NamePosition[]> {
-  const { createSourceFile, forEachChild, K, PARSE_OPTIONS, skipTrivia } = await import(
-    "../scan/parser.ts"
-  );
+  const { createSourceFile, forEachChild, idText, isMemberName, PARSE_OPTIONS, skipTrivia } =
+    await import("../scan/parser.ts");
   const lineOffsets = lineStarts(fileText);
   const positions: NamePosition[] = [];
   const visitNode = (node: ts.Node): void => {
-    const isIdentifier = node.kind === K.Identifier || node.kind === K.PrivateIdentifier;
-    if (isIdentifier && (node as ts.Identifier).text === symbolName) {
-      const start = skipTrivia(sourceFile.text, node.pos);
-      const line = lineAt(lineOffsets, start);
-      positions.push({
-        line,
-        column: start - lineOffsets[line - 1]! + 1,
-        start,
-        end: start + symbolName.length,
-      });
-    }
+    if (isMemberName(node) && idText(node) === symbolName)
+      positions.push(positionAt(lineOffsets, skipTrivia(sourceFile.text, node.pos), symbolName));
     forEachChild(node, visitNode);
   };
   const sourceFile = createSourceFile(filePath, bothSides(fileText), PARSE_OPTIONS);
@@ -124,7 +113,6 @@ async function positionsInScript(
   return positions;
 }
 
-type NamePosition = { line: number; column: number; start: number; end: number };
 function makeUses(
   path: string,
   fileText: string,

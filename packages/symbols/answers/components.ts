@@ -6,12 +6,10 @@ import type { Index } from "../index-view.ts";
 import { isComponent } from "../languages/table.ts";
 import { mayRead } from "../may-read.ts";
 import { filesUsing } from "../rows.ts";
-import type { Facts, Import } from "../scan/facts.ts";
+import { type Facts, MAX_TEXT_CHARS } from "../scan/facts.ts";
 import { takesName } from "./answer-rows.ts";
 import { importGraph } from "./list-imports.ts";
 import type { State } from "./tool-state.ts";
-
-const MAX_TEXT_CHARS = 120;
 
 /** Rows of components that use what is defined there; what only has the same name is none. */
 export async function usesInComponents(
@@ -38,7 +36,7 @@ export async function usesInComponents(
     const { text } = await readText(ctx, file);
     const fileFacts = index.facts(file)!;
     const positions = namePositions(file, text, name);
-    const isUse = ({ start, end }: { start: number; end: number }): boolean =>
+    const isUse = ({ start, end }: { start: number; end: number }) =>
       isMember ? isMemberUse(text, start, end) : isCalledAt(text, start, end);
     const isMeant = isMember
       ? positions.some(isUse)
@@ -83,7 +81,7 @@ function hasOtherThing(
   symbolName: string,
 ): boolean {
   if (!importedPath || importedPath === definingPath) return false;
-  const { symbols = [], imports = [] as Import[] } = index.facts(importedPath) ?? {};
+  const { symbols = [], imports = [] } = index.facts(importedPath) ?? {};
   const isPassedOn = imports.some(({ names }) =>
     names.some((specifier) => specifier.split(" as ").includes(symbolName)),
   );
@@ -92,16 +90,16 @@ function hasOtherThing(
     symbols.some((symbol) => symbol.name === symbolName && !symbol.owner && symbol.exported)
   );
 }
-const declares = ({ symbols }: Facts, symbolName: string): boolean =>
+const declares = ({ symbols }: Facts, symbolName: string) =>
   symbols.some((symbol) => symbol.name === symbolName);
 
 /** `.name`, or taken out of something: `{ name } =`. */
-const isMemberUse = (fileText: string, start: number, end: number): boolean =>
+const isMemberUse = (fileText: string, start: number, end: number) =>
   /\.\s*$/.test(fileText.slice(Math.max(0, start - 40), start)) ||
   (/[{,]\s*$/.test(fileText.slice(Math.max(0, start - 40), start)) &&
     /^[^{};]*\}\s*=/.test(fileText.slice(end, end + 400)));
 /** Components can use functions that a build imports for them. */
-const isCalledAt = (fileText: string, start: number, end: number): boolean =>
+const isCalledAt = (fileText: string, start: number, end: number) =>
   !/[.\w$]\s*$/.test(
     fileText.slice(Math.max(0, start - 40), start).replace(/\b(?:return|await|new|in|of)\s+$/, ""),
   ) && /^\s*\(/.test(fileText.slice(end, end + 40));

@@ -1,11 +1,12 @@
 // The definitions that a name may refer to, and what else may have been meant by it.
 import type { Ctx } from "zz";
 import type { Index } from "../index-view.ts";
-import { bestFor } from "../match-names.ts";
-import { mayRead } from "../may-read.ts";
-import { filesUsing } from "../rows.ts";
+import { bestFor, type FoundSymbol } from "../match-names.ts";
+import { scriptsUsing } from "../may-read.ts";
+import type { SymbolSpot } from "../meaning/code-uses.ts";
 import {
   foundIn,
+  isCode,
   lastName,
   meantBy,
   nameAndLine,
@@ -19,13 +20,13 @@ const MAX_DEFINITIONS = 12; // definitions of one name
 export const MAX_NEAR = 8; // names that may have been meant
 /** What else may have been meant by a name that nothing has. */
 export function nearestTo(index: Index, symbolName: string, ctx: Ctx): string {
-  const candidates = foundIn(index, index.files, ctx).filter(
-    ({ kind: symbolKind }) => symbolKind !== "key",
-  );
+  const candidates = foundIn(index, index.files, ctx).filter(isCode);
   const { exact, near } = bestFor(symbolName, candidates);
   const nearestNames = [...exact, ...near].slice(0, MAX_NEAR).map(nameAndLine);
   return nearestNames.length ? `Nearest: ${nearestNames.join(", ")}.` : "Try grep.";
 }
+export const spotsOf = (symbols: FoundSymbol[], name: string): SymbolSpot[] =>
+  symbols.map(({ path, line }) => ({ path, line, name }));
 /** The definitions that a name may refer to; if the project has none, the files that use it. */
 export function definitionsOf(
   index: Index,
@@ -40,7 +41,7 @@ export function definitionsOf(
       `Cannot look for '${symbol}' in '${givenPath}': ${whyUnread(index, givenPath, ctx)}`,
     );
   const candidates = foundIn(index, defining, ctx)
-    .filter((candidate) => candidate.kind !== "key" && lastName(candidate.name) === name)
+    .filter((candidate) => isCode(candidate) && lastName(candidate.name) === name)
     .filter(
       (candidate) => (!file || candidate.path === file) && (!line || candidate.line === line),
     );
@@ -61,12 +62,11 @@ export function definitionsOf(
   const isForeign = exactMatches.every(
     ({ path, signature }) => SCRIPT.test(path) && TAKEN_APART.test(signature),
   );
-  const users = isForeign
-    ? filesUsing(index, name).filter((userFile) => SCRIPT.test(userFile) && mayRead(ctx, userFile))
-    : [];
-  const scriptSpots = definitions
-    .filter(({ path }) => SCRIPT.test(path))
-    .map(({ path, line }) => ({ path, line, name }));
+  const users = isForeign ? scriptsUsing(index, name, ctx) : [];
+  const scriptSpots = spotsOf(
+    definitions.filter(({ path }) => SCRIPT.test(path)),
+    name,
+  );
   return {
     wanted: name,
     scriptDefinitions: scriptSpots.slice(0, MAX_DEFINITIONS),

@@ -6,15 +6,15 @@ import type { Index } from "../index-view.ts";
 import { bestFor, type FoundSymbol, fuzzy } from "../match-names.ts";
 import { definitionElsewhere } from "../meaning/definition.ts";
 import { typeOf } from "../meaning/desk.ts";
-import { filesMarkedGenerated } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
-import { isGenerated } from "../scan/generated-files.ts";
 import { type Alias, aliasesOf } from "./aliases.ts";
 import {
   capRows,
   filesUnder,
   formatSymbolRow,
   foundIn,
+  generatedTest,
+  isCode,
   lastName,
   MAX_NAMES_PER_FILE,
   MAX_ROWS,
@@ -39,26 +39,21 @@ export async function findDefinition(
   const { wanted, files } = meantBy(index, symbol);
   const definedSymbols = foundIn(index, files, ctx);
   const aliases = await aliasesOf(state, index, files, wanted, ctx);
-  const codeSymbols = definedSymbols.filter(({ kind: symbolKind }) => symbolKind !== "key");
+  const codeSymbols = definedSymbols.filter(isCode);
   const sameNamed = (codeSymbols.length || aliases.length ? codeSymbols : definedSymbols).filter(
     ({ name }) => name === wanted || name.endsWith(`.${wanted}`),
   );
   const listedPlaces = new Set(sameNamed.map(pathAndLine));
-  const isFromGenerated = ({ path: filePath }: FoundSymbol): boolean =>
-    isGenerated(filePath) || Boolean(index.facts(filePath)?.made);
-  const writtenFirst = (first: FoundSymbol, second: FoundSymbol): number =>
-    Number(isFromGenerated(first)) - Number(isFromGenerated(second));
+  const isGeneratedFile = generatedTest(index);
   const exact = [
     ...sameNamed,
     ...aliases.filter((alias) => !listedPlaces.has(pathAndLine(alias))),
-  ].sort(writtenFirst);
-  const writtenSymbols = () =>
-    foundIn(index, writtenFilesOf(index), ctx).filter(
-      ({ kind: symbolKind }) => symbolKind !== "key",
-    );
+  ].sort(
+    (first, second) => Number(isGeneratedFile(first.path)) - Number(isGeneratedFile(second.path)),
+  );
   const { exact: sureMatches, near } = exact.length
     ? { exact, near: [] }
-    : bestFor(wanted, writtenSymbols());
+    : bestFor(wanted, foundIn(index, writtenFilesOf(index), ctx).filter(isCode));
   if (sureMatches.length)
     return {
       text: capRows(sureMatches.map(rowWithAlias), MAX_ROWS, "definitions"),
@@ -77,19 +72,14 @@ export async function findDefinition(
   };
 }
 
-/** Tells build output and the like, by its path or by what its first lines say. */
-function generatedTest(index: Index): (filePath: string) => boolean {
-  const markedFiles = new Set(filesMarkedGenerated(index));
-  return (filePath) => isGenerated(filePath) || markedFiles.has(filePath);
-}
-/** Without those, unless there is nothing else. */
+/** Without build output and the like, unless there is nothing else. */
 function writtenFilesOf(index: Index): readonly string[] {
   const isGeneratedFile = generatedTest(index);
   const writtenFiles = index.files.filter((filePath) => !isGeneratedFile(filePath));
   return writtenFiles.length ? writtenFiles : index.files;
 }
 
-const rowWithAlias = (symbol: FoundSymbol | Alias): string =>
+const rowWithAlias = (symbol: FoundSymbol | Alias) =>
   "exporter" in symbol
     ? `${formatSymbolRow(symbol)}  [exported as ${symbol.alias} by ${symbol.exporter}]`
     : formatSymbolRow(symbol);
@@ -158,7 +148,7 @@ export async function showStructure(
   return { text, data: codeFiles };
 }
 
-const isMadeByCall = ({ kind: symbolKind, signature }: FoundSymbol): boolean =>
+const isMadeByCall = ({ kind: symbolKind, signature }: FoundSymbol) =>
   /^(const|variable|property)$/.test(symbolKind) && /=\s*[\w$.]+\s*(<.*>)?\(/.test(signature);
 
 /** What a file passes on, by where it comes from. */
@@ -278,9 +268,8 @@ async function showPart(
   const { wanted, files: defining } = meantBy(index, name);
   const searchedFiles = givenPath ? filesUnder(index, givenPath, ctx) : defining;
   const definedSymbols = foundIn(index, searchedFiles, ctx);
-  const symbolsOfKind = definedSymbols.filter(({ kind: symbolKind }) =>
-    symbolKinds.includes(symbolKind),
-  );
+  const isOfKind = ({ kind: symbolKind }: Sym) => symbolKinds.includes(symbolKind);
+  const symbolsOfKind = definedSymbols.filter(isOfKind);
   const isWanted = (symbol: FoundSymbol) =>
     symbol.name === wanted || symbol.name.endsWith(`.${wanted}`);
   const wantedSymbols = symbolsOfKind.filter(isWanted);
@@ -289,18 +278,11 @@ async function showPart(
     ? wantedSymbols
     : definedSymbols.filter((symbol) => isWanted(symbol) && isMadeByCall(symbol));
   const aliases = matches.length ? [] : await aliasesOf(state, index, searchedFiles, wanted, ctx);
-  const matchingParts = matches.length
-    ? matches
-    : aliases.filter(({ kind: symbolKind }) => symbolKinds.includes(symbolKind));
+  const matchingParts = matches.length ? matches : aliases.filter(isOfKind);
   if (!matchingParts.length) {
     const nearest = givenPath
       ? symbolsOfKind
-      : bestFor(
-          wanted,
-          foundIn(index, index.files, ctx).filter(({ kind: symbolKind }) =>
-            symbolKinds.includes(symbolKind),
-          ),
-        ).near;
+      : bestFor(wanted, foundIn(index, index.files, ctx).filter(isOfKind)).near;
     const nearestNames = nearest.slice(0, MAX_ROWS).map(nameAndLine);
     const unreadReason = givenPath && index.facts(toProjectPath(givenPath, ctx))?.unread;
     if (unreadReason)

@@ -15,7 +15,7 @@ import {
 } from "../meaning/desk.ts";
 import { isAt, showOthers } from "../meaning/references.ts";
 import { capRows, MAX_ROWS, pathAndLine } from "./answer-rows.ts";
-import { definitionsOf, nearestTo } from "./definitions-of.ts";
+import { definitionsOf, nearestTo, spotsOf } from "./definitions-of.ts";
 import { noteShown } from "./find-references.ts";
 import { freshIndex, type State, type SymbolQuery } from "./tool-state.ts";
 
@@ -28,10 +28,7 @@ export async function findCalls(
   startServerEarly(args.path, ctx);
   const index = await freshIndex(state, ctx);
   const { wanted, scriptDefinitions, others } = definitionsOf(index, args, ctx);
-  const defined = [
-    ...scriptDefinitions,
-    ...others.map(({ path, line }) => ({ path, line, name: wanted })),
-  ];
+  const defined = [...scriptDefinitions, ...spotsOf(others, wanted)];
   const makeError = (reason: string) =>
     new Error(`Cannot tell the ${direction} of '${args.symbol}': ${reason}`);
   const [targetSpot, ...furtherDefined] = defined;

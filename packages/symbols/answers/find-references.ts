@@ -4,11 +4,12 @@ import { plural } from "zz/text";
 import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
 import type { CodeUse, Group, SymbolSpot } from "../meaning/code-uses.ts";
-import { atDesk, startServerEarly } from "../meaning/desk.ts";
+import { atDesk, type Desk, startServerEarly } from "../meaning/desk.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
+import { MAX_TEXT_CHARS } from "../scan/facts.ts";
 import { MAX_ROWS, pathAndLine } from "./answer-rows.ts";
 import { usesByName } from "./by-name.ts";
-import { definitionsOf, nearestTo } from "./definitions-of.ts";
+import { definitionsOf, nearestTo, spotsOf } from "./definitions-of.ts";
 import { freshIndex, type State, type SymbolQuery } from "./tool-state.ts";
 import { type Uses, usesOf } from "./uses.ts";
 import {
@@ -22,8 +23,6 @@ import {
   unresolvedUses,
 } from "./uses-elsewhere.ts";
 
-const MAX_SYMBOL_CHARS = 120; // characters
-const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
 export async function findReferences(
@@ -64,23 +63,18 @@ export async function findReferences(
   const { shown, rows } = makePage(useGroups, firstIndex, args.symbol);
   noteShown(shown, ctx);
   if (firstIndex) return { text: rows.join("\n"), data: useGroups };
-  const elsewhere = textRows.length ? ["In other files, as text:", ...textRows] : [];
-  const moreNote = unlistedCount
-    ? [`[${unlistedCount} more definitions of that name; path and line choose one]`]
-    : [];
-  const notes = [...unlocated.map((sentence) => `[${sentence}]`), ...missedNotes];
-  const doubtfulRows = unsure.length
-    ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure]
-    : [];
-  if (unnamed.length)
-    doubtfulRows.push("By name alone, where the language server names no use:", ...unnamed);
   const text = [
-    ...(named.places.length ? [named.note] : []),
+    named.places.length && named.note,
     ...rows,
-    ...moreNote,
-    ...notes,
-    ...doubtfulRows,
-    ...elsewhere,
+    unlistedCount && `[${unlistedCount} more definitions of that name; path and line choose one]`,
+    ...unlocated.map((sentence) => `[${sentence}]`),
+    ...missedNotes,
+    unsure.length && "Perhaps used here too, by an import that leads nowhere known:",
+    ...unsure,
+    unnamed.length && "By name alone, where the language server names no use:",
+    ...unnamed,
+    textRows.length && "In other files, as text:",
+    ...textRows,
   ]
     .filter(Boolean)
     .join("\n");
@@ -98,11 +92,9 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
     definitions: SymbolSpot[],
     instead: (reason: string) => Uses,
   ): Promise<void> => {
-    const serverUses = await atDesk(
-      ...([state, index, definitions[0]!.path, ctx] as const),
-      (desk) => usesOf(definitions, (definition) => usesAtDesk(desk, definition), desk.mayShow),
-      instead,
-    );
+    const ask = (desk: Desk) =>
+      usesOf(definitions, (definition) => usesAtDesk(desk, definition), desk.mayShow);
+    const serverUses = await atDesk(state, index, definitions[0]!.path, ctx, ask, instead);
     useGroups.push(...serverUses.useGroups);
     unlocated.push(...serverUses.unlocated);
   };
@@ -117,8 +109,7 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
     beyond = foreignUses.unsearched ?? "";
   } else if (scriptDefinitions.length) await askServer(scriptDefinitions, byNameSince);
   for (const [, fileGroup] of Map.groupBy(others, ({ path }) => endOf(path))) {
-    const groupSpots = fileGroup.map(({ path, line }) => ({ path, line, name: wanted }));
-    await askServer(groupSpots, (reason) => {
+    await askServer(spotsOf(fileGroup, wanted), (reason) => {
       if (!/not installed|no language server|turned off/.test(reason)) failure = reason;
       byName.push(...fileGroup);
       return NO_USES;
@@ -162,7 +153,7 @@ function makePage(
         lineUses.find(({ kind: useKind }) => useKind === "definition") ?? lineUses.at(-1)!,
     );
     const group = {
-      title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(linePlaces.length, "place")}`,
+      title: `${symbol.slice(0, MAX_TEXT_CHARS)}: ${plural(linePlaces.length, "place")}`,
     };
     return linePlaces.map((lineUse) => ({ ...lineUse, group }));
   });
@@ -180,14 +171,12 @@ function makePage(
     ];
   });
   const nextIndex = firstIndex + shown.length;
-  const nextNote =
-    nextIndex < listedPlaces.length
-      ? [
-          `[${plural(listedPlaces.length - nextIndex, "more place")}; ` +
-            `start: ${nextIndex + 1} shows more]`,
-        ]
-      : [];
-  return { shown, rows: [...pageRows, ...nextNote] };
+  if (nextIndex < listedPlaces.length)
+    pageRows.push(
+      `[${plural(listedPlaces.length - nextIndex, "more place")}; ` +
+        `start: ${nextIndex + 1} shows more]`,
+    );
+  return { shown, rows: pageRows };
 }
 
 /** The lines of these places count as shown to the model. */
@@ -196,7 +185,7 @@ export function noteShown(shownPlaces: CodeUse[], ctx: Ctx): void {
     ctx.files.shown(
       filePath,
       filePlaces
-        .filter(({ text }) => text.length < MAX_PLACE_CHARS)
+        .filter(({ text }) => text.length < MAX_TEXT_CHARS) // a longer line is cut
         .map(({ line }) => [line, line]),
     );
 }

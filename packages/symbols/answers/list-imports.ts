@@ -64,7 +64,7 @@ export async function listDependencies(
 }
 
 /** The file, or those in the folder, whose imports are known and that may be read. */
-const filesAt = ({ imports }: Graph, relativePath: string, ctx: Ctx): string[] =>
+const filesAt = ({ imports }: Graph, relativePath: string, ctx: Ctx) =>
   imports.has(relativePath)
     ? [relativePath]
     : [...imports.keys()].filter(

@@ -5,7 +5,7 @@ import { notUtf8, plural } from "zz/text";
 import type { Index } from "../index-view.ts";
 import { mayRead } from "../may-read.ts";
 import { countTokens } from "../rank/tokens.ts";
-import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
+import type { MapRequest, Source, Survey } from "../rank.ts";
 import { filesDefining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isGenerated } from "../scan/generated-files.ts";
@@ -37,26 +37,11 @@ const VERIFY_NOTE = "Lines may have moved since: verify with grep or read_file."
 
 export async function showMap(
   state: State,
-  {
-    query,
-    focus,
-    tokens = MAP_TOKENS,
-    why: withReasons,
-  }: { query?: string; focus?: string[]; tokens?: number; why?: boolean },
+  { query, focus, tokens = MAP_TOKENS, why }: Partial<MapRequest>,
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const repoMap = await makeMap(
-    state,
-    index,
-    {
-      ...(query && { query }),
-      ...(focus && { focus }),
-      ...(withReasons && { why: withReasons }),
-      tokens,
-    },
-    ctx,
-  );
+  const repoMap = await makeMap(state, index, { query, focus, why, tokens }, ctx);
   const unknown = (focus ?? []).filter((focusName) => !isKnown(index, focusName));
   const missing = unknown.map(
     (focusName) => `[Nothing here is called '${focusName}': no file, no folder, no symbol]`,
@@ -78,8 +63,12 @@ function isKnown(index: Index, focusName: string): boolean {
 }
 
 const makeMap = (
-  ...[state, index, request, ctx, arrived]: [State, Index, MapRequest, Ctx, Iterable<string>?]
-): Promise<RepoMap> =>
+  state: State,
+  index: Index,
+  request: MapRequest,
+  ctx: Ctx,
+  arrived?: Iterable<string>,
+) =>
   runWithSmallHeap(async () => {
     const { mapFrom } = await import("../rank.ts");
     const [survey, history] = await Promise.all([
@@ -115,7 +104,7 @@ async function takeSurvey(
     if (!factsByFile.has(filePath)) factsByFile.set(filePath, factsToCount(index.facts(filePath)));
     return factsByFile.get(filePath);
   };
-  const cachedIndex: Index = Object.create(index, { facts: { value: factsOf } });
+  const cachedIndex = { ...index, facts: factsOf };
   const [{ surveyOf }, { imports, resolver }] = await Promise.all([
     import("../rank.ts"),
     importGraph(state, cachedIndex, ctx),
@@ -191,7 +180,7 @@ export async function mapForPrompt(state: State, ctx: Ctx): Promise<string | und
   if (isForAnother(state, ctx)) state.shownMap = undefined;
   const { config, shownMap, mapLook } = state;
   const isCurrent =
-    mapLook && mapLook.changes === state.watch.changes() && budgetOf(state, ctx) >= mapLook.tokens;
+    mapLook && mapLook.changes === state.watch.changes && budgetOf(state, ctx) >= mapLook.tokens;
   if (shownMap && isCurrent)
     scheduleMap(state); // for what the watcher does not see: it appears with the next message
   else
@@ -209,7 +198,7 @@ export async function mapForPrompt(state: State, ctx: Ctx): Promise<string | und
  * Whether the map was made for another conversation, or for one that has gone back since, or that
  * starts now.
  */
-const isForAnother = ({ mapLook, toldMap }: State, { chat }: Ctx): boolean =>
+const isForAnother = ({ mapLook, toldMap }: State, { chat }: Ctx) =>
   chat.messages.length < 2 || mapLook?.told !== toldMap.text;
 const sleep = ({ clock }: State, delayMs: number) =>
   new Promise<void>((resolve) => void clock.timer(delayMs, resolve, { background: true }));
@@ -237,7 +226,7 @@ function refreshMap(state: State): Promise<void> {
 }
 
 async function updateMap(state: State, ctx: Ctx): Promise<void> {
-  const [changes, toldText] = [state.watch.changes(), state.toldMap.text];
+  const [changes, toldText] = [state.watch.changes, state.toldMap.text];
   const index = await freshIndex(state, ctx);
   const [{ version }, tokens] = [index, budgetOf(state, ctx)];
   const { mapLook: lastLook } = state;

@@ -2,10 +2,10 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import type { Facts, Sym } from "../scan/facts.ts";
-import { isGenerated } from "../scan/generated-files.ts";
 import {
   capRows,
   filesUnder,
+  generatedTest,
   isMapped,
   MAX_ROWS,
   NO_CODE,
@@ -34,7 +34,7 @@ export async function listTodos(
   return { text, data: comments };
 }
 
-const byComplexity = (first: Sym, second: Sym): number =>
+const byComplexity = (first: Sym, second: Sym) =>
   (second.decisions ?? 0) - (first.decisions ?? 0) ||
   second.end - second.line - (first.end - first.line);
 
@@ -46,9 +46,8 @@ export async function measureComplexity(
   const index = await freshIndex(state, ctx);
   const codeFiles = filesUnder(index, under, ctx);
   const scripts = codeFiles.filter(isMapped); // data has no branches, but many lines
-  const writtenFiles = scripts.filter(
-    (filePath) => !isGenerated(filePath) && !index.facts(filePath)!.made,
-  );
+  const isGeneratedFile = generatedTest(index);
+  const writtenFiles = scripts.filter((filePath) => !isGeneratedFile(filePath));
   const generatedCount = writtenFiles.length ? scripts.length - writtenFiles.length : 0;
   const fallbackFiles = scripts.length
     ? scripts

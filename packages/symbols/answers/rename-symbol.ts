@@ -3,15 +3,14 @@ import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
-import { mayRead } from "../may-read.ts";
+import { mayRead, scriptsUsing } from "../may-read.ts";
 import type { CodeUse, Edit, SymbolSpot } from "../meaning/code-uses.ts";
 import { atDesk, type Desk, startServerEarly } from "../meaning/desk.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
 import { applyEdits, planRename, type Renaming } from "../meaning/rename.ts";
-import { filesUsing } from "../rows.ts";
 import { capRows, MAX_ROWS, pathAndLine, SCRIPT } from "./answer-rows.ts";
 import { usesInComponents } from "./components.ts";
-import { definitionsOf, MAX_NEAR, nearestTo } from "./definitions-of.ts";
+import { definitionsOf, MAX_NEAR, nearestTo, spotsOf } from "./definitions-of.ts";
 import { freshIndex, type State, type SymbolQuery } from "./tool-state.ts";
 import { listUnread, unreadUsers } from "./unread.ts";
 import type { Uses } from "./uses.ts";
@@ -54,10 +53,9 @@ export async function renameSymbol(
   const foreign = users.length
     ? await foreignAt(state, index, wanted, users, wantedSpot, ctx, noServer)
     : undefined;
-  const spotsByName = byName.map(({ path, line }) => ({ path, line, name: wanted }));
   const definitions = foreign
     ? foreignStart(foreign, wanted, wantedSpot, cannot)
-    : [...defined, ...spotsByName];
+    : [...defined, ...spotsOf(byName, wanted)];
   if (!definitions.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   const [target] = definitions as [SymbolSpot];
   const { edits, knownUses } = await atDesk(
@@ -189,8 +187,8 @@ function otherThings(index: Index, symbolName: string, edits: Edit[], ctx: Ctx):
     ? [`[Not looked at, since they may not be read: ${listFiles(deniedFiles)}]`]
     : [];
   const changed = new Set(edits.map(({ path }) => path));
-  const untouchedFiles = filesUsing(index, symbolName).filter(
-    (filePath) => SCRIPT.test(filePath) && !changed.has(filePath) && mayRead(ctx, filePath),
+  const untouchedFiles = scriptsUsing(index, symbolName, ctx).filter(
+    (filePath) => !changed.has(filePath),
   );
   if (!untouchedFiles.length) return notes;
   return [
@@ -199,13 +197,13 @@ function otherThings(index: Index, symbolName: string, edits: Edit[], ctx: Ctx):
     ...notes,
   ];
 }
-const listFiles = (filePaths: string[]): string =>
+const listFiles = (filePaths: string[]) =>
   filePaths.slice(0, MAX_NEAR).join(", ") + (filePaths.length > MAX_NEAR ? " …" : "");
 const isNamed = (
   { path, line, start, end, kind: useKind }: CodeUse,
   symbolName: string,
   wantedSpot: { path: string | undefined; line?: number | undefined },
-): boolean =>
+) =>
   end - start === symbolName.length &&
   useKind !== "comment" &&
   (!wantedSpot.path || path === wantedSpot.path) &&

@@ -108,17 +108,11 @@ function partialIndex({ files, leftOut, beyond, scope, ignored }: Index): string
 
 /** For work outside of a turn: it asks nothing, says nothing and is not cancelled with the turn. */
 export function unattended(ctx: Ctx): Ctx {
-  const doNothing = () => {};
-  const overrides = {
-    ask: undefined,
+  const doNothing = { value: () => {} };
+  return Object.create(ctx, {
+    ask: { value: undefined },
     note: doNothing,
     progress: doNothing,
-    signal: new AbortController().signal,
-  };
-  return Object.create(
-    ctx,
-    Object.fromEntries(
-      Object.entries(overrides).map(([propertyName, value]) => [propertyName, { value }]),
-    ),
-  );
+    signal: { value: new AbortController().signal },
+  });
 }

@@ -51,7 +51,7 @@ export function unreadCode(index: Index, ctx: Ctx): Unread[] {
   }
   return unreadFiles.filter(({ path }) => mayRead(ctx, path));
 }
-const isCodeFile = (filePath: string): boolean => SCRIPT.test(filePath) || !!languageOf(filePath);
+const isCodeFile = (filePath: string) => SCRIPT.test(filePath) || !!languageOf(filePath);
 
 /** The scripts and components that were not read and may use a thing of that name. */
 export function unreadUsers(

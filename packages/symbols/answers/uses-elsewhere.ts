@@ -1,17 +1,15 @@
 // Uses that no language server tells: of names that come from outside, by imports that lead nowhere
 // known, and where a name stands in other texts.
-import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { tryTo } from "zz/text";
+import { stampOf } from "zz/text";
 import { readText } from "../encoding.ts";
 import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
-import { mayRead } from "../may-read.ts";
+import { scriptsUsing } from "../may-read.ts";
 import type { CodeUse, Group } from "../meaning/code-uses.ts";
 import { atDesk, type Desk } from "../meaning/desk.ts";
 import { foreignUses } from "../meaning/foreign.ts";
-import { filesUsing } from "../rows.ts";
 import { SCRIPT, takesName } from "./answer-rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
 import { importGraph } from "./list-imports.ts";
@@ -77,10 +75,8 @@ export async function unresolvedUses(
   knownFiles: Set<string>,
   ctx: Ctx,
 ) {
-  const userImports = filesUsing(index, symbolName)
-    .filter(
-      (filePath) => !knownFiles.has(filePath) && SCRIPT.test(filePath) && mayRead(ctx, filePath),
-    )
+  const userImports = scriptsUsing(index, symbolName, ctx)
+    .filter((filePath) => !knownFiles.has(filePath))
     .map(
       (filePath) =>
         [
@@ -111,7 +107,7 @@ export async function unresolvedUses(
   }
   return useRows;
 }
-const mayTake = (specifier: string, symbolName: string): boolean =>
+const mayTake = (specifier: string, symbolName: string) =>
   specifier[0] === "*" || specifier.split(" as ")[0] === symbolName;
 /** The same for a name that was asked for before, as long as no file has changed. */
 export function textsAsBefore(
@@ -122,7 +118,7 @@ export function textsAsBefore(
 ): Promise<string[]> {
   const unindexedFiles = index.names.filter((filePath) => !index.entries.has(filePath));
   const changeTimes = unindexedFiles
-    .map((filePath) => tryTo(() => fs.statSync(path.join(state.root, filePath)).mtimeMs))
+    .map((filePath) => stampOf(path.join(state.root, filePath)))
     .join();
   const about = [index.version, index.names, JSON.stringify(ctx.permissions.rules), changeTimes];
   const earlier = state.said;
@@ -162,15 +158,11 @@ export async function textHits(
  * Their extensions, so that code is not searched again; undefined if they cannot be told from it.
  */
 function makeGlob(filePaths: string[]): string | undefined {
-  const fileEndings = new Set(
-    filePaths.map(
-      (filePath) =>
-        /\.[^./]+$/.exec(filePath)?.[0] ?? filePath.slice(filePath.lastIndexOf("/") + 1),
+  const globParts = [
+    ...new Set(
+      filePaths.map((filePath) => path.basename(filePath).replace(/^.*(?=\.[^.]+$)/, "*")),
     ),
-  );
-  const globParts = [...fileEndings].map((ending) =>
-    ending.startsWith(".") ? `*${ending}` : ending,
-  );
+  ];
   const wholeGlob = `{${globParts.join(",")},}`;
   const isPlain = globParts.every(
     (globPart) => /^[\w.*@+-]+$/.test(globPart) && !SCRIPT.test(globPart),

@@ -1,21 +1,20 @@
 // What in a text is a comment or a string, and what follows from that: lines of code, uses of
 // names, TODO comments.
-import { MAX_TEXT_CHARS, type Todo } from "../scan/facts.ts";
-import { lineAt } from "../scan/line-numbers.ts";
+import { anyOf } from "zz/text";
+import { firstLineOf, todosIn } from "../scan/comments.ts";
+import type { Todo } from "../scan/facts.ts";
 
 export type Span = [start: number, end: number];
 export type Spans = Record<"comment" | "string" | "code" | "branch" | "case", Span[]>;
 
 const [CODE, COMMENT, STRING] = [0, 1, 2];
-const MAX_TODOS = 500; // per file
 const MAX_NAME_CHARS = 100;
 const WORD_PATTERN = /[\p{L}_][\p{L}\p{N}_]*/gu;
-const TODO_WORD = /\b(?:TODO|FIXME|HACK)\b/g;
 
 /** Of each character whether it is code, of a comment or of a string; code in a string is code. */
 export function maskOf(
   textLength: number,
-  { comment, string, code }: Pick<Spans, "comment" | "string" | "code">,
+  { comment = [], string = [], code = [] }: Partial<Spans>,
 ): Uint8Array {
   const charMask = new Uint8Array(textLength);
   const maskRanges = [
@@ -49,25 +48,33 @@ export function usesIn(
   return useCounts;
 }
 /** Letters of all the world's scripts take twice the time. */
-const wordPatternFor = (sourceText: string): RegExp =>
+const wordPatternFor = (sourceText: string) =>
   /[^\x00-\x7f]/.test(sourceText) ? WORD_PATTERN : /[a-z_]\w*/gi;
-const isQuoted = (sourceText: string, nameStart: number, nameLength: number): boolean =>
+const isQuoted = (sourceText: string, nameStart: number, nameLength: number) =>
   /["'`]/.test(sourceText[nameStart - 1] ?? "") &&
   sourceText[nameStart - 1] === sourceText[nameStart + nameLength];
 
-export function todosIn(sourceText: string, lineOffsets: number[], charMask: Uint8Array): Todo[] {
-  const todos: Todo[] = [];
-  for (const { index } of sourceText.matchAll(TODO_WORD)) {
-    if (todos.length >= MAX_TODOS) break;
-    const line = lineAt(lineOffsets, index);
-    if (charMask[index] !== COMMENT || todos.at(-1)?.line === line) continue;
-    const todoWords = sourceText
-      .slice(index, lineOffsets[line])
-      .replace(/\s*(?:\*\/|-->|\]\]).*/, "");
-    todos.push({ line, text: todoWords.trim().slice(0, MAX_TEXT_CHARS) });
-  }
-  return todos;
-}
+/** With blanks in place of all that is no code. */
+export const codeAlone = (sourceText: string, charMask: Uint8Array): string =>
+  sourceText.replace(/[^\n]/g, (letter, offset: number) => (charMask[offset] ? " " : letter));
+
+export const maskedTodos = (
+  sourceText: string,
+  lineOffsets: number[],
+  charMask: Uint8Array,
+): Todo[] =>
+  todosIn(
+    sourceText,
+    lineOffsets,
+    (offset) => charMask[offset] === COMMENT,
+    /\s*(?:\*\/|-->|\]\]).*/,
+  );
+
+export const docLineOf = (comment: string): string => firstLineOf(comment, COMMENT_MARKS);
+const COMMENT_MARKS = anyOf(
+  /^\s*(?:\/\*+!?|\/\/+!?|\*+(?!\/)|#+!?|-{2,}\[*|<!--)?|(?:\*+\/|-->|\]\])\s*$/g,
+  /<\/?[a-z]+>/,
+);
 
 /** Lines that are neither blank nor comment. */
 export function countLines(

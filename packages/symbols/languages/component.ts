@@ -5,7 +5,15 @@ import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.
 import { lineAt, lineStarts } from "../scan/line-numbers.ts";
 import { eachUse, packUses } from "../scan/uses.ts";
 import { scan } from "../scan.ts";
-import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
+import {
+  codeAlone,
+  countLines,
+  maskedTodos,
+  maskOf,
+  type Span,
+  type Spans,
+  usesIn,
+} from "./comment-masks.ts";
 
 const PART_PATTERN = anyOf(
   /<!--[\s\S]*?(?:-->|$)/gi,
@@ -21,7 +29,7 @@ interface Parts {
   scripts: { span: Span; tag: string }[];
   comments: Span[];
   styles: Span[];
-  tags: { offset: number; end: number; text: string }[];
+  tags: { offset: number; text: string }[];
 }
 
 export function scanComponent(filePath: string, sourceText: string): Facts {
@@ -39,32 +47,24 @@ export function scanComponent(filePath: string, sourceText: string): Facts {
   for (const { tag, span } of componentParts.scripts)
     linksOf(facts, `<script ${tag}>`, lineAt(lineOffsets, span[0]), isPage);
   facts.imports.sort((first, second) => first.line - second.line);
-  const scripts = componentParts.scripts.map(({ span }) => span);
   const charMask = maskOf(sourceText.length, {
     comment: componentParts.comments,
-    string: [...scripts, ...componentParts.styles],
-    code: [],
+    string: [...componentParts.scripts.map(({ span }) => span), ...componentParts.styles],
   });
-  facts.todos = [...facts.todos, ...todosIn(sourceText, lineOffsets, charMask)].sort(
+  facts.todos = [...facts.todos, ...maskedTodos(sourceText, lineOffsets, charMask)].sort(
     (first, second) => first.line - second.line,
   );
-  facts.loc = countLines(
-    sourceText,
-    lineOffsets,
-    maskOf(sourceText.length, { comment: componentParts.comments, string: [], code: [] }),
-  );
-  countUses(facts, sourceText, componentParts, isPage);
+  facts.loc = countLines(sourceText, lineOffsets, charMask);
+  const template = isPage ? "" : codeAlone(sourceText, charMask);
+  countUses(facts, template, componentParts.tags, isPage);
   delete facts.global;
   return facts;
 }
 
 /** What is not code: comments and styles; in a page all but scripts and what names something. */
-export function componentSpans(
-  filePath: string,
-  sourceText: string,
-): { comment: Span[]; string: Span[]; code: Span[] } {
+export function componentSpans(filePath: string, sourceText: string): Partial<Spans> {
   const { comments, styles, scripts, tags } = partsOf(sourceText);
-  if (!PAGE_FILE.test(filePath)) return { comment: comments, string: styles, code: [] };
+  if (!PAGE_FILE.test(filePath)) return { comment: comments, string: styles };
   const code = scripts.map(({ span }) => span);
   for (const { text: tagText, offset } of tags)
     for (const { index, name, value } of attributesIn(tagText)) {
@@ -96,7 +96,7 @@ function partsOf(sourceText: string): Parts {
   } of sourceText.matchAll(PART_PATTERN)) {
     const end = index + partText.length;
     if (!element && partText.startsWith("<!--")) componentParts.comments.push([index, end]);
-    else if (!element) componentParts.tags.push({ offset: index, end, text: partText });
+    else if (!element) componentParts.tags.push({ offset: index, text: partText });
     else {
       const innerStart = index + 1 + element.length + tag.length + 1;
       const span: Span = [innerStart, innerStart + innerText.length];
@@ -114,20 +114,15 @@ function scriptFacts(filePath: string, sourceText: string, { scripts }: Parts): 
     !scripts.some(({ span: [spanStart, spanEnd] }) => sourceText.slice(spanStart, spanEnd).trim())
   )
     return emptyFacts();
-  let [scriptText, nextOffset] = ["", 0];
-  for (const {
-    span: [spanStart, spanEnd],
-  } of scripts) {
-    scriptText +=
-      sourceText.slice(nextOffset, spanStart).replace(/[^\n]/g, " ") +
-      sourceText.slice(spanStart, spanEnd);
-    nextOffset = spanEnd;
-  }
+  const charMask = maskOf(sourceText.length, {
+    string: [[0, sourceText.length]],
+    code: scripts.map(({ span }) => span),
+  });
   const isTyped = scripts.some(({ tag }) => /lang\s*=\s*["']?tsx?/i.test(tag));
   const isJsx = scripts.some(({ tag }) => /lang\s*=\s*["']?[jt]sx/i.test(tag));
   const facts = scan(
     `${filePath}.${isTyped ? "ts" : "js"}${isJsx ? "x" : ""}`,
-    scriptText + sourceText.slice(nextOffset).replace(/[^\n]/g, " "),
+    codeAlone(sourceText, charMask),
   );
   if (facts.unread) return { ...emptyFacts(), unread: facts.unread };
   return facts;
@@ -146,7 +141,7 @@ function componentSymbol(filePath: string, lastLine: number): Sym {
     exported: true,
   };
 }
-const toPascalCase = (dashedName: string): string =>
+const toPascalCase = (dashedName: string) =>
   dashedName
     .replace(/^\+/, "")
     .replace(/(?:^|[^\p{L}\p{N}_$]+)([\p{L}\p{N}])/gu, (_, letter: string) => letter.toUpperCase());
@@ -154,7 +149,7 @@ const toPascalCase = (dashedName: string): string =>
 function attributesOf(tagText: string): Map<string, string> {
   return new Map(attributesIn(tagText).map(({ name, value }) => [name, value]));
 }
-const attributesIn = (tagText: string): { index: number; name: string; value: string }[] =>
+const attributesIn = (tagText: string) =>
   Array.from(
     tagText.matchAll(ATTRIBUTE),
     ({ 1: attributeName, 2: doubleQuoted, 3: singleQuoted, 4: unquoted, index }) => {
@@ -204,12 +199,7 @@ function linksOf(facts: Facts, tagText: string, line: number, isPage: boolean): 
  * The names in a template: of components, as tags spell them too, of classes and ids, and in what
  * is computed.
  */
-function countUses(
-  facts: Facts,
-  sourceText: string,
-  { scripts, styles, comments, tags }: Parts,
-  isPage: boolean,
-): void {
+function countUses(facts: Facts, template: string, tags: Parts["tags"], isPage: boolean): void {
   const useCounts = new Map<string, number>();
   const addUse = (usedName: string, useCount = 1) =>
     void useCounts.set(usedName, (useCounts.get(usedName) ?? 0) + useCount);
@@ -218,16 +208,6 @@ function countUses(
     for (const [usedName, useCount] of usesIn(codeText, new Uint8Array(codeText.length)))
       if (useCount) addUse(usedName, useCount);
   };
-  let [template, nextOffset] = ["", 0];
-  for (const [spanStart, spanEnd] of [
-    ...scripts.map(({ span }) => span),
-    ...styles,
-    ...comments,
-  ].sort((first, second) => first[0] - second[0])) {
-    template += sourceText.slice(nextOffset, Math.max(nextOffset, spanStart));
-    nextOffset = Math.max(nextOffset, spanEnd);
-  }
-  template += sourceText.slice(nextOffset);
   for (const { text: tagText } of tags) {
     const tagName = /^<([\w.-]+)/.exec(tagText)![1]!;
     if (!isPage && /^\p{Lu}|-/u.test(tagName)) addUse(toPascalCase(tagName.split(".")[0]!));
@@ -242,7 +222,6 @@ function countUses(
     for (const [, className = ""] of isPage ? [] : tagText.matchAll(/\sclass:([\w-]+)/g))
       addUse(className);
   }
-  if (!isPage)
-    for (const [, codeText = ""] of template.matchAll(BRACES_PATTERN)) addUsesIn(codeText);
+  for (const [, codeText = ""] of template.matchAll(BRACES_PATTERN)) addUsesIn(codeText);
   facts.uses = packUses(useCounts);
 }

@@ -38,6 +38,12 @@ export function noteCrate({ libs, roots }: Crates, cargoFile: string, cargoText:
   }
 }
 
+/** The files of what an import names; that of the whole too, unless each name has one. */
+export const partsOrWhole = (partFiles: string[][], wholeFiles: string[]): string[] => [
+  ...partFiles.flat(),
+  ...(partFiles.length && partFiles.every(({ length }) => length) ? [] : wholeFiles),
+];
+
 export function rust(
   project: Project,
   importer: string,
@@ -50,17 +56,12 @@ export function rust(
     startOf(project, importer, pathParts, askedImport.inside ?? 0) ?? {};
   // the variants of a type
   if (!origin || !remaining) return /^\p{Lu}/u.test(from) ? [importer] : [""];
-  const moduleFiles = names.map(
-    (importedName) => moduleOf([...remaining, importedName.split(" as ")[0]!])[0],
+  const moduleFiles = names.map((importedName) =>
+    moduleOf([...remaining, importedName.split(" as ")[0]!]),
   );
   const wholeFiles =
     pathParts[0] === "self" && !names.length ? moduleOf(remaining) : holderOf(remaining);
-  return [
-    ...moduleFiles.filter((moduleFile) => moduleFile !== undefined),
-    ...(moduleFiles.length && moduleFiles.every((moduleFile) => moduleFile !== undefined)
-      ? []
-      : wholeFiles),
-  ];
+  return partsOrWhole(moduleFiles, wholeFiles);
 
   function moduleOf(modulePath: string[]): string[] {
     const basePath = [origin!.folder, ...modulePath].filter(Boolean).join("/");

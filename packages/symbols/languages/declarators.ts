@@ -47,7 +47,7 @@ const NAME_TYPES = new Set([
   "template_function",
 ]);
 /** These have no field for what they wrap. */
-const innerOf = ({ type, namedChildren }: Node): Node | null =>
+const innerOf = ({ type, namedChildren }: Node) =>
   /^(?:parenthesized|reference|attributed)_declarator$/.test(type)
     ? (namedChildren.at(-1) ?? null)
     : null;

@@ -4,15 +4,10 @@
 
 import { firstOf, folderOf, join, under, upwards } from "../resolve/paths.ts";
 import type { Import } from "../scan/facts.ts";
-import { type Crates, noteCrate, rust } from "./crates.ts";
+import { type Crates, noteCrate, partsOrWhole, rust } from "./crates.ts";
 import { languageOf } from "./table.ts";
 
 type AskedImport = Pick<Import, "from" | "names" | "inside">;
-/**
- * The files, the first one before others; "" for something outside, "node:" for what comes with the
- * language; none: missing.
- */
-type ImportFinder = (importer: string, askedImport: AskedImport) => string[];
 
 interface Project {
   names: ReadonlySet<string>;
@@ -25,13 +20,16 @@ const OUTSIDE = [""];
 const BUILT_IN = ["node:"];
 const MAX_FILES = 100; // of one package
 
-/** `read` gives the text of a file of the project. */
+/**
+ * Finds the files, the first one before others; "" for something outside, "node:" for what comes
+ * with the language; none: missing. `read` gives the text of a file of the project.
+ */
 export function openImportFinder(
   fileNames: readonly string[],
   read: (fileName: string) => string | undefined,
-): ImportFinder {
+) {
   let project: Project | undefined;
-  return (importer, askedImport) => {
+  return (importer: string, askedImport: AskedImport): string[] => {
     const findTargets = IMPORT_FINDERS[languageOf(importer)?.name ?? ""];
     if (!findTargets) return OUTSIDE;
     project ??= projectOf(fileNames, read);
@@ -96,6 +94,12 @@ function filesEnding(
   return [];
 }
 
+const orOutside = (foundFiles: string[]) => (foundFiles.length ? foundFiles : OUTSIDE);
+
+/** The first folder that ends so. */
+const folderEnding = ({ byFolder }: Project, pathEnding: string) =>
+  [...byFolder.keys()].find((folderPath) => `/${folderPath}`.endsWith(`/${pathEnding}`));
+
 /** The files of a language right in a folder. */
 function filesWithin({ byFolder }: Project, folderPath: string, namePattern: RegExp): string[] {
   return (byFolder.get(folderPath) ?? []).filter((fileName) => namePattern.test(fileName));
@@ -121,10 +125,7 @@ function findPython(project: Project, importer: string, { from, names }: AskedIm
     const packageFiles = modulePath
       ? firstOf(project, pythonFiles(basePath))
       : firstOf(project, [under(basePath, "__init__.py")]);
-    return [
-      ...partFiles.flat(),
-      ...(partFiles.length && partFiles.every(({ length }) => length) ? [] : packageFiles),
-    ];
+    return partsOrWhole(partFiles, packageFiles);
   };
   if (leadingDots) {
     const rootFolder =
@@ -167,10 +168,8 @@ function findGo(project: Project, _: string, { from }: AskedImport): string[] {
       under(ownModule.folder, from.slice(ownModule.name.length + 1)).replace(/\/$/, ""),
     );
   if (!from.split("/")[0]!.includes(".")) return BUILT_IN;
-  const nearTail = project.modules.length
-    ? []
-    : pathTails(from, 2).find((tail) => goFilesIn(tail).length);
-  return typeof nearTail === "string" ? goFilesIn(nearTail) : OUTSIDE;
+  const tails = project.modules.length ? [] : pathTails(from, 2);
+  return tails.map(goFilesIn).find(({ length }) => length) ?? OUTSIDE;
 }
 
 /** Packages are folders; a name may be in a file that is called otherwise. */
@@ -178,9 +177,7 @@ function findJvm(project: Project, importer: string, { from, names }: AskedImpor
   const slashedPath = from.replaceAll(".", "/");
   const [typePath, outerPath] = [slashedPath, folderOf(slashedPath)];
   if (names[0] === "*") {
-    const packageFolder = [...project.byFolder.keys()].find((folderPath) =>
-      `/${folderPath}`.endsWith(`/${typePath}`),
-    );
+    const packageFolder = folderEnding(project, typePath);
     if (packageFolder !== undefined) return filesWithin(project, packageFolder, /\.(?:java|kts?)$/);
   }
   const matches = filesEnding(project, importer, [
@@ -189,9 +186,7 @@ function findJvm(project: Project, importer: string, { from, names }: AskedImpor
     ...(outerPath.includes("/") ? [`${outerPath}.java`, `${outerPath}.kt`] : []),
   ]);
   if (matches.length) return matches;
-  const outerFolder =
-    outerPath.includes("/") &&
-    [...project.byFolder.keys()].find((folderPath) => `/${folderPath}`.endsWith(`/${outerPath}`));
+  const outerFolder = outerPath.includes("/") && folderEnding(project, outerPath);
   if (outerFolder && /\.kt$/.test(importer)) return filesWithin(project, outerFolder, /\.kt$/);
   return /^(?:java|javax|kotlin|jdk)\./.test(from) ? BUILT_IN : OUTSIDE;
 }
@@ -206,9 +201,7 @@ function findCsharp(project: Project, importer: string, { from }: AskedImport): 
   );
   if (namedFiles.length) return namedFiles;
   for (const tail of pathTails(slashedPath, 1)) {
-    const tailFolder = [...project.byFolder.keys()].find((folderPath) =>
-      `/${folderPath}`.endsWith(`/${tail}`),
-    );
+    const tailFolder = folderEnding(project, tail);
     const folderFiles = tailFolder === undefined ? [] : filesWithin(project, tailFolder, /\.cs$/);
     if (folderFiles.length) return folderFiles;
   }
@@ -218,12 +211,8 @@ function findCsharp(project: Project, importer: string, { from }: AskedImport): 
 function findPhp(project: Project, importer: string, { from }: AskedImport): string[] {
   const isFilePath = /\.(?:php|inc|phtml)$/.test(from);
   if (isFilePath) return firstOf(project, [join(folderOf(importer), from), join("", from)]);
-  const matches = filesEnding(
-    project,
-    importer,
-    pathTails(from.replaceAll("\\", "/"), 2).map((tail) => `${tail}.php`),
-  );
-  return matches.length ? matches : OUTSIDE;
+  const endings = pathTails(from.replaceAll("\\", "/"), 2).map((tail) => `${tail}.php`);
+  return orOutside(filesEnding(project, importer, endings));
 }
 
 function include(project: Project, importer: string, { from }: AskedImport): string[] {
@@ -268,26 +257,27 @@ const IMPORT_FINDERS: Record<
     if (/^\.\.?\//.test(from))
       return relative(project, importer, from.replace(/^\.\/(?=\.)/, ""), [".rb"]);
     const requiredName = from.replace(/\.rb$/, "");
-    const matches = filesEnding(project, importer, [
-      `lib/${requiredName}.rb`,
-      `app/${requiredName}.rb`,
-      ...(requiredName.includes("/") ? [`${requiredName}.rb`] : []),
-    ]);
-    return matches.length ? matches : OUTSIDE;
+    return orOutside(
+      filesEnding(project, importer, [
+        `lib/${requiredName}.rb`,
+        `app/${requiredName}.rb`,
+        ...(requiredName.includes("/") ? [`${requiredName}.rb`] : []),
+      ]),
+    );
   },
   Lua: (project, importer, { from }) => {
     const modulePath = from.replace(/\.lua$/, "").replaceAll(".", "/");
-    const matches = filesEnding(project, importer, [`${modulePath}.lua`, `${modulePath}/init.lua`]);
-    return matches.length ? matches : OUTSIDE;
+    return orOutside(
+      filesEnding(project, importer, [`${modulePath}.lua`, `${modulePath}/init.lua`]),
+    );
   },
   Swift: (project, _, { from }) => {
     const moduleFolders = [...project.byFolder.keys()].filter((folderPath) =>
       `/${folderPath}/`.includes(`/${from.split(".")[0]}/`),
     );
-    const swiftFiles = moduleFolders.flatMap((moduleFolder) =>
-      filesWithin(project, moduleFolder, /\.swift$/),
+    return orOutside(
+      moduleFolders.flatMap((moduleFolder) => filesWithin(project, moduleFolder, /\.swift$/)),
     );
-    return swiftFiles.length ? swiftFiles : OUTSIDE;
   },
   Bash: (project, importer, { from }) => {
     const shellFiles = relative(project, importer, from, []);

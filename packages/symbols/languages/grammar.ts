@@ -87,7 +87,7 @@ function bytesOf(builtName: string, packagePath: string): Uint8Array {
   return existing && builtName.endsWith(".br") ? zlib.brotliDecompressSync(fileBytes) : fileBytes;
 }
 
-const reasonOf = (loadError: unknown): string =>
+const reasonOf = (loadError: unknown) =>
   String((loadError as Error)?.message ?? loadError)
     .split("\n")[0]!
     .slice(0, 200);

@@ -1,19 +1,12 @@
 // Where a name stands in the code of a file, by its grammar: not in its comments, and not in its
 // strings.
 import { workLimit } from "zz/text";
-import { lineAt, lineStarts } from "../scan/line-numbers.ts";
-import { maskOf, type Span } from "./comment-masks.ts";
+import { lineStarts, type NamePosition, positionAt } from "../scan/line-numbers.ts";
+import { maskOf, type Span, type Spans } from "./comment-masks.ts";
 import { componentSpans } from "./component.ts";
 import { grammarOf, MAX_PARSE_S } from "./grammar.ts";
 import { sqlSpans } from "./sql.ts";
 import { isComponent, languageOf } from "./table.ts";
-
-export interface NamePosition {
-  line: number;
-  column: number; // both from 1
-  start: number;
-  end: number;
-}
 
 /** prepare() comes first. Without a grammar that works every place counts. */
 export function namePositions(
@@ -42,27 +35,16 @@ export function namePositions(
       ));
   return offsets
     .filter((startOffset) => !charMask[startOffset] && !isPartOfName(startOffset))
-    .map((start) => {
-      const line = lineAt(lineOffsets, start);
-      return {
-        line,
-        column: start - lineOffsets[line - 1]! + 1,
-        start,
-        end: start + wantedName.length,
-      };
-    });
+    .map((start) => positionAt(lineOffsets, start, wantedName));
 }
 
-function spansOf(
-  filePath: string,
-  sourceText: string,
-): Record<"comment" | "string" | "code", Span[]> {
-  const spans = { comment: [] as Span[], string: [] as Span[], code: [] as Span[] };
-  if (isComponent(filePath)) return { ...spans, ...componentSpans(filePath, sourceText) };
+function spansOf(filePath: string, sourceText: string): Partial<Spans> {
+  if (isComponent(filePath)) return componentSpans(filePath, sourceText);
   const language = languageOf(filePath);
-  if (!language?.grammar) return language ? { ...spans, ...sqlSpans(sourceText) } : spans;
+  if (!language?.grammar) return language ? sqlSpans(sourceText) : {};
   const grammar = grammarOf(language);
-  if (typeof grammar === "string") return spans;
+  if (typeof grammar === "string") return {};
+  const spans = { comment: [] as Span[], string: [] as Span[], code: [] as Span[] };
   // what is not known by then counts as code
   const parseOptions = { progressCallback: workLimit(MAX_PARSE_S * 1_000) };
   grammar.parser.reset();

@@ -13,26 +13,25 @@ export const importsIn = (language: string, importText: string, line: number): I
       names,
     }));
 
-const quotedIn = (importText: string): string => /["'`]([^"'`]*)["'`]/.exec(importText)?.[1] ?? "";
-const splitNames = (namesText: string): string[] =>
+const quotedIn = (importText: string) => /["'`]([^"'`]*)["'`]/.exec(importText)?.[1] ?? "";
+const splitNames = (namesText: string) =>
   namesText
     .replace(/[(){}\\]/g, " ")
     .split(",")
     .map((listedName) => listedName.replace(/#.*/g, "").trim().replace(/\s+/g, " "))
     .filter(Boolean);
+/** What is before the last separator, and what follows it; "": there is none. */
+function cutAtLast(dottedText: string, separator: string): [before: string, last: string] {
+  const index = dottedText.lastIndexOf(separator);
+  return index < 0
+    ? [dottedText, ""]
+    : [dottedText.slice(0, index), dottedText.slice(index + separator.length)];
+}
 /** The last part of a dotted name is what it brings in. */
 function splitAtLast(dottedText: string, separator: string, alias?: string): ImportClause {
-  const separatorIndex = dottedText.lastIndexOf(separator);
-  const [from, lastName] =
-    separatorIndex < 0
-      ? [dottedText, ""]
-      : [dottedText.slice(0, separatorIndex), dottedText.slice(separatorIndex + separator.length)];
-  const unnamed = lastName === "*" ? ["*"] : [];
-  return {
-    from: dottedText,
-    names: alias && lastName ? [`${lastName} as ${alias}`] : unnamed,
-    ...(lastName === "*" && { from }),
-  };
+  const [before, lastName] = cutAtLast(dottedText, separator);
+  if (lastName === "*") return { from: before, names: [alias ? `* as ${alias}` : "*"] };
+  return { from: dottedText, names: alias && lastName ? [`${lastName} as ${alias}`] : [] };
 }
 
 function readPython(importText: string): ImportClause[] {
@@ -66,11 +65,7 @@ function readRust(importText: string): ImportClause[] {
         / as /.test(searched.slice(blankIndex - 3, blankIndex + 4)) ? blank : "",
       );
       const [importPath = "", alias] = usePath.split(" as ");
-      const separatorIndex = importPath.lastIndexOf("::");
-      const [fromPath, usedName] =
-        separatorIndex < 0
-          ? [importPath, ""]
-          : [importPath.slice(0, separatorIndex), importPath.slice(separatorIndex + 2)];
+      const [fromPath, usedName] = cutAtLast(importPath, "::");
       const usedNames = namesByPath.get(fromPath) ?? namesByPath.set(fromPath, []).get(fromPath)!;
       if (usedName) usedNames.push(alias ? `${usedName} as ${alias}` : usedName);
     }
@@ -103,20 +98,26 @@ function readPhp(importText: string): ImportClause[] {
     return splitAtLast(fromPath.replace(/^\\/, ""), "\\", alias);
   });
 }
-const splitAtCommas = (listText: string): string[] =>
+const splitAtCommas = (listText: string) =>
   listText
     .split(",")
     .map((listedName) => listedName.trim())
     .filter(Boolean);
 
 /** Of a shell: what it is relative to is often computed. */
-const readShell = (importText: string): string =>
+const readShell = (importText: string) =>
   importText
     .replace(/^\S+\s+/, "")
     .replace(/\$\((?:[^()]|\([^()]*\))*\)|\$\{[^}]*\}|\$\w+/g, ".")
     .replace(/["']/g, "")
     .replace(/^\/?\.\//, "./")
     .split(/\s/)[0]!;
+
+/** `"x.h"` is looked for beside the file, `<x.h>` is not: the brackets stay. */
+function readInclude(importText: string): ImportClause[] {
+  const [, quotedPath, systemPath] = /(?:"([^"]*)"|(<[^>]*>))/.exec(importText) ?? [];
+  return [{ from: quotedPath ?? systemPath ?? "", names: [] }];
+}
 
 const READERS: Record<string, (importText: string) => ImportClause[]> = {
   Python: readPython,
@@ -147,8 +148,8 @@ const READERS: Record<string, (importText: string) => ImportClause[]> = {
     const [, alias, fromPath] = /^(\w+)\s*=\s*(.*)$/.exec(usingPath) ?? [];
     return [fromPath ? splitAtLast(fromPath, ".", alias) : { from: usingPath, names: [] }];
   },
-  C: (importText) => include(importText),
-  "C++": (importText) => include(importText),
+  C: readInclude,
+  "C++": readInclude,
   Ruby: (importText) => [
     {
       from: (/^require_relative\b/.test(importText) ? "./" : "") + quotedIn(importText),
@@ -167,10 +168,4 @@ const READERS: Record<string, (importText: string) => ImportClause[]> = {
   CSS: (importText) => [
     { from: quotedIn(importText) || (/url\(\s*([^)\s]*)/.exec(importText)?.[1] ?? ""), names: [] },
   ],
-};
-
-/** `"x.h"` is looked for beside the file, `<x.h>` is not: the brackets stay. */
-const include = (importText: string): ImportClause[] => {
-  const [, quotedPath, systemPath] = /(?:"([^"]*)"|(<[^>]*>))/.exec(importText) ?? [];
-  return [{ from: quotedPath ?? systemPath ?? "", names: [] }];
 };

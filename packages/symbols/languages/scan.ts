@@ -4,9 +4,9 @@ import type { Node, QueryMatch, Tree } from "web-tree-sitter";
 import { workLimit } from "zz/text";
 import { emptyFacts, type Facts, type Import, unreadFacts } from "../scan/facts.ts";
 import { isMarkedGenerated } from "../scan/generated-files.ts";
-import { lineStarts } from "../scan/line-numbers.ts";
+import { isMinified, lineStarts } from "../scan/line-numbers.ts";
 import { packUses } from "../scan/uses.ts";
-import { countLines, maskOf, type Spans, todosIn, usesIn } from "./comment-masks.ts";
+import { countLines, maskedTodos, maskOf, type Spans, usesIn } from "./comment-masks.ts";
 import { scanComponent } from "./component.ts";
 import { type Grammar, grammarOf, MAX_PARSE_S, renew } from "./grammar.ts";
 import { importsIn } from "./read-imports.ts";
@@ -14,8 +14,6 @@ import { scanSql } from "./sql.ts";
 import { definitionsIn, type Reading, symbolsOf } from "./symbols.ts";
 import { isComponent, type Language, languageOf } from "./table.ts";
 
-// characters a line on average, in a text of at least so many
-const MINIFIED = { lines: 500, chars: 5_000 };
 const CPP_SIGNS =
   /^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|\bstd::|\bconstexpr\b/m;
 
@@ -23,21 +21,12 @@ export function scanLanguage(filePath: string, sourceText: string, seconds = MAX
   if (isComponent(filePath)) return scanComponent(filePath, sourceText);
   const language = languageOf(filePath)!;
   const lineOffsets = lineStarts(sourceText);
-  if (
-    sourceText.length >= MINIFIED.chars &&
-    sourceText.length / lineOffsets.length > MINIFIED.lines
-  )
-    return unreadFacts("minified");
+  if (isMinified(sourceText, lineOffsets.length)) return unreadFacts("minified");
   const facts = language.grammar
     ? scanByGrammar(language, filePath, sourceText, lineOffsets, seconds)
     : scanSql(sourceText, lineOffsets);
   if (isMarkedGenerated(sourceText)) facts.made = true;
   return facts;
-}
-
-/** Headers may be either's. */
-function rulingLanguage(language: Language, filePath: string, sourceText: string): Language {
-  return /\.h$/i.test(filePath) && CPP_SIGNS.test(sourceText) ? languageOf("a.hpp")! : language;
 }
 
 function scanByGrammar(
@@ -47,7 +36,8 @@ function scanByGrammar(
   starts: number[],
   seconds: number,
 ): Facts {
-  const language = rulingLanguage(namedLanguage, filePath, text);
+  const isCpp = /\.h$/i.test(filePath) && CPP_SIGNS.test(text); // headers may be either's
+  const language = isCpp ? languageOf("a.hpp")! : namedLanguage;
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return { ...unreadFacts(grammar), retry: true };
   const isLate = workLimit(seconds * 1_000);
@@ -95,7 +85,7 @@ function factsOf(reading: Reading, rootNode: Node, matches: QueryMatch[]): Facts
   facts.symbols = symbolsOf(reading, definitions, spans);
   Object.assign(facts, branchesOf(reading, definitions, spans, charMask));
   facts.uses = packUses(usesIn(text, charMask, language.word));
-  facts.todos = todosIn(text, starts, charMask);
+  facts.todos = maskedTodos(text, starts, charMask);
   facts.loc = countLines(text, starts, charMask);
   if (rootNode.hasError && !language.hasMacros)
     facts.parseError = `line ${firstError(rootNode)} is not understood`;
@@ -144,11 +134,10 @@ function branchesOf(
     const innerSymbol = openFunctions.findLast(({ end }) => end > decisionOffset)?.sym;
     if (innerSymbol) innerSymbol.decisions = (innerSymbol.decisions ?? 0) + 1;
   }
-  const nestingSpans = [
-    ...spans.branch.filter(
+  const nestingSpans = spans.branch
+    .filter(
       ([branchStart]) => !/\belse\s+$/.test(text.slice(Math.max(0, branchStart - 12), branchStart)),
-    ),
-  ]
+    )
     .concat(functions.map(({ start, end }) => [start, end]))
     .sort(([firstStart], [secondStart]) => firstStart - secondStart);
   const openEnds: number[] = [];
@@ -163,12 +152,10 @@ function branchesOf(
 /** Down to the first node that is wrong itself. */
 function firstError(rootNode: Node): number {
   let node = rootNode;
-  for (;;) {
-    const wrongChild = node.children.find(
-      (childNode) => childNode && (childNode.isError || childNode.isMissing || childNode.hasError),
-    );
-    if (!wrongChild) return node.startPosition.row + 1;
+  do {
+    const wrongChild = node.children.find((childNode) => childNode?.hasError);
+    if (!wrongChild) break;
     node = wrongChild;
-    if (node.isError || node.isMissing) return node.startPosition.row + 1;
-  }
+  } while (!node.isError);
+  return node.startPosition.row + 1;
 }

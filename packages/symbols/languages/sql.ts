@@ -4,7 +4,15 @@ import { anyOf } from "zz/text";
 import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
 import { lineAt } from "../scan/line-numbers.ts";
 import { packUses } from "../scan/uses.ts";
-import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
+import {
+  codeAlone,
+  countLines,
+  docLineOf,
+  maskedTodos,
+  maskOf,
+  type Span,
+  usesIn,
+} from "./comment-masks.ts";
 
 /** Comments, texts, quoted names, and what stands between dollar signs: the body of a function. */
 const QUOTED_TEXT = anyOf(
@@ -17,7 +25,7 @@ const QUOTED_TEXT = anyOf(
  * `DELIMITER //` (MySQL).
  */
 const STATEMENT_ENDS = /^[ \t]*(?:(?:GO|\/)[ \t\d;]*|DELIMITER[ \t]+(\S+)[^\n]*)\r?$/;
-const tokenPattern = (endSign: string): RegExp =>
+const tokenPattern = (endSign: string) =>
   new RegExp(
     `${endSign.replace(/[^\w\s]/g, "\\$&")}|${QUOTED_TEXT.source}|${STATEMENT_ENDS.source}`,
     "gim",
@@ -72,7 +80,7 @@ export function sqlSpans(
     }
     if (dollars && !isFunctionBody) {
       const bodySpans = sqlSpans(tokenText.slice(dollars.length, -dollars.length), true);
-      const moveSpan = ([start, end]: Span): Span =>
+      const moveSpan = ([start, end]: Span) =>
         [start, end].map((offset) => offset + index + dollars.length) as Span;
       comment.push(...bodySpans.comment.map(moveSpan));
       string.push(...bodySpans.string.map(moveSpan));
@@ -86,10 +94,8 @@ export function sqlSpans(
 export function scanSql(text: string, starts: number[]): Facts {
   const facts = emptyFacts();
   const { comment, string, ends } = sqlSpans(text);
-  const charMask = maskOf(text.length, { comment, string, code: [] });
-  const plainText = Array.from(text, (letter, letterIndex) =>
-    charMask[letterIndex] === 1 && letter !== "\n" ? " " : letter,
-  ).join("");
+  const charMask = maskOf(text.length, { comment, string });
+  const plainText = codeAlone(text, maskOf(text.length, { comment }));
   let statementStart = 0;
   for (const [statementEnd, nextStart] of [...ends, [text.length, text.length] as Span]) {
     const textStart =
@@ -102,7 +108,7 @@ export function scanSql(text: string, starts: number[]): Facts {
     statementStart = nextStart;
   }
   facts.uses = packUses(usesIn(text, charMask));
-  facts.todos = todosIn(text, starts, charMask);
+  facts.todos = maskedTodos(text, starts, charMask);
   facts.loc = countLines(text, starts, charMask);
   return facts;
 }
@@ -135,15 +141,8 @@ function defineSymbol(
     ([, commentEnd]) =>
       commentEnd <= statementStart && !text.slice(commentEnd, statementStart).trim(),
   );
-  const docLine =
-    docSpan &&
-    text
-      .slice(...docSpan)
-      .replace(/^(?:--+|\/\*+)\s*|\s*\*+\/$/g, "")
-      .split("\n")[0]!
-      .trim();
-  if (docLine && !/\n\s*\n/.test(text.slice(docSpan[1], statementStart)))
-    sym.doc = docLine.slice(0, MAX_TEXT_CHARS);
+  const docLine = docSpan && docLineOf(text.slice(...docSpan));
+  if (docLine && !/\n\s*\n/.test(text.slice(docSpan[1], statementStart))) sym.doc = docLine;
   symbols.push(sym);
   if (/^table$/i.test(objectKind!)) addColumns(symbols, sym, statement, statementStart, starts);
 }
@@ -186,4 +185,4 @@ function addColumns(
     columnStart = index + 1;
   }
 }
-const bareName = (quotedName: string): string => quotedName.replace(/^["`[]|["`\]]$/g, "");
+const bareName = (quotedName: string) => quotedName.replace(/^["`[]|["`\]]$/g, "");

@@ -3,7 +3,7 @@ import type { Node, QueryMatch } from "web-tree-sitter";
 import { ownValue } from "zz/text";
 import { MAX_TEXT_CHARS, SYMBOL_KINDS, type Sym } from "../scan/facts.ts";
 import { lineAt } from "../scan/line-numbers.ts";
-import type { Span, Spans } from "./comment-masks.ts";
+import { docLineOf, type Span, type Spans } from "./comment-masks.ts";
 import { declaredIn } from "./declarators.ts";
 import type { Language } from "./table.ts";
 
@@ -45,19 +45,26 @@ const ANNOTATIONS = new RegExp(`^(?:(?:${AT_ANNOTATION}|${BRACKET_ANNOTATION})\\
 
 /** In the order of the text, what is around first. */
 export function definitionsIn(reading: Reading, matches: QueryMatch[]): Definition[] {
-  const definitionsByKey = new Map<string, Definition & { order: number }>();
+  const definitionsByKey = new Map<string | number, Definition & { order: number }>();
   for (const { captures, patternIndex } of matches) {
     const nodeOf = (captureName: string) =>
       captures.find((capture) => capture.name === captureName)?.node;
     const kindCapture = captures.find(({ name }) => QUERY_KINDS.has(name));
-    if (!kindCapture) continue;
-    for (const definition of kindCapture.node.childCount || nodeOf("name")
-      ? definedBy(reading, kindCapture.name as QueryKind, kindCapture.node, nodeOf)
-      : []) {
-      const definitionKey = `${definition.key}`;
-      const earlier = definitionsByKey.get(definitionKey);
+    if (!kindCapture || !(kindCapture.node.childCount || nodeOf("name"))) continue;
+    const { node, name: kindName } = kindCapture;
+    const queryKind = kindName as QueryKind;
+    for (const { key, name, owner, kind = queryKind } of namesOf(
+      reading,
+      queryKind,
+      node,
+      nodeOf,
+    )) {
+      const earlier = definitionsByKey.get(key);
       if (!earlier || earlier.order > patternIndex)
-        definitionsByKey.set(definitionKey, { ...definition, order: patternIndex });
+        definitionsByKey.set(key, {
+          ...definitionOf(reading, kind, node, name, owner),
+          order: patternIndex,
+        });
     }
   }
   return [...definitionsByKey.values()]
@@ -68,52 +75,43 @@ export function definitionsIn(reading: Reading, matches: QueryMatch[]): Definiti
     .slice(0, MAX_SYMBOLS);
 }
 
-type Capture = (captureName: string) => Node | undefined;
-function definedBy(
-  reading: Reading,
-  symbolKind: QueryKind,
+interface DefinedName {
+  name: string;
+  owner: string;
+  key: string | number; // equal for what is the same thing
+  kind?: QueryKind; // unless the query says it
+}
+function namesOf(
+  { language, text }: Reading,
+  queryKind: QueryKind,
   node: Node,
-  nodeOf: Capture,
-): (Definition & { key: string })[] {
-  const { language, text } = reading;
-  const [namedNode, pattern, ownerName] = [
+  nodeOf: (captureName: string) => Node | undefined,
+): DefinedName[] {
+  const [namedNode, pattern, owner] = [
     nodeOf("name"),
     nodeOf("names"),
     ownerOf(nodeOf("owner")?.text ?? ""),
   ];
   if (pattern)
-    return namedIn(pattern).map((nameNode) => ({
-      ...definitionOf(reading, symbolKind, node, cleanName(nameNode.text), ownerName),
-      key: `${nameNode.startIndex}`,
+    return namedIn(pattern).map(({ text: nameText, startIndex }) => ({
+      name: cleanName(nameText),
+      owner,
+      key: startIndex,
     }));
-  if (namedNode || symbolKind === "scope") {
-    const startIndex = namedNode?.startIndex ?? node.startIndex;
-    return [
-      {
-        ...definitionOf(reading, symbolKind, node, cleanName(namedNode?.text ?? ""), ownerName),
-        key: `${startIndex}`,
-      },
-    ];
+  if (namedNode || queryKind === "scope") {
+    const { startIndex } = namedNode ?? node;
+    return [{ name: cleanName(namedNode?.text ?? ""), owner, key: startIndex }];
   }
   if (language.names) {
     const headText = text.slice(node.startIndex, headEnd(node, text)).replace(NO_NAMES, " ");
-    const classNames = new Set(
-      Array.from(headText.matchAll(language.names), ([, className]) => className!),
-    );
-    return [...classNames].map((className) => ({
-      ...definitionOf(reading, symbolKind, node, className, ""),
-      key: `.${className}`,
-    }));
+    const classNames = Array.from(headText.matchAll(language.names), ([, className]) => className!);
+    return classNames.map((name) => ({ name, owner: "", key: `.${name}` }));
   }
-  return declaredIn(node).map((declared) => ({
-    ...definitionOf(
-      reading,
-      declared.isFunction ? "function" : symbolKind,
-      node,
-      declared.name,
-      declared.owner,
-    ),
-    key: `${declared.at}`,
+  return declaredIn(node).map(({ name, owner, at, isFunction }) => ({
+    name,
+    owner,
+    key: at,
+    kind: isFunction ? "function" : queryKind,
   }));
 }
 
@@ -130,7 +128,7 @@ const namedIn = (patternNode: Node): Node[] => {
   return [];
 };
 /** `let (x: a, y: b)` of Swift. */
-const isLabel = ({ parent, nextSibling }: Node): boolean =>
+const isLabel = ({ parent, nextSibling }: Node) =>
   parent?.type === "pattern" && nextSibling?.type === ":";
 const PATTERN_TYPES = new Set([
   "pattern",
@@ -147,13 +145,13 @@ const PATTERN_TYPES = new Set([
 const NO_NAMES = /\/\*[\s\S]*?\*\/|"[^"]*"|'[^']*'|\[[^\]]*\]/g;
 
 /** `*Server`, `Pair[K, V]`, `Point<T>`, `shop::Cart`: the type itself. */
-const ownerOf = (ownerText: string): string =>
+const ownerOf = (ownerText: string) =>
   ownerText
     .replace(/[<[][\s\S]*$/, "")
     .split(/::|\.|\\/)
     .at(-1)!
     .replace(/[^\p{L}\p{N}_$]/gu, "");
-const cleanName = (nameText: string): string =>
+const cleanName = (nameText: string) =>
   nameText
     .replace(/^:|<[\s\S]*$/g, "")
     .replaceAll("::", ".")
@@ -206,12 +204,13 @@ function trimmedEnd(sourceText: string, endOffset: number): number {
   return endOffset;
 }
 
+const bodyOf = (node: Node) =>
+  node.childForFieldName("body") ??
+  node.namedChildren.find((child) => child && BODY_NODE.test(child.type));
 /** Where its body begins, or else its first line ends. */
 function headEnd(node: Node, sourceText: string): number {
   const { namedChildren, startIndex: startOffset } = node;
-  const bodyNode =
-    node.childForFieldName("body") ??
-    namedChildren.find((child) => child && BODY_NODE.test(child.type));
+  const bodyNode = bodyOf(node);
   // Rust's `Circle(f64)`
   const body = bodyNode?.type === "ordered_field_declaration_list" ? undefined : bodyNode;
   const comment = namedChildren.find(
@@ -221,10 +220,7 @@ function headEnd(node: Node, sourceText: string): number {
   if (body && body.startIndex > startOffset)
     return Math.min(body.startIndex, comment?.startIndex ?? body.startIndex);
   const typeNode = node.childForFieldName("type");
-  const typeBody =
-    typeNode &&
-    (typeNode.childForFieldName("body") ??
-      typeNode.namedChildren.find((childNode) => childNode && BODY_NODE.test(childNode.type)));
+  const typeBody = typeNode && bodyOf(typeNode);
   if (!node.childCount)
     // a keyword
     return (
@@ -239,7 +235,7 @@ function headEnd(node: Node, sourceText: string): number {
   );
 }
 /** A list that goes on in the next line. */
-const isOpenList = (headLine: string): boolean => /[(<,]\s*$/.test(headLine);
+const isOpenList = (headLine: string) => /[(<,]\s*$/.test(headLine);
 
 function oneLine(headText: string): string {
   return headText
@@ -316,13 +312,12 @@ export function symbolsOf(reading: Reading, definitions: Definition[], { comment
 }
 
 const queryKindOf = ({ sym }: Definition): QueryKind => sym?.kind ?? "scope";
-const isValue = ({ kind: symbolKind }: Sym): boolean =>
-  /^(?:const|variable|property)$/.test(symbolKind);
+const isValue = ({ kind: symbolKind }: Sym) => /^(?:const|variable|property)$/.test(symbolKind);
 /**
  * A namespace is around all of a file in some languages: it says little there. A Go method names
  * its type itself.
  */
-const isOwner = ({ language }: Reading, { sym }: Definition): boolean =>
+const isOwner = ({ language }: Reading, { sym }: Definition) =>
   sym?.kind !== "namespace" || !!language.nested;
 
 function toMember(sym: Sym): void {
@@ -356,24 +351,13 @@ function docsBefore(
       commentLine = lineAt(starts, commentSpan[0]) - 1;
       if (text.startsWith("/*", commentSpan[0])) break;
     }
-    return firstSpan ? firstLineOf(text.slice(...firstSpan)) : "";
+    return firstSpan ? docLineOf(text.slice(...firstSpan)) : "";
   };
 }
 /** What may stand before a definition in its line without being one itself. */
 const KEYWORD = /^\s*(?:(?:type|const|var|typedef)\s+|template\s*<.*>\s*)?$/;
-const isAlone = (sourceText: string, [commentStart]: Span): boolean =>
+const isAlone = (sourceText: string, [commentStart]: Span) =>
   !sourceText.slice(sourceText.lastIndexOf("\n", commentStart - 1) + 1, commentStart).trim();
-
-function firstLineOf(comment: string): string {
-  for (const commentLine of comment.split("\n")) {
-    const commentWords = commentLine
-      .replace(/^\s*(?:\/\*+!?|\/\/+!?|\*+(?!\/)|#+!?|-{2,}\[*|<!--)?|(?:\*+\/|-->|\]\])\s*$/g, "")
-      .replace(/<\/?[a-z]+>/g, "")
-      .trim();
-    if (commentWords) return commentWords.slice(0, MAX_TEXT_CHARS);
-  }
-  return "";
-}
 
 /** Python's comments of functions and classes are strings in them. */
 function docstring({ language, text }: Reading, { start, end, sym }: Definition): string {

@@ -31,7 +31,7 @@ export interface Language {
 
 const PRIVATE = /\b(?:private|fileprivate)\b/;
 const AND_OR_PATTERN = /&&|\|\||\b(?:and|or)\b/g;
-const isHidden = (_: string, headText: string): boolean => PRIVATE.test(headText);
+const isHidden = (_: string, headText: string) => PRIVATE.test(headText);
 
 const C_DECLARATIONS = `
 (function_definition) @function

@@ -2,8 +2,8 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { CompilerGate } from "zz";
+import { compare } from "zz/text";
 import { gateOf } from "../answers/list-imports.ts";
-import { comparePaths } from "../resolve/paths.ts";
 import { conflictMarks } from "../scan/conflict.ts";
 import type { Problem } from "./code-uses.ts";
 import { codeUseAt, type Desk, NoAnswer, showFile, textAt, toCodeUse } from "./desk.ts";
@@ -36,7 +36,7 @@ export async function checkFiles(
   return {
     problems: problems.sort(
       (a, b) =>
-        comparePaths(a.path, b.path) || a.line - b.line || a.column - b.column || a.code - b.code,
+        compare(a.path, b.path) || a.line - b.line || a.column - b.column || a.code - b.code,
     ),
     unread: fileGate.unread(),
   };

@@ -3,9 +3,7 @@ import path from "node:path";
 import type { Ctx } from "zz";
 import type { State } from "../answers/tool-state.ts";
 import type { Index } from "../index-view.ts";
-import { mayRead } from "../may-read.ts";
-import { SCRIPT } from "../resolve/paths.ts";
-import { filesUsing } from "../rows.ts";
+import { scriptsUsing } from "../may-read.ts";
 import { atDesk, type Desk, pointAt, showFile, textAt, titleOf, wordIn } from "./desk.ts";
 
 const MAX_FILES = 5; // whose first use is followed
@@ -17,9 +15,7 @@ export async function definitionElsewhere(
   symbolName: string,
   ctx: Ctx,
 ): Promise<string[]> {
-  const userFiles = filesUsing(index, symbolName).filter(
-    (filePath) => SCRIPT.test(filePath) && mayRead(ctx, filePath),
-  );
+  const userFiles = scriptsUsing(index, symbolName, ctx);
   if (!userFiles.length) return [];
   const searchedFiles = userFiles.slice(0, MAX_FILES);
   const askServer = async (desk: Desk) => {

@@ -1,19 +1,18 @@
 // Where one question to a language server is worked on: the texts of files, and what a place in
 // them is for the server and for the tools.
-import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, LanguageServer, Point, Spot } from "zz";
+import { stampOf } from "zz/text";
 import type { State } from "../answers/tool-state.ts";
 import { readText } from "../encoding.ts";
 import type { Index } from "../index-view.ts";
 import { readability } from "../may-read.ts";
 import { bothSides } from "../scan/conflict.ts";
-import type { Facts } from "../scan/facts.ts";
+import { type Facts, MAX_TEXT_CHARS } from "../scan/facts.ts";
 import { lineStarts } from "../scan/line-numbers.ts";
 import type { CodeUse, SymbolSpot } from "./code-uses.ts";
 import { kindAt } from "./kinds.ts";
 
-const MAX_LINE_CHARS = 120; // of the text of a place
 const BYTE_ORDER_MARK = "\ufeff";
 
 /** There is no server for the file, or none that works: why, as a part of a sentence. */
@@ -102,10 +101,7 @@ export function startServerEarly(filePath: string | undefined, ctx: Ctx): void {
 function stampsOf(state: State, index: Index): ReadonlyMap<string, string> {
   const unlisted = index.names
     .filter((filePath) => READ_TOO.test(filePath) && !index.entries.has(filePath))
-    .map((filePath): [string, string] => {
-      const fileStats = fs.statSync(path.join(state.root, filePath), { throwIfNoEntry: false });
-      return [filePath, [fileStats?.mtimeMs, fileStats?.size].join(" ")];
-    });
+    .map((filePath) => [filePath, stampOf(path.join(state.root, filePath))] as const);
   const earlier = state.stamps;
   const isUnchanged =
     earlier?.version === index.version &&
@@ -154,7 +150,7 @@ function linesOf(fileText: string): number[] {
   return lineOffsets;
 }
 /** Both sides of a merge conflict count. */
-const shownText = (fileText: string): string =>
+const shownText = (fileText: string) =>
   bothSides(fileText.startsWith(BYTE_ORDER_MARK) ? fileText.slice(1) : fileText);
 
 export async function showFile(desk: Desk, filePath: string): Promise<void> {
@@ -205,7 +201,7 @@ export async function codeUseAt(
     text: lineText
       .replace(/[\r\u2028\u2029]/g, " ")
       .trim()
-      .slice(0, MAX_LINE_CHARS),
+      .slice(0, MAX_TEXT_CHARS),
     kind: kindAt(text, start, end, facts, rowIndex + 1),
   };
   places.set(`${start} ${end}`, codeUse);
@@ -263,7 +259,7 @@ async function pointOf(
     );
   return pointAt(desk, filePath, startOffset + nameOffset);
 }
-const stripName = (declaredName: string): string =>
+const stripName = (declaredName: string) =>
   declaredName.replace(/^(["'])(.*)\1$/, "$2").replace(/\(.*$/s, "");
 
 /** Where it stands as a whole word. */
@@ -282,7 +278,7 @@ export async function titleOf(desk: Desk, symbolPoint: Point, fallback: string):
   const titleLine =
     hoverText.split("\n").find((hoverLine) => hoverLine.trim() && !hoverLine.startsWith("```")) ??
     fallback;
-  return titleLine.replace(/\s+/g, " ").slice(0, MAX_LINE_CHARS);
+  return titleLine.replace(/\s+/g, " ").slice(0, MAX_TEXT_CHARS);
 }
 
 /** What a function takes and gives, where a server is there already: it is not started for this. */

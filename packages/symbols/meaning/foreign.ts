@@ -65,7 +65,7 @@ export async function foreignUses(
     if (group.places.length) groups.set(key, group);
   }
 }
-const noteOnRest = (fileCount: number): string =>
+const noteOnRest = (fileCount: number) =>
   `Not looked into: ${plural(fileCount, "more file")} with that name; ` +
   "path begins at one, grep finds all";
 type Add = (groupKey: string, symbol: string, usePlaces: CodeUse[]) => void;
@@ -90,12 +90,11 @@ async function addImported(
 }
 
 /** From where the file of such a use takes the name. */
-const moduleOf = ({ index }: Desk, { path }: CodeUse, symbolName: string): string | undefined =>
+const moduleOf = ({ index }: Desk, { path }: CodeUse, symbolName: string) =>
   index
     .passed(path)
     .imports.find(({ names }) =>
       names.some((specifier) => specifier.split(" as ")[0] === symbolName),
     )?.from;
 
-const isTaken = ({ places }: Group): boolean =>
-  places.some(({ kind: useKind }) => useKind === "import");
+const isTaken = ({ places }: Group) => places.some(({ kind: useKind }) => useKind === "import");

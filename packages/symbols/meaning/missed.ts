@@ -38,7 +38,7 @@ export async function missedUses(
       if (!isKnown.has(makeUseKey(codeUse))) missedByKey.set(makeUseKey(codeUse), codeUse);
   return [...missedByKey.values()];
 }
-const makeUseKey = ({ path, start }: CodeUse): string => `${path}:${start}`;
+const makeUseKey = ({ path, start }: CodeUse) => `${path}:${start}`;
 
 /** What the search for the files that take something goes by, and what it has found so far. */
 interface TakingSearch {
@@ -140,19 +140,11 @@ function recordTakings(
     const isFollowed = !isCommon && importForm !== "require" && importForm !== "dynamic";
     for (const [exportKey, root] of exportedHere) {
       const name = exportKey.slice(importedFile.length + 1);
+      const taken = { path: filePath, name, line, how: importForm, isFollowed, root };
       if (isWhole && importForm === "export") {
         if (localName === WHOLE) exported.set(`${filePath}\n${name}`, root);
       } else if (isWhole && (importedName !== WHOLE || !reached.has(filePath)))
-        keepTaking(search, {
-          path: filePath,
-          name,
-          local: WHOLE,
-          owner: localName,
-          line,
-          how: importForm,
-          isFollowed,
-          root,
-        });
+        keepTaking(search, { ...taken, local: WHOLE, owner: localName });
       else if (importedName === name) {
         if (importForm === "export") addExport(exported, filePath, localName);
         for (const { name: exportName, local = exportName, from: further } of desk.index.passed(
@@ -160,17 +152,7 @@ function recordTakings(
         ).exports)
           if (further === undefined && local === localName)
             addExport(exported, filePath, exportName);
-        if (!covered.has(filePath))
-          keepTaking(search, {
-            path: filePath,
-            name,
-            local: localName,
-            owner: "",
-            line,
-            how: importForm,
-            isFollowed,
-            root,
-          });
+        if (!covered.has(filePath)) keepTaking(search, { ...taken, local: localName, owner: "" });
       }
     }
   }
@@ -184,7 +166,7 @@ function keepTaking({ takings }: TakingSearch, taking: Taking): void {
   takings.set(`${path}\n${line}\n${name}\n${local}`, taking);
 }
 const SCRIPT_FILE = /\.c?jsx?$/;
-const mayTake = (specifier: string, exportedNames: Set<string>): boolean =>
+const mayTake = (specifier: string, exportedNames: Set<string>) =>
   specifier[0] === "*" || exportedNames.has(specifier.split(" as ")[0]!);
 
 /** Under which names its own file exports it: nothing else can be taken from there. */

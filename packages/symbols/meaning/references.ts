@@ -1,7 +1,8 @@
 // All places of one thing: those that the server knows, once it was shown every file that may have
 // one, and those that only the index knows of, which knows who imports whom.
 import type { Point } from "zz";
-import { comparePaths, folderOf, SCRIPT } from "../resolve/paths.ts";
+import { compare } from "zz/text";
+import { folderOf, SCRIPT } from "../resolve/paths.ts";
 import { filesUsing } from "../rows.ts";
 import type { CodeUse, Group, SymbolSpot } from "./code-uses.ts";
 import { type Desk, locate, NoServer, showFile, titleOf, toCodeUse } from "./desk.ts";
@@ -80,7 +81,7 @@ export async function showOthers(
 }
 export const isAt = (a: Point, b: Point): boolean =>
   a.path === b.path && a.line === b.line && a.character === b.character;
-const getEnding = (filePath: string): string => filePath.slice(filePath.lastIndexOf("."));
+const getEnding = (filePath: string) => filePath.slice(filePath.lastIndexOf("."));
 
 function onePerProject(filePaths: string[], projectPaths: readonly string[]): string[] {
   const configured = new Set(
@@ -99,9 +100,8 @@ const CONFIG_FILE = /(?:^|\/)[jt]sconfig[\w.-]*\.json$/;
 
 /** The definition's file first, and each from its beginning. */
 function sortUses(codeUses: CodeUse[], firstFile: string): CodeUse[] {
-  const rankFile = (filePath: string) => (filePath === firstFile ? 0 : 1);
+  const isOther = ({ path }: CodeUse) => Number(path !== firstFile);
   return codeUses.toSorted(
-    (a, b) =>
-      rankFile(a.path) - rankFile(b.path) || comparePaths(a.path, b.path) || a.start - b.start,
+    (a, b) => isOther(a) - isOther(b) || compare(a.path, b.path) || a.start - b.start,
   );
 }

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Point } from "zz";
-import { tryTo } from "zz/text";
+import { compare, tryTo } from "zz/text";
 import { SCRIPT } from "../answers/answer-rows.ts";
 import { isUtf16 } from "../encoding.ts";
 import { bothSides } from "../scan/conflict.ts";
@@ -19,6 +19,7 @@ import {
   showFile,
   textAt,
   textOf,
+  toCodeUse,
 } from "./desk.ts";
 import { boundAt, type Taking, usesOfWhole } from "./missed.ts";
 import { usesAt } from "./references.ts";
@@ -91,7 +92,7 @@ async function takingsToChange(
     const [rootFile = "", rootName = ""] = root.split("\n");
     const fileEdits = ownChanges.filter((edit) => edit.path === rootFile);
     const newFacts = scan(rootFile, applyEdits((await textAt(desk, rootFile)).text, fileEdits));
-    const isThere = (candidate: string): boolean =>
+    const isThere = (candidate: string) =>
       newFacts.exports.some((exportFact) => exportFact.name === candidate) ||
       newFacts.symbols.some(
         (scannedSymbol) =>
@@ -109,8 +110,7 @@ async function changesAt(desk: Desk, targetPoint: Point, newName: string): Promi
       changes.push({ path: spot.path, start: 0, end: 0, text: "", before: 0 });
       continue;
     }
-    const start = await offsetOf(desk, spot);
-    const end = await offsetOf(desk, { ...spot, line: spot.endLine, character: spot.endCharacter });
+    const { start, end } = await toCodeUse(desk, spot);
     changes.push({
       path: spot.path,
       start,
@@ -161,11 +161,9 @@ async function changesOf(desk: Desk, takings: Taking[], newName: string): Promis
 
 function distinct(changes: Change[]): Change[] {
   const byPlace = new Map(changes.map((change) => [`${change.path}:${change.start}`, change]));
-  return [...byPlace.values()].sort((first, second) => {
-    if (first.path < second.path) return -1;
-    if (first.path > second.path) return 1;
-    return first.start - second.start;
-  });
+  return [...byPlace.values()].sort(
+    (first, second) => compare(first.path, second.path) || first.start - second.start,
+  );
 }
 
 /** What would go wrong: the name is already taken there, or the types no longer match. */
@@ -181,7 +179,9 @@ async function collision(
   const affectedFiles = [...changesByFile.keys(), ...passingOn(desk, [...changesByFile.keys()])];
   for (const filePath of affectedFiles) await showFile(desk, filePath);
   const position = await offsetOf(desk, targetPoint);
-  const placesBefore = new Set((await server.references(targetPoint)).map(makeKey));
+  const placesBefore = new Map(
+    (await server.references(targetPoint)).map((spot) => [makeKey(spot), spot]),
+  );
   const deadline = performance.now() + PROBLEM_SEARCH_MS;
   const problems = await problemsIn(desk, affectedFiles, deadline);
   const renamed: Desk = { ...desk, texts: new Map(desk.texts) };
@@ -205,8 +205,7 @@ async function collision(
     for (const filePath of changesByFile.keys()) server.hide(filePath);
   }
 }
-const makeKey = ({ path: filePath, line, character }: Point): string =>
-  `${filePath}:${line}:${character}`;
+const makeKey = ({ path: filePath, line, character }: Point) => `${filePath}:${line}:${character}`;
 
 /** The same places have to be found under the new name: no more, and no fewer. */
 async function otherPlaces(
@@ -214,10 +213,10 @@ async function otherPlaces(
   renamed: Desk,
   newPoint: Point,
   changesByFile: Map<string, Change[]>,
-  placesBefore: Set<string>,
+  placesBefore: Map<string, Point>,
   newName: string,
 ): Promise<string | undefined> {
-  const unseenPlaces = new Set(placesBefore);
+  const unseenPlaces = new Map(placesBefore);
   for (const spot of await desk.server.references(newPoint)) {
     const fileChanges = changesByFile.get(spot.path) ?? [];
     const oldOffset = offsetBefore(fileChanges, await offsetOf(renamed, spot));
@@ -234,20 +233,16 @@ async function otherPlaces(
       );
     }
   }
-  for (const placeKey of unseenPlaces) {
-    const [, filePath, lineNumber, character] = /^(.*):(\d+):(\d+)$/.exec(placeKey)!;
-    const offset = await offsetOf(desk, {
-      path: filePath!,
-      line: Number(lineNumber),
-      character: Number(character),
-    });
+  for (const place of unseenPlaces.values()) {
+    const { path: filePath } = place;
+    const offset = await offsetOf(desk, place);
     // it keeps its name
     if (
-      !changesByFile.get(filePath!)?.some((change) => change.start <= offset && offset < change.end)
+      !changesByFile.get(filePath)?.some((change) => change.start <= offset && offset < change.end)
     )
       continue;
-    const codeUse = await codeUseAt(desk, filePath!, offset, offset);
-    const serverDoubt = SCRIPT.test(filePath!)
+    const codeUse = await codeUseAt(desk, filePath, offset, offset);
+    const serverDoubt = SCRIPT.test(filePath)
       ? ""
       : `, or ${desk.server.name} does not see all of the code`;
     return (
@@ -307,7 +302,7 @@ const FILES_AT_ONCE = 16;
 const problemKey = (
   { code, message }: { code: string | number; message: string },
   bothNames: string[],
-): string =>
+) =>
   `${code} ` +
   bothNames.reduce((maskedText, eitherName) => maskedText.replaceAll(eitherName, "_"), message);
 
@@ -317,11 +312,14 @@ function passingOn({ index }: Desk, changedFiles: string[]): string[] {
   const ownFiles = new Set(changedFiles);
   const passing = index.having('"*"').filter((filePath) => {
     if (ownFiles.has(filePath) || !SCRIPT.test(filePath)) return false;
-    const { imports = [] } = index.facts(filePath) ?? {};
-    return imports.some(
-      ({ how: importForm, names: specifiers, from }) =>
-        importForm === "export" && specifiers.includes("*") && moduleNames.has(getModuleName(from)),
-    );
+    return index
+      .passed(filePath)
+      .imports.some(
+        ({ how: importForm, names: specifiers, from }) =>
+          importForm === "export" &&
+          specifiers.includes("*") &&
+          moduleNames.has(getModuleName(from)),
+      );
   });
   return passing.slice(0, MAX_PASSING_ON);
 }

@@ -15,7 +15,7 @@ export function invalidName(oldName: string, newName: string): string | undefine
   return undefined;
 }
 const ESNEXT_TARGET = 99;
-const isIdentifier = (candidate: string): boolean =>
+const isIdentifier = (candidate: string) =>
   isIdentifierText(candidate.replace(/^#/, ""), ESNEXT_TARGET);
 const KEYWORDS = new Set(
   (

@@ -69,16 +69,11 @@ export function readLog(
 const HALF_LIFE = { messages: 500, churn: 100 };
 const MAX_CHURN_FILES = 60; // a commit of more files says nothing about one of them
 
-interface Past {
-  messages: Float64Array;
-  churn: Float64Array;
-}
-
 export function historySignals(
   { docs }: Survey,
   queryTerms: number[],
   { commits, paths }: History,
-): Past {
+) {
   const currentDocs = docIndexes(
     docs.map(({ path }) => path),
     paths,
@@ -132,4 +127,4 @@ function docIndexes(docPaths: string[], loggedPaths: string[]): Int32Array {
     (loggedPath) => docByPath.get(loggedPath) ?? docByEnding.get(getEnding(loggedPath)) ?? -1,
   );
 }
-const getEnding = (filePath: string): string => filePath.split("/").slice(-2).join("/");
+const getEnding = (filePath: string) => filePath.split("/").slice(-2).join("/");

@@ -4,11 +4,11 @@ import type { Bag } from "../scan/word-bag.ts";
 import type { History } from "./commit-signals.ts";
 
 export interface MapRequest {
-  query?: string;
-  focus?: string[]; // paths or symbols
+  query?: string | undefined;
+  focus?: string[] | undefined; // paths or symbols
   seen?: { path: string; edited?: boolean }[];
   history?: History | undefined;
-  why?: boolean; // say of each file what brought it in
+  why?: boolean | undefined; // say of each file what brought it in
   tokens: number;
 }
 export interface Source {

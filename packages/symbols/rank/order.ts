@@ -22,7 +22,7 @@ const PLAIN_SHARES: Record<Doc["role"], number> = {
  * With a query, on the scale of the weights: what is named as a whole comes before what has all of
  * its words.
  */
-const NAMED_BONUS = { focus: 40, path: 20, edited: 1.5, read: 0.75 };
+const NAMED_BONUS = { focus: 40, path: 20, read: 0.75 }; // edited: twice as much as read
 // how much a file is used in general decides between those for which the same speaks
 const TIE_WEIGHT = 0.01;
 const MIN_SHARE = 0.15; // of a file's score, from which on `why` tells of a reason
@@ -61,16 +61,13 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
     const highest = general.reduce((a, b) => Math.max(a, b), 0) || 1;
     for (const [doc, { path, role, ownWords }] of docs.entries()) {
       const isNamed = ownWords.length > 0 && ownWords.every((ownWord) => queryTerms.has(ownWord));
-      const isMeantAside = role === "aside" ? isAboutTests || isNamed : isNamed;
-      const isMeant = role === "test" ? isAboutTests : isMeantAside;
-      const touchLevel = touched.get(path);
-      const readBonus = touchLevel ? NAMED_BONUS.read : 0;
+      const isMeant =
+        (isNamed && role !== "test") || (isAboutTests && (role === "test" || role === "aside"));
       score[doc]! += isMeant ? 0 : ROLE_SCORES[role];
       score[doc]! +=
         (paths.get(doc) ?? 0) * NAMED_BONUS.path + (focused.has(doc) ? NAMED_BONUS.focus : 0);
       score[doc]! +=
-        (touchLevel === 2 ? NAMED_BONUS.edited : readBonus) +
-        (TIE_WEIGHT * general[doc]!) / highest;
+        NAMED_BONUS.read * (touched.get(path) ?? 0) + (TIE_WEIGHT * general[doc]!) / highest;
     }
     return score;
   }
@@ -138,7 +135,7 @@ function namedPaths(docs: Doc[], query: string): Map<number, number> {
   }
   return namedDocs;
 }
-const pathsIn = (query: string): string[] =>
+const pathsIn = (query: string) =>
   [...new Set(query.match(/[\w@$./-]+/g)?.map((token) => token.replace(/^\.*\/|[./-]+$/g, "")))]
     .filter((token) => /[/.]/.test(token))
     .slice(0, MAX_PATHS);

@@ -20,7 +20,6 @@ const SHOWN_LIMITS = { files: 16, several: 6, rows: 3, share: 0.65 };
 interface Row {
   doc: number;
   sym?: Sym; // undefined: a bare path
-  value: number;
 }
 type Rated = { sym: Sym; value: number; matching: number }[];
 
@@ -76,19 +75,15 @@ interface Fill {
   weights: Map<number, number>;
   tokens: number;
 }
-interface Fitter {
-  lineOf(docIndex: number, shownSymbol?: Sym): string;
-  fit(wantedRows: Row[], costLimit: number, missesLeft: number, spentCost?: number): Fitting[];
-  forget(): void; // which files have a row
-}
-function openFitter({ docs }: Survey, fileOrder: Order, request: MapRequest): Fitter {
-  const shownRows = new Map<number, string>();
-  return { lineOf, fit, forget: () => shownRows.clear() };
+type Fitter = ReturnType<typeof openFitter>;
+function openFitter({ docs }: Survey, fileOrder: Order, request: MapRequest) {
+  const docsWithRow = new Set<number>();
+  return { lineOf, fit, forget: () => docsWithRow.clear() };
 
   /** Why a file is there stands in one of its rows. */
   function lineOf(docIndex: number, shownSymbol?: Sym): string {
     const rowText = formatRow(docs[docIndex]!.path, shownSymbol);
-    return request.why && !shownRows.has(docIndex)
+    return request.why && !docsWithRow.has(docIndex)
       ? `${rowText}  [${fileOrder.reasonsOf(docIndex).join(", ")}]`
       : rowText;
   }
@@ -99,7 +94,7 @@ function openFitter({ docs }: Survey, fileOrder: Order, request: MapRequest): Fi
       const price = cost(text) + UNITS_PER_TOKEN;
       if (spentCost + price <= costLimit) {
         spentCost += price;
-        shownRows.set(doc, text);
+        docsWithRow.add(doc);
         fitting.push({ doc, line: sym?.line ?? 0, text, price });
       } else if (--missesLeft < 0) break;
     }
@@ -127,7 +122,7 @@ function fitQuery({ fit, lineOf, forget }: Fitter, mapFill: Fill, costLimit: num
   const bareRows = shown
     .slice(0, maxBare)
     .filter((docIndex) => !signedDocs.has(docIndex))
-    .map((doc) => ({ doc, value: 0 }));
+    .map((doc) => ({ doc }));
   const fittedRows = [...symbolRows, ...fit(bareRows, costLimit, MAX_MISSES, spentCost)];
   if (fittedRows.reduce((total, { price }) => total + price, 0) > FILLED_SHARE * costLimit)
     return fittedRows;
@@ -143,12 +138,12 @@ function valuedRows({ survey, shown, weights, tokens }: Fill): Row[] {
   const { docs } = survey;
   return shown
     .slice(0, 20 + tokens / 8)
-    .flatMap((doc, position) => {
+    .flatMap((doc, position): (Row & { value: number })[] => {
       const ratedSymbols = ratedOf(survey, weights, doc);
       const bestValue = 1 / (position + POSITION_OFFSET);
       const { length } = docs[doc]!.path;
       if (!ratedSymbols.length) return [{ doc, value: bestValue / Math.sqrt(length) }];
-      return ratedSymbols.map(({ sym, value }, rowIndex): Row => {
+      return ratedSymbols.map(({ sym, value }, rowIndex) => {
         const rowSize = Math.min(MAX_ROW_CHARS, length + sym.signature.length);
         return {
           doc,
@@ -162,7 +157,7 @@ function valuedRows({ survey, shown, weights, tokens }: Fill): Row[] {
 
 function allRowsOf({ docs }: Survey, doc: number): Row[] {
   const symbols = docs[doc]!.source ? publicSymbols(docs[doc]!.source.facts) : [];
-  return symbols.length ? symbols.map((sym) => ({ doc, sym, value: 0 })) : [{ doc, value: 0 }];
+  return symbols.length ? symbols.map((sym) => ({ doc, sym })) : [{ doc }];
 }
 
 /** What a file shows with a query: its best symbol, and one of the first files those that match. */
@@ -174,7 +169,7 @@ const takeHeadRows = (
   ratedSymbols
     .filter(({ matching }, rowIndex) => !rowIndex || matching > 0)
     .slice(0, position < SHOWN_LIMITS.several ? SHOWN_LIMITS.rows : 1)
-    .map(({ sym }, row) => ({ doc, sym, value: 0, row }));
+    .map(({ sym }, row) => ({ doc, sym, row }));
 
 /**
  * The symbols of a file, best first: those that the query's words are in, that others use, that are
@@ -182,19 +177,12 @@ const takeHeadRows = (
  */
 function ratedOf({ docs, uses }: Survey, weights: Map<number, number>, docIndex: number): Rated {
   const docFacts: Facts | undefined = docs[docIndex]!.source?.facts;
-  const ratedSymbols = (docFacts ? publicSymbols(docFacts) : []).map((sym) => ({
-    sym,
-    ...rowValue(sym),
-  }));
-  for (const [symbolIndex, { sym }] of ratedSymbols.entries())
-    if (isOverload(sym, ratedSymbols[symbolIndex - 1]?.sym))
-      ratedSymbols[symbolIndex]!.value *= 0.2;
-  return ratedSymbols.sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
+  const symbols = docFacts ? publicSymbols(docFacts) : [];
+  return symbols
+    .map((sym, i) => ({ sym, ...rowValue(sym, isOverload(sym, symbols[i - 1]) ? 0.2 : 1) }))
+    .sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
 
-  function rowValue({ name, kind: symbolKind, exported, doc }: Sym): {
-    value: number;
-    matching: number;
-  } {
+  function rowValue({ name, kind: symbolKind, exported, doc }: Sym, share: number) {
     const sumWeights = (hashedText: string) =>
       hashesIn(hashedText).reduce((total, word) => total + (weights.get(word) ?? 0), 0);
     const matching = weights.size
@@ -202,14 +190,15 @@ function ratedOf({ docs, uses }: Survey, weights: Map<number, number>, docIndex:
       : 0;
     const useFactor = 1 + Math.log2(1 + (uses.get(name)?.users ?? 0)) / 5;
     return {
-      value: KIND_WEIGHTS[symbolKind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * useFactor,
+      value:
+        KIND_WEIGHTS[symbolKind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * useFactor * share,
       matching,
     };
   }
 }
 type Fitting = { doc: number; line: number; text: string; price: number };
 
-const isOverload = (laterSymbol: Sym, earlierSymbol?: Sym): boolean =>
+const isOverload = (laterSymbol: Sym, earlierSymbol?: Sym) =>
   laterSymbol.name === earlierSymbol?.name && laterSymbol.owner === earlierSymbol.owner;
 
 const KIND_WEIGHTS: Record<Sym["kind"], number> = {

@@ -47,7 +47,7 @@ function normalize(signalValues: Float64Array): void {
 }
 
 /** Inverse document frequency. */
-const measureRarity = (docCount: number, docsWith: number): number =>
+const measureRarity = (docCount: number, docsWith: number) =>
   Math.log(1 + (docCount - docsWith + 0.5) / (docsWith + 0.5));
 
 /**
@@ -170,7 +170,7 @@ function symbolWords({ docs }: Survey, queryTerms: number[], { declared, symbol 
     }
   }
 }
-const addUp = <T>(elements: readonly T[], measure: (element: T) => number): number =>
+const addUp = <T>(elements: readonly T[], measure: (element: T) => number) =>
   elements.reduce((total, element) => total + measure(element), 0);
 
 /**
@@ -204,16 +204,10 @@ function identifiersIn(query: string): string[] {
 
 /** The files that the query itself is about, and how much: squared, so that the best ones count. */
 function nearest(signals: Signals): Map<number, number> {
-  const docScores = combinedScore(signals, [
-    "bm25",
-    "content",
-    "own",
-    "declared",
-    "symbol",
-    "named",
-    "declares",
-    "messages",
-  ]);
+  const docScores = combinedScore(
+    signals,
+    SIGNALS.filter((signalName) => signalName !== "churn"), // and without the neighbours, so far
+  );
   const bestDocs = [...docScores.keys()]
     .filter((docIndex) => docScores[docIndex])
     .sort((a, b) => docScores[b]! - docScores[a]! || a - b);
@@ -232,9 +226,7 @@ export function combinedScore(
   const docScores = new Float64Array(signals.bm25.length);
   for (const signalName of signalNames) {
     const [signalValues, weight] = [signals[signalName], WEIGHTS[signalName]];
-    if (weight)
-      for (let doc = 0; doc < docScores.length; doc++)
-        docScores[doc]! += weight * signalValues[doc]!;
+    for (let doc = 0; doc < docScores.length; doc++) docScores[doc]! += weight * signalValues[doc]!;
   }
   return docScores;
 }

@@ -1,5 +1,5 @@
 // What is counted once for a project, whatever the query: who uses whom, and which words are where.
-import { anyOf } from "zz/text";
+import { anyOf, compare } from "zz/text";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isGenerated } from "../scan/generated-files.ts";
 import { eachUse } from "../scan/uses.ts";
@@ -41,12 +41,11 @@ export interface Use {
 }
 
 export function surveyOf(sources: Source[], otherFiles: OtherFile[]): Survey {
-  const textsByPath = new Map(
-    otherFiles.flatMap((otherFile) =>
-      typeof otherFile === "string" ? [] : [[otherFile.path, otherFile] as const],
-    ),
+  const texts = otherFiles.map((otherFile) =>
+    typeof otherFile === "string" ? { path: otherFile } : otherFile,
   );
-  const docs = makeDocs(sources, otherFiles);
+  const textsByPath = new Map(texts.map((text) => [text.path, text]));
+  const docs = makeDocs(sources, [...textsByPath.keys()]);
   const factsOfDocs = docs.map(({ source }) => source?.facts);
   const [uses, namesByText] = [new Map<string, Use>(), new Map<string, Name>()];
   for (const [docIndex, doc] of docs.entries()) {
@@ -69,20 +68,11 @@ export function surveyOf(sources: Source[], otherFiles: OtherFile[]): Survey {
   return { docs, importers: importersOf(docs), net: networkOf(docs, factsOfDocs, uses), uses };
 }
 
-function makeDocs(sources: Source[], otherFiles: OtherFile[]): Doc[] {
-  const barePaths = otherFiles.map((otherFile) =>
-    typeof otherFile === "string" ? otherFile : otherFile.path,
-  );
+function makeDocs(sources: Source[], barePaths: string[]): Doc[] {
   const sortedDocs = [
-    ...sources.map((source) => ({ path: source.path, source })),
-    ...barePaths.map((path) => ({ path, source: undefined })),
-  ]
-    .map(({ path, source }) => makeDoc(path, source))
-    .sort((first, second) => {
-      if (first.path < second.path) return -1;
-      if (first.path > second.path) return 1;
-      return 0;
-    });
+    ...sources.map((source) => makeDoc(source.path, source)),
+    ...barePaths.map((path) => makeDoc(path)),
+  ].sort((first, second) => compare(first.path, second.path));
   const indexes = new Map(sortedDocs.map(({ path }, docIndex) => [path, docIndex]));
   for (const { path, imports } of sources) {
     const importer = indexes.get(path)!;
@@ -101,7 +91,7 @@ function importersOf(docs: Doc[]): number[][] {
   return importers;
 }
 
-function makeDoc(path: string, source: Source | undefined): Doc {
+function makeDoc(path: string, source?: Source): Doc {
   const barePath = path.replace(/(?<=[^/])(?:[._-](?:test|spec|bench))?(?:\.\w+)+$/, "");
   const segments = barePath.split("/");
   const lastSegment = segments.at(-1)!;

@@ -4,7 +4,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { CompilerGate } from "zz";
-import { anyOf, tryTo } from "zz/text";
+import { anyOf, stampOf, tryTo } from "zz/text";
 import { markedText } from "../encoding.ts";
 import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, upwards } from "./paths.ts";
 import type { Disk, Json, Kept } from "./resolver-types.ts";
@@ -172,13 +172,8 @@ function isValidKept(keptAnswers: Partial<Kept>): boolean {
  */
 export const statOf = (filePath: string): fs.Stats | undefined =>
   tryTo(() => fs.statSync(filePath, { throwIfNoEntry: false }));
-/** The modification time alone would miss a package that was unpacked, since unpacking sets it. */
-function stampOf(filePath: string): string {
-  const fileStat = statOf(filePath);
-  return fileStat ? `${fileStat.mtimeMs} ${fileStat.ctimeMs} ${fileStat.size}` : "";
-}
 /** Changes within the same tick of the clock look the same. */
-const isSettled = (filePath: string): boolean =>
+const isSettled = (filePath: string) =>
   !((statOf(filePath)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
 
 export const realOf = (filePath: string): string =>

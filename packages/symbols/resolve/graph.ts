@@ -1,5 +1,5 @@
 // Who imports whom.
-import { anyOf } from "zz/text";
+import { anyOf, compare } from "zz/text";
 import type { Facts, Import } from "../scan/facts.ts";
 import { isGenerated } from "../scan/generated-files.ts";
 import { folderOf, SCRIPT } from "./paths.ts";
@@ -25,9 +25,7 @@ export async function graphOf(
     imports.set(importer, fileEdges);
     for (const target of fileEdges.flatMap(({ to, also = [] }) => [to, ...also])) {
       if (target === undefined || target === importer) continue;
-      const importers = dependents.get(target);
-      if (importers) importers.add(importer);
-      else dependents.set(target, new Set([importer]));
+      dependents.get(target)?.add(importer) ?? dependents.set(target, new Set([importer]));
     }
   }
   return {
@@ -76,7 +74,7 @@ export function hubs({ dependents }: Graph): { path: string; count: number }[] {
   }));
   return importCounts
     .filter(({ count }) => count > MAX_ORDINARY_IMPORTERS)
-    .sort((first, second) => second.count - first.count || (first.path < second.path ? -1 : 1));
+    .sort((first, second) => second.count - first.count || compare(first.path, second.path));
 }
 
 type EntryPoint = { path: string; why: "package" | "name" | "alone" };

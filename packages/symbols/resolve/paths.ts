@@ -41,6 +41,3 @@ export function foldersOf(filePaths: Iterable<string>): Set<string> {
       folders.add(ancestor);
   return folders;
 }
-
-export const comparePaths = (first: string, second: string): number =>
-  Number(first > second) - Number(first < second);

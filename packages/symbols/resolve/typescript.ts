@@ -3,6 +3,7 @@
 // missing (see build/typescript.js).
 import path from "node:path";
 import { ts } from "ts-morph";
+import { compare } from "zz/text";
 import { parseJson, realOf } from "./disk.ts";
 import { folderOf, foldersOf, upwards } from "./paths.ts";
 import type { Disk, ImportForm, Json } from "./resolver-types.ts";
@@ -68,19 +69,19 @@ export function openModules(disk: Disk): Modules {
   };
   const asBundler = { moduleResolution: ts.ModuleResolutionKind.Bundler };
   const views: State["views"] = {
-    asItIs: createView(state, {
+    asItIs: createView(disk, {
       local,
       source: (projectPath) => (names.has(projectPath) ? projectPath : undefined),
       hasFolder: (folderPath) => state.folders.has(folderPath),
       over: {},
     }),
-    asIfBuilt: createView(state, {
+    asIfBuilt: createView(disk, {
       local,
       source: (name) => (names.has(name) ? name : sourceOf(name, state.out)),
       hasFolder: () => true,
       over: asBundler,
     }),
-    asIfInstalled: createView(state, {
+    asIfInstalled: createView(disk, {
       local: (filePath) => workspaceFile(state, filePath),
       source: (name) => (names.has(name) ? name : sourceOf(name, state.out, true)),
       hasFolder: () => true,
@@ -136,15 +137,13 @@ function answerImport(
     const options = { ...config.options, ...view.over };
     try {
       const { resolvedModule } = ts.resolveModuleName(
-        ...([
-          spec,
-          `${state.disk.root}/${importer}`,
-          options,
-          view.host,
-          cacheFor(state, config, view),
-          undefined,
-          resolutionMode,
-        ] as const),
+        spec,
+        `${state.disk.root}/${importer}`,
+        options,
+        view.host,
+        cacheFor(state, config, view),
+        undefined,
+        resolutionMode,
       );
       return resolvedModule?.resolvedFileName;
     } catch {
@@ -202,7 +201,7 @@ function isDeclared(state: State, importer: string, specifier: string): boolean 
 
 /** Within the project only the listed files exist: what git ignores is not there. */
 function createView(
-  state: Pick<State, "disk">,
+  disk: Disk,
   {
     local,
     source,
@@ -214,9 +213,9 @@ function createView(
     hasModules?: boolean; // node_modules exists, installed or not
   },
 ): View {
-  const { root, isFile, isFolder } = state.disk;
+  const { root, isFile, isFolder } = disk;
   const host: ts.ModuleResolutionHost = {
-    ...readingOf(state),
+    ...readingOf(disk),
     fileExists(filePath) {
       const projectPath = local(filePath);
       return projectPath === undefined ? isFile(filePath) : source(projectPath) !== undefined;
@@ -228,7 +227,7 @@ function createView(
     },
     readFile(filePath) {
       const projectPath = local(filePath);
-      return readFile(state, projectPath === undefined ? filePath : `${root}/${projectPath}`);
+      return readFile(disk, projectPath === undefined ? filePath : `${root}/${projectPath}`);
     },
     realpath: (filePath) => (local(filePath) === undefined ? realOf(filePath) : filePath),
   };
@@ -253,8 +252,7 @@ function workspaces(state: Workspaces): Map<string, string> {
     .filter((filePath) => /(?:^|\/)package\.json$/.test(filePath) && !TEST_PACKAGE.test(filePath))
     .map(folderOf);
   packageFolders.sort(
-    (first, second) =>
-      first.split("/").length - second.split("/").length || (first < second ? -1 : 1),
+    (first, second) => first.split("/").length - second.split("/").length || compare(first, second),
   );
   state.workspaces = new Map();
   for (const packageFolder of packageFolders) {
@@ -265,10 +263,10 @@ function workspaces(state: Workspaces): Map<string, string> {
   return state.workspaces;
 }
 
-const readingOf = (state: Pick<State, "disk">) => ({
-  readFile: (filePath: string) => readFile(state, filePath),
+const readingOf = (disk: Disk) => ({
+  readFile: (filePath: string) => readFile(disk, filePath),
   realpath: realOf,
-  getCurrentDirectory: () => state.disk.root,
+  getCurrentDirectory: () => disk.root,
   useCaseSensitiveFileNames: true,
 });
 
@@ -276,8 +274,8 @@ const readingOf = (state: Pick<State, "disk">) => ({
  * TypeScript follows `imports` from one "#name" to the next, in circles and with doubling work;
  * Node follows none.
  */
-function readFile(state: Pick<State, "disk">, filePath: string): string | undefined {
-  const fileText = state.disk.read(filePath);
+function readFile(disk: Disk, filePath: string): string | undefined {
+  const fileText = disk.read(filePath);
   if (!fileText || !filePath.endsWith("/package.json") || !/"#[^"]*"\s*[,\]}]/.test(fileText))
     return fileText;
   const { imports: _, ...otherFields } = parseJson(fileText) ?? {};
@@ -309,18 +307,20 @@ function readConfig(state: State, name: string | undefined): Config {
   const file = name === undefined || path.isAbsolute(name) ? name : `${state.disk.root}/${name}`;
   let parsed: Partial<ts.ParsedCommandLine> = {};
   try {
-    if (file !== undefined) parsed = parseConfig(state, file);
+    if (file !== undefined) parsed = parseConfig(state.disk, file);
   } catch {} // broken beyond repair: as if there were none
   // Without outDir: given one, TypeScript looks for the source of a built file with its emitter,
   // which is not there.
   const { outDir, declarationDir, rootDir, ...otherOptions } = parsed.options ?? DEFAULTS;
   const options: ts.CompilerOptions = { resolveJsonModule: true, ...otherOptions };
   delete options.traceResolution;
-  const sourceFolder = localPath(state, rootDir ?? (file && folderOf(file)));
+  const localPath = (folder: string | undefined) =>
+    folder === undefined ? undefined : state.disk.local(folder);
+  const sourceFolder = localPath(rootDir ?? (file && folderOf(file)));
   return {
     options,
     out: [outDir, declarationDir]
-      .map((outFolder) => localPath(state, outFolder))
+      .map((outFolder) => localPath(outFolder))
       .flatMap((outFolder) =>
         outFolder && sourceFolder !== undefined
           ? [[outFolder, sourceFolder] as [string, string]]
@@ -328,7 +328,7 @@ function readConfig(state: State, name: string | undefined): Config {
       ),
     covers: Object.entries(parsed.wildcardDirectories ?? {}).flatMap(
       ([coveredFolder, watchFlags]) => {
-        const projectFolder = localPath(state, coveredFolder);
+        const projectFolder = state.disk.local(coveredFolder);
         return projectFolder === undefined
           ? []
           : [[projectFolder, watchFlags === ts.WatchDirectoryFlags.Recursive] as [string, boolean]];
@@ -339,17 +339,17 @@ function readConfig(state: State, name: string | undefined): Config {
   };
 }
 
-function parseConfig(state: State, configFile: string): ts.ParsedCommandLine {
+function parseConfig(disk: Disk, configFile: string): ts.ParsedCommandLine {
   let remaining = MAX_EXTENDED_CONFIGS;
   const parseHost: ts.ParseConfigHost &
     Pick<ts.ModuleResolutionHost, "directoryExists" | "realpath"> = {
-    ...readingOf(state),
-    readFile: (filePath) => (remaining-- > 0 ? state.disk.read(filePath) : undefined),
-    fileExists: state.disk.isFile,
-    directoryExists: state.disk.isFolder,
+    ...readingOf(disk),
+    readFile: (filePath) => (remaining-- > 0 ? disk.read(filePath) : undefined),
+    fileExists: disk.isFile,
+    directoryExists: disk.isFolder,
     readDirectory: () => [],
   };
-  const { config } = ts.readConfigFile(configFile, state.disk.read);
+  const { config } = ts.readConfigFile(configFile, disk.read);
   // each is read once, though many may extend it; in a circle it is read half
   const extended = new Map();
   return ts.parseJsonConfigFileContent(
@@ -362,10 +362,6 @@ function parseConfig(state: State, configFile: string): ts.ParsedCommandLine {
     [],
     extended,
   );
-}
-
-function localPath(state: State, filePath: string | undefined): string | undefined {
-  return filePath === undefined ? undefined : state.disk.local(filePath);
 }
 
 function referencesOf(
@@ -433,10 +429,9 @@ function lettersOf({
 }
 
 /** As in templates: a tsconfig.json that only names others. */
-const hasNoFiles = (rawConfig: Json | undefined): boolean =>
+const hasNoFiles = (rawConfig: Json | undefined) =>
   Array.isArray(rawConfig?.files) &&
   rawConfig.files.length === 0 &&
   rawConfig.include === undefined;
 
-const packageOf = (specifier: string): string =>
-  /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;
+const packageOf = (specifier: string) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;

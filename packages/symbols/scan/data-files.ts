@@ -1,10 +1,12 @@
 // The top-level keys of JSON and YAML files.
+
+import { todosIn } from "./comments.ts";
 import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "./facts.ts";
 import { countLines, lineAt, lineStarts } from "./line-numbers.ts";
+import { isInComment } from "./nodes.ts";
 import { noteError, parse } from "./parse.ts";
 import { isObjectLiteralExpression, isStringLiteral, parseJsonText } from "./parser.ts";
 import { startOf } from "./signature.ts";
-import { todosIn } from "./todos.ts";
 
 export function scanJson(filePath: string, text: string): Facts {
   const facts = emptyFacts();
@@ -24,7 +26,7 @@ export function scanJson(filePath: string, text: string): Facts {
         signature: JSON.stringify(name).slice(0, MAX_TEXT_CHARS),
       });
     }
-  if (sourceFile) facts.todos = todosIn(sourceFile, text, starts);
+  if (sourceFile) facts.todos = todosIn(text, starts, (offset) => isInComment(sourceFile, offset));
   facts.loc = countLines({ text, starts, texts: [] });
   noteError(facts, sourceFile, starts);
   return facts;

@@ -3,7 +3,7 @@
 import type { ts } from "ts-morph";
 import type { Sym } from "./facts.ts";
 import { lineAt } from "./line-numbers.ts";
-import { isFunction, modifiersOf, nameOf, unwrap } from "./nodes.ts";
+import { modifiersOf, nameOf, unwrap } from "./nodes.ts";
 import {
   forEachChild,
   idText,
@@ -13,6 +13,7 @@ import {
   isClassLike,
   isConstructorDeclaration,
   isExpressionStatement,
+  isFunctionLikeDeclaration,
   isIdentifier,
   isIntersectionTypeNode,
   isObjectLiteralExpression,
@@ -61,7 +62,7 @@ export function declare(
     symbolName === undefined
       ? undefined
       : addSymbol(reading, symbolName, symbolKind, { ...span, end: headEnd(assigned, span.node) });
-  const isCode = isFunction(assigned);
+  const isCode = isFunctionLikeDeclaration(assigned);
   if (sym && isCode && modifiersOf(assigned) & ModifierFlags.Async) sym.async = true;
   visitInside(reading, symbolName, assigned, () => {
     if (reading.isScript && isClassLike(assigned)) addFields(assigned, reading);
@@ -136,7 +137,7 @@ export function declareConstructor(
 export function declareProperty(node: ts.PropertyDeclaration, reading: Reading): void {
   const propertyName = nameOf(node.name);
   const assigned = node.initializer && unwrap(node.initializer);
-  if (assigned && isFunction(assigned))
+  if (assigned && isFunctionLikeDeclaration(assigned))
     return void declare(reading, propertyName, "method", node, assigned);
   if (propertyName !== undefined)
     addSymbol(reading, propertyName, "property", {
@@ -150,7 +151,7 @@ export function declareProperty(node: ts.PropertyDeclaration, reading: Reading):
 /** Only the functions of an object literal are listed. */
 export function visitPropertyAssignment(assignment: ts.PropertyAssignment, reading: Reading): void {
   const assigned = unwrap(assignment.initializer);
-  if (isFunction(assigned))
+  if (isFunctionLikeDeclaration(assigned))
     return void declare(reading, nameOf(assignment.name), "method", assignment, assigned);
   if (!isObjectLiteralExpression(assigned)) return void forEachChild(assignment, reading.visit);
   visitInside(reading, nameOf(assignment.name), undefined, () =>
@@ -220,11 +221,15 @@ export function declareVariable(
   const assigned = declaration.initializer && unwrap(declaration.initializer);
   const variableName = isIdentifier(declaration.name) ? idText(declaration.name) : undefined;
   const variableSpan = variableSpanOf(declaration, statement, reading);
-  if (assigned && variableName && (isFunction(assigned) || isClassExpression(assigned)))
+  if (
+    assigned &&
+    variableName &&
+    (isFunctionLikeDeclaration(assigned) || isClassExpression(assigned))
+  )
     return void declare(
       reading,
       variableName,
-      isFunction(assigned) ? "function" : "class",
+      isFunctionLikeDeclaration(assigned) ? "function" : "class",
       declaration,
       assigned,
       variableSpan,

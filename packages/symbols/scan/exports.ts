@@ -2,19 +2,12 @@
 // module.exports and prototypes.
 import type { ts } from "ts-morph";
 import { addSymbol, declare } from "./declarations.ts";
-import {
-  aliasText,
-  assignedValue,
-  dottedName,
-  isFunction,
-  nameOf,
-  ownName,
-  unwrap,
-} from "./nodes.ts";
+import { aliasText, assignedValue, dottedName, nameOf, ownName, unwrap } from "./nodes.ts";
 import {
   forEachChild,
   idText,
   isClassExpression,
+  isFunctionLikeDeclaration,
   isIdentifier,
   isNamespaceExport,
   isObjectLiteralExpression,
@@ -66,7 +59,7 @@ function exportOne(
 ): boolean {
   const assigned = assignedValue(expression);
   const declaredName =
-    isFunction(assigned) || isClassExpression(assigned)
+    isFunctionLikeDeclaration(assigned) || isClassExpression(assigned)
       ? (ownName(assigned) ?? "default")
       : "default";
   const local = isIdentifier(assigned) ? idText(assigned) : declaredName;
@@ -84,7 +77,8 @@ function declareValue(
   assigned: ts.Node,
 ): void {
   const symbolIndex = reading.facts.symbols.length;
-  if (isFunction(assigned)) declare(reading, declaredName, "function", node, assigned);
+  if (isFunctionLikeDeclaration(assigned))
+    declare(reading, declaredName, "function", node, assigned);
   else if (isClassExpression(assigned)) declare(reading, declaredName, "class", node, assigned);
   else {
     addSymbol(reading, declaredName, "const", { node, end: expression.pos, value: assigned });
@@ -121,7 +115,7 @@ function declareOn(
   reading: Reading,
 ): boolean {
   const assigned = unwrap(assignment.right);
-  if (memberName && isFunction(assigned))
+  if (memberName && isFunctionLikeDeclaration(assigned))
     declare(reading, memberName, "method", assignment, assigned);
   else if (!memberName && isObjectLiteralExpression(assigned))
     forEachChild(assignment, reading.visit);

@@ -50,19 +50,19 @@ export interface Todo {
 }
 
 export const SYMBOL_KINDS = [
-  ...([
-    "function",
-    "class",
-    "method",
-    "property",
-    "interface",
-    "type",
-    "enum",
-    "member",
-    "namespace",
-  ] as const),
-  ...(["const", "variable", "key"] as const),
-];
+  "function",
+  "class",
+  "method",
+  "property",
+  "interface",
+  "type",
+  "enum",
+  "member",
+  "namespace",
+  "const",
+  "variable",
+  "key",
+] as const;
 
 /** of a signature, a comment or a TODO */
 export const MAX_TEXT_CHARS = 120;

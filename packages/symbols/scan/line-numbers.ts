@@ -16,6 +16,18 @@ export function lineAt(lineOffsets: number[], offset: number): number {
   }
   return lowLine + 1;
 }
+export const isMinified = (sourceText: string, lineCount: number): boolean =>
+  sourceText.length >= 10 * MINIFIED && sourceText.length / lineCount > MINIFIED;
+const MINIFIED = 500; // characters per line, on average
+
+/** Where a name stands that begins there. */
+export function positionAt(lineOffsets: number[], start: number, { length }: string) {
+  const line = lineAt(lineOffsets, start);
+  const column = start - lineOffsets[line - 1]! + 1; // both from 1
+  return { line, column, start, end: start + length };
+}
+export type NamePosition = ReturnType<typeof positionAt>;
+
 /** The position of the first non-blank character. */
 export function textAfter(
   sourceText: string,

@@ -1,68 +1,36 @@
 // Questions about single nodes of the tree: names, modifiers, and what an expression evaluates to.
 import type { ts } from "ts-morph";
 import {
+  forEachChild,
   idText,
   isBigIntLiteral,
   isBinaryExpression,
   isComputedPropertyName,
   isIdentifier,
+  isMemberName,
   isNumericLiteral,
-  isPrivateIdentifier,
   isPropertyAccessExpression,
   isStringLiteralLike,
   K,
   ModifierFlags,
+  modifiersToFlags,
+  skipTrivia,
 } from "./parser.ts";
 
-export function byKind<T>(kindRows: [kinds: ts.SyntaxKind[], value: T][]): (T | undefined)[] {
-  const kindTable = new Array<T | undefined>(K.Count).fill(undefined);
-  for (const [syntaxKinds, kindValue] of kindRows)
-    for (const syntaxKind of syntaxKinds) kindTable[syntaxKind] = kindValue;
-  return kindTable;
-}
-
-type Code = ts.FunctionLikeDeclaration & { name?: ts.Node; body?: ts.Node };
-const FUNCTIONS = byKind<true>([
-  [
-    [
-      K.FunctionDeclaration,
-      K.FunctionExpression,
-      K.ArrowFunction,
-      K.MethodDeclaration,
-      K.Constructor,
-    ],
-    true,
-  ],
-  [[K.GetAccessor, K.SetAccessor], true],
-]);
-export const isFunction = (node: ts.Node): node is Code => FUNCTIONS[node.kind] === true;
-
-export function modifiersOf(node: ts.Node): number {
-  let modifierFlags = 0;
-  const { modifiers } = node as { modifiers?: ts.NodeArray<ts.ModifierLike> };
-  if (modifiers)
-    for (const { kind: syntaxKind } of modifiers) modifierFlags |= MODIFIERS[syntaxKind] ?? 0;
-  return modifierFlags;
-}
-const MODIFIERS = byKind<number>([
-  [[K.ExportKeyword], ModifierFlags.Export],
-  [[K.DefaultKeyword], ModifierFlags.Default],
-  [[K.AsyncKeyword], ModifierFlags.Async],
-  [[K.PublicKeyword], ModifierFlags.Public],
-  [[K.PrivateKeyword], ModifierFlags.Private],
-  [[K.ProtectedKeyword], ModifierFlags.Protected],
-  [[K.ReadonlyKeyword], ModifierFlags.Readonly],
-  [[K.OverrideKeyword], ModifierFlags.Override],
-]);
+export const modifiersOf = (node: ts.Node): ts.ModifierFlags =>
+  modifiersToFlags((node as { modifiers?: ts.NodeArray<ts.ModifierLike> }).modifiers);
 
 /** Without parentheses and type assertions around it. */
 export function unwrap(node: ts.Node): ts.Node {
-  while (WRAPPERS[node.kind]) node = (node as ts.ParenthesizedExpression).expression;
+  while (WRAPPERS.has(node.kind)) node = (node as ts.ParenthesizedExpression).expression;
   return node;
 }
-const WRAPPERS = byKind<true>([
-  [[K.ParenthesizedExpression, K.NonNullExpression], true],
-  [[K.AsExpression, K.SatisfiesExpression, K.TypeAssertionExpression], true],
+const WRAPPERS = new Set([
+  K.ParenthesizedExpression,
+  K.NonNullExpression,
+  K.AsExpression,
+  K.SatisfiesExpression,
+  K.TypeAssertionExpression,
 ]);
 /** The value at the end of `a = b = value`. */
 export function assignedValue(node: ts.Node): ts.Node {
@@ -73,7 +41,7 @@ export function assignedValue(node: ts.Node): ts.Node {
 
 /** As other code writes it; `[Symbol.iterator]` in its brackets, undefined for a computed name. */
 export function nameOf(nameNode: ts.Node): string | undefined {
-  if (isIdentifier(nameNode) || isPrivateIdentifier(nameNode)) return idText(nameNode);
+  if (isMemberName(nameNode)) return idText(nameNode);
   if (isStringLiteralLike(nameNode) || isNumericLiteral(nameNode) || isBigIntLiteral(nameNode))
     return nameNode.text;
   if (!isComputedPropertyName(nameNode)) return undefined;
@@ -101,3 +69,22 @@ export const aliasText = ({
   propertyName,
 }: ts.ImportSpecifier | ts.ExportSpecifier): string =>
   propertyName ? `${nameOf(propertyName)} as ${nameOf(name)}` : nameOf(name)!;
+
+/** The parser knows everything else: what is in no token is in a comment. */
+export function isInComment(sourceFile: ts.SourceFile, offset: number): boolean {
+  let innermost: ts.Node = sourceFile;
+  let innerNode: ts.Node | undefined = sourceFile;
+  for (
+    ;
+    innerNode;
+    innerNode = forEachChild(innerNode, (childNode) =>
+      childNode.pos <= offset && offset < childNode.end ? childNode : undefined,
+    )
+  )
+    innermost = innerNode;
+  const isTokenNode = innermost.kind <= K.LastTemplateToken || isMemberName(innermost);
+  return (
+    innermost.kind !== K.JsxText &&
+    (!isTokenNode || offset < skipTrivia(sourceFile.text, innermost.pos))
+  );
+}

@@ -5,11 +5,6 @@ import type { Facts } from "./facts.ts";
 import { lineAt } from "./line-numbers.ts";
 import { createSourceFile, PARSE_OPTIONS } from "./parser.ts";
 
-export type Parsed = ts.SourceFile & {
-  parseDiagnostics: ts.DiagnosticWithLocation[];
-  externalModuleIndicator?: unknown;
-};
-
 /**
  * The parser is recursive; if the code is nested deeper than the stack allows, there is no tree.
  */
@@ -35,7 +30,9 @@ export function noteError(
   sourceFile: ts.SourceFile | undefined,
   lineOffsets: number[],
 ): void {
-  const diagnostic = (sourceFile as Parsed | undefined)?.parseDiagnostics[0];
+  const [diagnostic] =
+    (sourceFile as { parseDiagnostics?: ts.DiagnosticWithLocation[] } | undefined)
+      ?.parseDiagnostics ?? [];
   if (diagnostic)
     facts.parseError ??= `line ${lineAt(lineOffsets, diagnostic.start)}: ${diagnostic.messageText}`;
 }

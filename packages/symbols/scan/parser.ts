@@ -4,59 +4,59 @@
 import { ts } from "ts-morph";
 
 // Copied from the library's exports once: those are getters, and each access is slow.
-export const { ModifierFlags, NodeFlags, SyntaxKind } = ts;
-export const { createSourceFile, parseJsonText } = ts;
-export const { escapeLeadingUnderscores, forEachChild, getLeadingCommentRanges, idText } = ts;
-export const { isArrayLiteralExpression, isAwaitExpression, isBigIntLiteral, isBinaryExpression } =
-  ts;
 export const {
+  createSourceFile,
+  escapeLeadingUnderscores,
+  forEachChild,
+  getLeadingCommentRanges,
+  idText,
+  isArrayLiteralExpression,
+  isAwaitExpression,
+  isBigIntLiteral,
+  isBinaryExpression,
   isBindingElement,
   isCallExpression,
   isClassExpression,
   isClassLike,
   isComputedPropertyName,
-} = ts;
-export const {
   isConstructorDeclaration,
   isExpressionStatement,
+  isExternalModule,
   isExternalModuleReference,
   isIdentifier,
-} = ts;
-export const {
   isIfStatement,
   isIntersectionTypeNode,
   isLiteralTypeNode,
+  isMemberName,
   isNamespaceExport,
   isNamespaceImport,
-} = ts;
-export const {
   isNewExpression,
   isNumericLiteral,
   isObjectLiteralExpression,
   isParenthesizedTypeNode,
-} = ts;
-export const {
-  isPrivateIdentifier,
   isPropertyAccessExpression,
   isPropertyAssignment,
   isPropertySignature,
-} = ts;
-export const {
   isStringLiteral,
   isStringLiteralLike,
   isTypeLiteralNode,
   isUnionTypeNode,
   isVoidExpression,
+  ModifierFlags,
+  NodeFlags,
+  parseJsonText,
+  unescapeLeadingUnderscores,
 } = ts;
-export const { unescapeLeadingUnderscores } = ts;
-export const K = SyntaxKind;
-export const [IDENTIFIER, LAST_TOKEN] = [K.Identifier, K.LastToken];
+export const K = ts.SyntaxKind;
 export const PARSE_OPTIONS = {
   languageVersion: ts.ScriptTarget.Latest,
   jsDocParsingMode: ts.JSDocParsingMode.ParseNone,
 };
 /** Missing from the types, though TypeScript's own tools use them. */
-export const { skipTrivia, isIdentifierText } = ts as unknown as {
-  skipTrivia(sourceText: string, offset: number): number;
-  isIdentifierText(nameText: string, version: ts.ScriptTarget): boolean;
-};
+export const { isFunctionLikeDeclaration, isIdentifierText, modifiersToFlags, skipTrivia } =
+  ts as unknown as {
+    isFunctionLikeDeclaration(node: ts.Node): node is ts.FunctionLikeDeclaration;
+    isIdentifierText(nameText: string, version: ts.ScriptTarget): boolean;
+    modifiersToFlags(modifiers?: readonly ts.Node[]): ts.ModifierFlags;
+    skipTrivia(sourceText: string, offset: number): number;
+  };

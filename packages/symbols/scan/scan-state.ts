@@ -83,7 +83,7 @@ export function visitInside(
   reading.owner = owner;
   reading.made = madeBefore;
 }
-const joinOwner = (ownerPath: string, memberName: string): string =>
+const joinOwner = (ownerPath: string, memberName: string) =>
   ownerPath ? `${ownerPath}.${memberName}` : memberName;
 
 /** Counts a function's decisions apart from those of the function around it. */

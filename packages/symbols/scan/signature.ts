@@ -2,15 +2,17 @@
 
 import type { ts } from "ts-morph";
 import { anyOf } from "zz/text";
+import { firstLineOf } from "./comments.ts";
 import type { DeclarationSpan } from "./declarations.ts";
 import { MAX_TEXT_CHARS } from "./facts.ts";
 import { textAfter } from "./line-numbers.ts";
-import { dottedName, isFunction, unwrap } from "./nodes.ts";
+import { dottedName, unwrap } from "./nodes.ts";
 import {
   getLeadingCommentRanges,
   isArrayLiteralExpression,
   isAwaitExpression,
   isCallExpression,
+  isFunctionLikeDeclaration,
   isNewExpression,
   isObjectLiteralExpression,
   K,
@@ -30,7 +32,7 @@ export function startOf(node: ts.Node, sourceText: string): number {
 export function headEnd(assigned: ts.Node, declaration: ts.Node): number {
   const { members, body } = assigned as { members?: ts.NodeArray<ts.Node>; body?: ts.Node };
   if (members) return members.pos - 1; // before the brace
-  return (isFunction(assigned) && body?.pos) || declaration.end;
+  return (isFunctionLikeDeclaration(assigned) && body?.pos) || declaration.end;
 }
 
 /** One line, without the body. `value`: the initializer, which is shown in part. */
@@ -93,11 +95,5 @@ export function docOf(node: ts.Node, sourceText: string): string {
     nextStart = pos;
     if (commentKind === K.MultiLineCommentTrivia) break;
   }
-  for (const commentLine of docComment.split("\n")) {
-    const commentWords = commentLine
-      .replace(/^\s*(?:\/\*+|\/\/+|\*+(?!\/))?|\*+\/\s*$/g, "")
-      .trim();
-    if (commentWords) return commentWords.slice(0, MAX_TEXT_CHARS);
-  }
-  return "";
+  return firstLineOf(docComment, /^\s*(?:\/\*+|\/\/+|\*+(?!\/))?|\*+\/\s*$/g);
 }

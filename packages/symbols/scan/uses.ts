@@ -13,17 +13,8 @@ export function eachUse(
   packedUses: string,
   takeUse: (usedName: string, useCount: number) => void,
 ): void {
-  let startOffset = 1;
-  for (
-    let endOffset = packedUses.indexOf(" ", startOffset);
-    endOffset > startOffset;
-    endOffset = packedUses.indexOf(" ", startOffset)
-  ) {
-    const colonOffset = packedUses.lastIndexOf(":", endOffset);
-    takeUse(
-      packedUses.slice(startOffset, colonOffset),
-      Number(packedUses.slice(colonOffset + 1, endOffset)),
-    );
-    startOffset = endOffset + 1;
+  for (let start = 1, end = 0; (end = packedUses.indexOf(" ", start)) > start; start = end + 1) {
+    const colon = packedUses.lastIndexOf(":", end);
+    takeUse(packedUses.slice(start, colon), Number(packedUses.slice(colon + 1, end)));
   }
 }

@@ -16,15 +16,8 @@ import {
   visitTypeLiteral,
 } from "./declarations.ts";
 import { noteDefault, noteExport, visitAssignment } from "./exports.ts";
-import { byKind, nameOf, ownName } from "./nodes.ts";
-import {
-  forEachChild,
-  IDENTIFIER,
-  isBinaryExpression,
-  isIfStatement,
-  K,
-  LAST_TOKEN,
-} from "./parser.ts";
+import { nameOf, ownName } from "./nodes.ts";
+import { forEachChild, isBinaryExpression, isIfStatement, K } from "./parser.ts";
 import { noteCall, noteImport, noteImportEquals, noteImportType } from "./scan-imports.ts";
 import {
   countUse,
@@ -37,16 +30,14 @@ import {
 } from "./scan-state.ts";
 
 export function visit(node: ts.Node, reading: Reading): void {
-  const { kind: syntaxKind } = node;
-  const visitor = VISITORS[syntaxKind];
-  if (syntaxKind === IDENTIFIER) countUse(node as ts.Identifier, reading);
-  else if (visitor) visitor(node, reading);
-  else if (syntaxKind > LAST_TOKEN) forEachChild(node, reading.visit);
+  const visitor = VISITORS.get(node.kind);
+  if (visitor) visitor(node, reading);
+  else if (node.kind > K.LastToken) forEachChild(node, reading.visit);
 }
 
 type Visitor = (node: any, reading: Reading) => void;
-const VISITORS = byKind<Visitor>([
-  [[K.PrivateIdentifier], countUse],
+const VISITED_KINDS: [kinds: ts.SyntaxKind[], visitor: Visitor][] = [
+  [[K.Identifier, K.PrivateIdentifier], countUse],
   [[K.StringLiteral], noteMention],
   [
     [K.NoSubstitutionTemplateLiteral, K.TemplateHead, K.TemplateMiddle, K.TemplateTail, K.JsxText],
@@ -92,7 +83,10 @@ const VISITORS = byKind<Visitor>([
   ],
   [[K.SwitchStatement, K.TryStatement], visitDeeper],
   [[K.Block], visitBlock],
-]);
+];
+const VISITORS = new Map(
+  VISITED_KINDS.flatMap(([kinds, visitor]) => kinds.map((kind) => [kind, visitor] as const)),
+);
 function countDecision(node: ts.Node, reading: Reading): void {
   reading.decisions++;
   forEachChild(node, reading.visit);

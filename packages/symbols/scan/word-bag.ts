@@ -47,7 +47,7 @@ export const STOP_WORDS = new Set(
 );
 
 const [FNV_OFFSET, FNV_PRIME] = [0x811c9dc5, 0x01000193]; // FNV-1a
-const foldHash = (wideHash: number): number =>
+const foldHash = (wideHash: number) =>
   (wideHash ^ (wideHash >>> HASH_BITS)) & ((1 << HASH_BITS) - 1);
 function hashText(hashedText: string): number {
   let textHash = FNV_OFFSET;
@@ -58,7 +58,7 @@ function hashText(hashedText: string): number {
 /** Of a stem. */
 export const wordHash = (wordStem: string): number => foldHash(hashText(wordStem));
 /** Of a whole identifier of several words: another hash than that of a word spelt alike. */
-const nameHash = (identifier: string): number =>
+const nameHash = (identifier: string) =>
   foldHash(Math.imul(hashText(identifier) ^ 0x5f, FNV_PRIME));
 
 /** Of a name as code writes it: as the bag has it where it is of several words. */
@@ -66,12 +66,11 @@ export const keyOf = (identifier: string): number =>
   wordsIn(identifier).length > 1 ? nameHash(identifier) : wordHash(identifier);
 
 /** The hashes of the words in a text, without those that say little. */
-export function hashesIn(sourceText: string): number[] {
-  const wordHashes: number[] = [];
-  for (const word of wordsIn(sourceText)) if (isWord(word)) wordHashes.push(wordHash(stem(word)));
-  return wordHashes;
-}
-export const isWord = (word: string): boolean =>
+export const hashesIn = (sourceText: string): number[] =>
+  wordsIn(sourceText)
+    .filter(isWord)
+    .map((word) => wordHash(stem(word)));
+const isWord = (word: string) =>
   (word.length >= MIN_CHARS || /\p{Lo}/u.test(word)) &&
   word.length <= MAX_CHARS &&
   !STOP_WORDS.has(word);

@@ -512,6 +512,17 @@ test("TODO comments in the body of a SQL function are found, between whatever do
   ok(Array.isArray(scanLanguage("a.sql", `GO${noise}x`).symbols));
 });
 
+test("SQL is read right behind a comment with signs of two halves", () => {
+  const { symbols } = scanLanguage("a.sql", "-- 🎉🎉\nCREATE TABLE users (id int);\n");
+  deepEqual(
+    symbols.map(({ name, doc }) => [name, doc]),
+    [
+      ["users", "🎉🎉"],
+      ["id", undefined],
+    ],
+  );
+});
+
 test("a class or an id stands where a page uses it, not in its text, nor in a longer name", () => {
   const page = `<style>.b{}</style><!-- b --><a class="b-x b" title="b" id='b'>b</a><script>b(b - 1)</script>`;
   const around = namePositions("a.html", page, "b").map(({ start }) =>

@@ -20,7 +20,7 @@ import { random, runs, SEED } from "../../../test/support/runs.ts";
 import { kernel } from "../../../test/support/script.ts";
 import { waitFor } from "../../../test/support/wait.ts";
 import { openProject } from "../project.ts";
-import { openWatch } from "../watch.ts";
+import { Watch } from "../watch.ts";
 
 const linuxTest =
   process.platform === "linux"
@@ -35,7 +35,7 @@ function project(): string {
 
 /** A watch that has looked around, and what it has seen so far. */
 async function watching(t: TestContext, root: string, names: string[]) {
-  const watch = openWatch(root, () => 1, CLOCK);
+  const watch = new Watch(root, () => 1, CLOCK);
   t.after(() => watch.close());
   watch.watchFolders(names, gitOf(root), () => {});
   await waitFor("the watch to have looked around", () => watch.takeTouched());
@@ -92,7 +92,7 @@ linuxTest(
     const home = join(root, ".git", "home");
     for (const name of ["a.ts", "b.ts", "c.ts"]) make(root, name);
     const ctx = (await kernel.createZz({ root, home, save: false, bare: true })).ctx();
-    const watch = openWatch(root, () => 1, CLOCK);
+    const watch = new Watch(root, () => 1, CLOCK);
     t.after(() => watch.close());
     const all = async () => ({ scope: "", most: 1_000 });
     const watched = openProject(root, home, all, () => [], watch);

@@ -42,23 +42,27 @@ function linkedRepository(gitFile: string): RepositoryPaths {
   const root = path.dirname(gitFile);
   const readText = (...pathParts: string[]) => readIfThere(path.join(...pathParts))?.trim();
   const [gitFolder] = real([path.resolve(root, readText(gitFile)!.replace(/^gitdir:\s*/, ""))]);
-  // Only if it points back: a command could have made the file, and named any folder in it.
+  // Only if it points back, from where git keeps it: a command could have made the file, and named
+  // any folder in it, and a folder in the project may be its own work, too.
   const backPointer = gitFolder && readText(gitFolder, "gitdir");
   if (backPointer && real([path.resolve(gitFolder, backPointer)])[0] === gitFile) {
-    const [commonFolder] = real([path.resolve(gitFolder, readText(gitFolder, "commondir") ?? "")]);
+    const commonFolder = path.dirname(path.dirname(gitFolder));
+    const [namedFolder] = real([path.resolve(gitFolder, readText(gitFolder, "commondir") ?? "")]);
+    if (namedFolder !== commonFolder || isInside(root, gitFolder))
+      return { write: [], guard: [], folders: [] };
     const worktreeFiles = [
       ...guardedFiles(gitFolder).filter((absolutePath) => fs.existsSync(absolutePath)),
       ...guardedIfThere(gitFolder),
     ];
     const guard = [
-      ...guardedFiles(commonFolder!),
-      ...guardedIfThere(commonFolder!),
+      ...guardedFiles(commonFolder),
+      ...guardedIfThere(commonFolder),
       ...worktreeFiles,
     ];
     return {
-      write: [commonFolder!, path.dirname(gitFolder), gitFolder],
+      write: [commonFolder, path.dirname(gitFolder), gitFolder],
       guard,
-      folders: [commonFolder!, gitFolder],
+      folders: [commonFolder, gitFolder],
     };
   }
   const workTree =

@@ -138,7 +138,6 @@ function scanProjects(roots: string[], checksLinks = true): ProjectScan {
     startFiles: projectScans.flatMap((scan) => scan.startFiles),
     hardLinked: projectScans.flatMap((scan) => scan.hardLinked),
     endpoints: projectScans.flatMap((scan) => scan.endpoints),
-    isIncomplete: projectScans.some((scan) => scan.isIncomplete),
   };
 }
 

@@ -1,9 +1,10 @@
 // The profile of a sandbox on macOS.
 import path from "node:path";
 import { isInside, isInsideAny } from "zz/text";
-import { GUARDED_IF_THERE, repositoryPaths } from "./guarded-files.ts";
+import { repositoryPaths } from "./guarded-files.ts";
 import { real } from "./resolve-paths.ts";
 import { type OpenLimits, pathFolders } from "./sandbox-limits.ts";
+import { IN_GIT } from "./self-running-files.ts";
 
 /**
  * What else a command could do outside of its files: other programs would act for it. Not every
@@ -122,11 +123,8 @@ function planPaths(openLimits: OpenLimits) {
   const { write: gitWritable, guard: guardedGits } = repositoryPaths(root);
   const serviceFiles = readonly && service ? real(write) : [];
   const writable = readonly ? serviceFiles : [...real([root, ...write]), ...gitWritable];
-  const gitFolder = path.join(root, ".git");
-  const pathsInGit = ["hooks", "config", ...GUARDED_IF_THERE].map((fileName) =>
-    path.join(gitFolder, fileName),
-  );
-  const never = [...new Set([...pathsInGit, path.join(root, ".zz"), ...guardedGits])];
+  const pathsInGit = IN_GIT.map((fileName) => path.join(root, ".git", fileName));
+  const never = [...new Set([...pathsInGit, ...guardedGits])];
   const guarded = guard ? [...guard.readonly, ...guard.copies.map(({ at }) => at)] : [];
   const shown = real(show);
   const hidden = [...real(hide).filter((target) => !shown.includes(target)), ...SHARED_FOLDERS];

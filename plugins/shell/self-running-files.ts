@@ -231,7 +231,6 @@ export interface ProjectScan {
   startFiles: string[]; // what programs obey or run by themselves, outside of git folders
   hardLinked: string[]; // files that also have a name outside of the project
   endpoints: string[]; // sockets and FIFOs
-  isIncomplete: boolean; // there was too much to look at everything
 }
 
 const MAX_FOLDERS = 20_000;
@@ -248,7 +247,6 @@ export function scanProject(root: string, checksLinks = true): ProjectScan {
     startFiles: [],
     hardLinked: [],
     endpoints: [],
-    isIncomplete: false,
   };
   const folderQueue = [root];
   let checkedFiles = 0;
@@ -274,7 +272,6 @@ export function scanProject(root: string, checksLinks = true): ProjectScan {
       else if (checksLinks && child.isFile() && checkedFiles++ < MAX_FILES) countLink(absolutePath);
     }
   }
-  projectScan.isIncomplete = folderQueue.length > MAX_FOLDERS;
   projectScan.hardLinked = [...linkedFiles.values()].flatMap((linkedFile) =>
     linkedFile.names.length < linkedFile.links ? linkedFile.names : [],
   );

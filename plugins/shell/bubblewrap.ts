@@ -8,7 +8,7 @@ import { repositoryPaths } from "./guarded-files.ts";
 import { otherNames } from "./hard-links.ts";
 import { CACHE } from "./host-lookups.ts";
 import { canAppear, isFolder, real } from "./resolve-paths.ts";
-import { type Guard, type OpenLimits, PORT, pathFolders } from "./sandbox-limits.ts";
+import { byDepth, type Guard, type OpenLimits, PORT, pathFolders } from "./sandbox-limits.ts";
 
 export function bubblewrapArgs(openLimits: OpenLimits): string[] {
   const plannedMounts = planMounts(openLimits);
@@ -50,14 +50,10 @@ const asMyself = (): string[] => [
  * Where a service finds a host that is allowed with its port: a program that knows no proxy
  * connects to it as ever.
  */
-function loopbackAddresses({
-  service,
-  net,
-}: Pick<OpenLimits, "service" | "net">): LoopbackAddress[] {
-  const hostMatches =
-    service && Array.isArray(net) ? net.map((hostName) => /^([\w.-]+):(\d+)$/.exec(hostName)) : [];
-  return hostMatches.flatMap((hostMatch, i) => {
-    const [, host = "", portText] = hostMatch ?? [];
+function loopbackAddresses({ service, net }: OpenLimits): LoopbackAddress[] {
+  const allowedHosts = service && Array.isArray(net) ? net : [];
+  return allowedHosts.flatMap((hostName, i) => {
+    const [, host = "", portText] = /^([\w.-]+):(\d+)$/.exec(hostName) ?? [];
     const isLocalHost = host === "localhost" || host === "127.0.0.1";
     return !portText || (isIP(host) && !isLocalHost)
       ? []
@@ -126,7 +122,9 @@ function planMounts(openLimits: OpenLimits): Mount[] {
       args: ["--bind", view && target === root ? view.merged : target, target],
     })),
     ...git.guard.flatMap(protect),
-    ...guardMounts(guard).filter(({ at }) => !isInsideAny(denied, at) && !isInsideAny(locked, at)),
+    ...(guard ? guardMounts(guard) : []).filter(
+      ({ at }) => !isInsideAny(denied, at) && !isInsideAny(locked, at),
+    ),
     ...open.map(mountWith("--ro-bind")),
     ...pinned.map(mountWith("--bind")),
     ...locked.map(mountWith("--ro-bind")),
@@ -151,8 +149,7 @@ function planMounts(openLimits: OpenLimits): Mount[] {
     ...hostsMount(own, loopbackAddresses(openLimits)),
     ...(nameCache ? [{ at: cacheAt, args: ["--ro-bind", nameCache.socket, cacheAt] }] : []),
   ];
-  const depthOf = ({ at }: Mount) => at.split("/").filter(Boolean).length;
-  return allMounts.sort((first, second) => depthOf(first) - depthOf(second));
+  return allMounts.sort(byDepth);
 }
 
 /** What is mounted how; none of them is made. */
@@ -203,17 +200,12 @@ function planPaths(openLimits: OpenLimits) {
   return { git, denied, locked, pinned, writable, hidden, open };
 }
 
-function fixedPaths({
-  root,
-  view,
-  readonly,
-}: Pick<OpenLimits, "root" | "view" | "readonly">): string[] {
+function fixedPaths({ root, view, readonly }: OpenLimits): string[] {
   if (view) return [path.join(root, ".git")];
   return readonly ? [root] : [];
 }
 
-type WriteLimits = Pick<OpenLimits, "root" | "write" | "view" | "readonly" | "service">;
-function writtenPaths({ root, write, view, readonly, service }: WriteLimits): string[] {
+function writtenPaths({ root, write, view, readonly, service }: OpenLimits): string[] {
   if (view) return [root];
   if (!readonly) return [root, ...write];
   return service ? write : [];
@@ -223,18 +215,11 @@ const mountWith =
   (mountOption: "--bind" | "--ro-bind") =>
   (target: string): Mount => ({ at: target, args: [mountOption, target, target] });
 
-function guardMounts({
-  readonly,
-  writable,
-  copies,
-}: Pick<Guard, "readonly" | "writable" | "copies"> = NO_GUARD): Mount[] {
-  return [
-    ...readonly.map(mountWith("--ro-bind")),
-    ...writable.map(mountWith("--bind")),
-    ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
-  ];
-}
-const NO_GUARD = { readonly: [], writable: [], copies: [] };
+const guardMounts = ({ readonly, writable, copies }: Guard): Mount[] => [
+  ...readonly.map(mountWith("--ro-bind")),
+  ...writable.map(mountWith("--bind")),
+  ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
+];
 
 /** The folders between the project and a path in it: a mount point cannot be moved. */
 function foldersBetween(target: string, root: string): string[] {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { isInside, isInsideAny } from "zz/text";
 import { repositoryPaths } from "./guarded-files.ts";
 import { real } from "./resolve-paths.ts";
-import { type OpenLimits, pathFolders } from "./sandbox-limits.ts";
+import { byDepth, type OpenLimits, pathFolders } from "./sandbox-limits.ts";
 import { IN_GIT } from "./self-running-files.ts";
 
 /**
@@ -94,7 +94,7 @@ export function seatbeltProfile(
   const profileRules = [
     "(version 1) (allow default) (deny file-write*)",
     ...layersOf(openLimits, plannedPaths)
-      .sort((first, second) => depthOf(first) - depthOf(second))
+      .sort(byDepth)
       .map(({ at, rule }) => rule.replace("{}", () => `(subpath ${quotePath(at)})`)),
     ruleFor("(allow file-read-metadata", "literal", foldersOnTheWay),
     ...never.map(
@@ -157,7 +157,6 @@ interface Layer {
   at: string;
   rule: string;
 }
-const depthOf = ({ at }: Layer): number => at.split("/").filter(Boolean).length;
 const foldersAbove = (target: string): string[] =>
   path.dirname(target) === target
     ? []
@@ -167,6 +166,8 @@ const ruleFor = (ruleStart: string, matcher: string, targetPaths: string[]): str
     ? `${ruleStart} ${targetPaths.map((target) => `(${matcher} ${quotePath(target)})`).join(" ")})`
     : "";
 const quotePath = (target: string): string => JSON.stringify(target);
+export const subpathsOf = (targets: string[]): string =>
+  targets.map((target) => `(subpath ${quotePath(target)})`).join(" ");
 
 /**
  * The disk may take a capital and a small letter for the same: git finds its hooks in `.GIT/Hooks`,

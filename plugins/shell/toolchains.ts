@@ -7,6 +7,7 @@ import path from "node:path";
 import { isInside, isInsideAny, tryTo } from "zz/text";
 import { split } from "./judge/parse-options.ts";
 import { direntsOf, isFolder, real, realOf } from "./resolve-paths.ts";
+import { pathFolders } from "./sandbox-limits.ts";
 import { examineFolder } from "./unreadable-files.ts";
 
 /** Lines such as `name: what it needs`. */
@@ -181,10 +182,7 @@ export function toolchains(
     absolutePath === "/" ||
     isInside(absolutePath, root) ||
     homeFolders.some((homeFolder) => isInside(absolutePath, homeFolder));
-  const folders = real([
-    ...(process.env.PATH ?? "").split(":").filter(path.isAbsolute),
-    path.dirname(process.execPath),
-  ]);
+  const folders = real([...pathFolders(), path.dirname(process.execPath)]);
   const isHidden = (absolutePath: string) => isInsideAny(hidden, absolutePath);
   const shownPaths = new Set<string>();
   const hiddenBeside: string[] = [];

@@ -12,6 +12,7 @@ import {
   toolsOf,
   type View,
 } from "./copy-on-write.ts";
+import { BASE } from "./find-sandbox.ts";
 import { direntsOf, real } from "./resolve-paths.ts";
 
 /**
@@ -45,21 +46,13 @@ async function tryView(
     let triedView: View | undefined;
     try {
       triedView = mountView(programs, overlayTools, root, baseFolder);
-      const bwrapOptions = [
-        "--unshare-all",
-        "--cap-drop",
-        "ALL",
-        "--ro-bind",
-        "/",
-        "/",
-        "--bind",
-        triedView.merged,
-        root,
-      ];
       const trialCommand = ["sh", "-c", 'echo ok > "$0/.zz-trial"', root];
       const argv = triedView.wrap([
         overlayTools.bwrap,
-        ...bwrapOptions,
+        ...BASE,
+        "--bind",
+        triedView.merged,
+        root,
         "--dev",
         "/dev",
         "--proc",

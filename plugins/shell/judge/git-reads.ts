@@ -14,7 +14,14 @@ import {
   isHeld,
   isObeyed,
 } from "./git-commands.ts";
-import { ask, type FileFacts, leaveToRules, type ReadRuling, type Ruling } from "./judge-state.ts";
+import {
+  ask,
+  type FileFacts,
+  leaveToRules,
+  type ReadRuling,
+  type Ruling,
+  textsOf,
+} from "./judge-state.ts";
 import { hasOption, type ParsedOptions, parseOptions, split } from "./parse-options.ts";
 
 export function readsOfGit(
@@ -33,7 +40,7 @@ export function readsOfGit(
   if (doubtfulOption)
     return doubted(ask(`git ${doubtfulOption.text!.split("=")[0]} may run or read something else`));
   if (!commandName) return doubted(leaveToRules("git alone"));
-  const wordTexts = commandArgs.map(({ text }) => text);
+  const wordTexts = textsOf(commandArgs);
   const isPair = Object.hasOwn(GIT_READERS, `${commandName} ${wordTexts[0]}`);
   const readerKey = isPair ? `${commandName} ${wordTexts[0]}` : commandName;
   const gitReader = ownValue(GIT_READERS, readerKey);

@@ -6,7 +6,7 @@ import path from "node:path";
 import type { Programs } from "zz";
 import { expandHome, isInside, repositoryTop, runsByItself, stampOf } from "zz/text";
 import { split } from "./judge/parse-options.ts";
-import { direntsOf, isFolder } from "./resolve-paths.ts";
+import { direntsOf, isFolder, isGitFolder } from "./resolve-paths.ts";
 
 /**
  * Files of a project that programs obey as soon as a person opens the folder, changes into it, or
@@ -253,9 +253,7 @@ export function scanProject(root: string, checksLinks = true): ProjectScan {
   const linkedFiles = new Map<string, { names: string[]; links: number }>();
   for (let i = 0; i < folderQueue.length && i < MAX_FOLDERS; i++) {
     const folderEntries = direntsOf(folderQueue[i]!);
-    const hasEntry = (entryName: string) =>
-      folderEntries.some((dirent) => dirent.name === entryName);
-    if (i && hasEntry("HEAD") && hasEntry("objects") && hasEntry("refs")) {
+    if (i && isGitFolder(folderEntries.map(({ name }) => name))) {
       projectScan.folders.push(...gitFolders(folderQueue[i]!)); // a bare repository
       continue;
     }

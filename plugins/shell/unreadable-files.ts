@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Ctx, Rule } from "zz";
 import { otherNames } from "./hard-links.ts";
-import { direntsOf } from "./resolve-paths.ts";
+import { direntsOf, isGitFolder } from "./resolve-paths.ts";
 
 interface UnreadableFiles {
   hide: string[]; // neither readable nor writable
@@ -244,8 +244,7 @@ export function examineFolder(
   // Elsewhere a file's name alone says it, which is quicker to look at.
   const isPlace = /\/\.|\.git$/.test(folder) || isSecret(`${folder}/x`);
   const entries = direntsOf(folder);
-  const entryNames = new Set(entries.map(({ name }) => name));
-  folderRecord.isGit = GIT_ENTRIES.every((entryName) => entryNames.has(entryName));
+  folderRecord.isGit = isGitFolder(entries.map(({ name }) => name));
   for (const dirent of entries) {
     const { name } = dirent;
     const entryPath = pathWithin(folder, name);
@@ -262,8 +261,6 @@ export function examineFolder(
   if (!wantsNames) examinedFolders.set(folder, folderRecord);
   return folderRecord;
 }
-
-const GIT_ENTRIES = ["HEAD", "objects", "refs"];
 
 function statsOf(filePath: string): Stats | undefined {
   return statSync(filePath, { throwIfNoEntry: false });

@@ -6,6 +6,7 @@ import http from "node:http";
 import type { LookupFunction } from "node:net";
 import net from "node:net";
 import type { Duplex } from "node:stream";
+import { fitsStars } from "zz/text";
 import { listenIn } from "./listen-at-socket.ts";
 
 export interface Gateway {
@@ -240,29 +241,14 @@ export async function judgeHost(
   );
 }
 
-function matches(rulePattern: string, hostName: string): boolean {
-  const [firstPiece = "", ...middlePieces] = rulePattern.split(/\*+/);
-  const lastPiece = middlePieces.pop();
-  const fitsAt = (patternPiece: string, startIndex: number) =>
-    startIndex >= 0 &&
-    startIndex + patternPiece.length <= hostName.length &&
-    [...patternPiece].every(
-      (character, i) => character === "?" || character === hostName[startIndex + i],
-    );
-  if (lastPiece === undefined)
-    return hostName.length === firstPiece.length && fitsAt(firstPiece, 0);
-  let position = fitsAt(firstPiece, 0) ? firstPiece.length : -1;
-  for (const middlePiece of middlePieces) {
-    while (position >= 0 && !fitsAt(middlePiece, position))
-      position = position < hostName.length ? position + 1 : -1;
-    if (position >= 0) position += middlePiece.length;
-  }
-  return (
-    position >= 0 &&
-    hostName.length - lastPiece.length >= position &&
-    fitsAt(lastPiece, hostName.length - lastPiece.length)
+/** `*` matches any characters, `?` one. */
+const matches = (rulePattern: string, hostName: string): boolean =>
+  fitsStars(
+    [...rulePattern],
+    [...hostName],
+    (patternLetter) => patternLetter === "*",
+    (patternLetter, hostLetter) => patternLetter === "?" || patternLetter === hostLetter,
   );
-}
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 const PRIVATE = [

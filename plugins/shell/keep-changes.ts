@@ -116,10 +116,8 @@ function keptLines(
   const outcomeLines: string[] = [];
   const wasKept = ({ path: absolutePath }: FileState) =>
     refusal === undefined && !left.includes(path.relative(root, absolutePath));
-  const [keptStates, unchanged] = [
-    states.filter(wasKept),
-    states.filter((state) => !wasKept(state)),
-  ];
+  const keptStates = states.filter(wasKept);
+  const unchanged = states.filter((state) => !wasKept(state));
   if (keptStates.length) outcomeLines.push(`changed: ${namesOf(keptStates, root)} (kept)`);
   const whyUnchanged = ask ? "the person said no" : "not kept";
   const isSingle =

@@ -104,10 +104,9 @@ function buildJob(
 
 /** Also without those in zz's own notes, such as the name of a host that was refused. */
 function withoutAllowed(outcome: Outcome, allowed: Record<string, string>): Outcome {
-  const [shownText, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map((output) =>
-    withoutValues(output, allowed),
-  );
-  return { ...outcome, text: shownText!, stdout: stdout!, stderr: stderr! };
+  const clean = (output: string) => withoutValues(output, allowed);
+  const { text, stdout, stderr } = outcome;
+  return { ...outcome, text: clean(text), stdout: clean(stdout), stderr: clean(stderr) };
 }
 
 /** What the model reads, once the command has ended: run again, kept, or as it is. */

@@ -20,9 +20,11 @@ interface Endpoints {
 /** Finds the endpoints of the whole machine, as far as they are visible, and all in the project. */
 export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
   const { absolute, relative } = boundSockets();
-  const processes = relative.length ? workingFolders() : [];
+  const workingFolders = relative.length
+    ? processes().flatMap((processId) => linkTarget(`/proc/${processId}/cwd`))
+    : [];
   const guesses = relative.map((relativeName) =>
-    [...new Set([...roots, os.homedir(), "/", "/run", "/var/spool/postfix", ...processes])]
+    [...new Set([...roots, os.homedir(), "/", "/run", "/var/spool/postfix", ...workingFolders])]
       .map((folder) => path.join(folder, relativeName))
       .filter(isSocket),
   );
@@ -78,11 +80,6 @@ const realNames = (socketName: string): string[] =>
         .filter(isSocket)
     : [socketName];
 
-/** The working folders of this machine's processes, as far as they are visible. */
-function workingFolders(): string[] {
-  return processes().flatMap((processId) => linkTarget(`/proc/${processId}/cwd`));
-}
-
 /** The FIFOs that a process has open, by their paths: of all processes, however many there are. */
 function openFifos(): string[] {
   const openFiles = processes().flatMap((processId) =>
@@ -93,7 +90,8 @@ function openFifos(): string[] {
   return [...new Set(openFiles)].filter((openFile) => openFile.startsWith("/") && isFifo(openFile));
 }
 
-const processes = (): string[] =>
+/** All processes but this one, as far as they are visible. */
+export const processes = (): string[] =>
   entriesOf("/proc").filter(
     (entryName) => /^\d+$/.test(entryName) && entryName !== `${process.pid}`,
   );

@@ -6,7 +6,7 @@ import path from "node:path";
 import type { Programs } from "zz";
 import { expandHome, isInside, repositoryTop, runsByItself, stampOf } from "zz/text";
 import { split } from "./judge/parse-options.ts";
-import { direntsOf, isFolder, isGitFolder } from "./resolve-paths.ts";
+import { direntsOf, isFolder, isGitFolder, realOf } from "./resolve-paths.ts";
 
 /**
  * Files of a project that programs obey as soon as a person opens the folder, changes into it, or
@@ -75,12 +75,8 @@ function linkAndTarget(root: string, absolutePath: string): string[] {
     .filter(Boolean)) {
     current = path.join(current, folderName);
     if (!fs.lstatSync(current, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
-    let realFolder: string;
-    try {
-      realFolder = fs.realpathSync(current);
-    } catch {
-      return [current];
-    }
+    const realFolder = realOf(current);
+    if (realFolder === undefined) return [current];
     const targetPath = path.join(realFolder, path.relative(current, absolutePath));
     return [current, ...(isInside(root, targetPath) ? linkAndTarget(root, targetPath) : [])];
   }
@@ -291,11 +287,7 @@ export function gitFolders(gitFolder: string): string[] {
     direntsOf(path.join(gitFolder, groupName)).flatMap((dirent) =>
       dirent.isDirectory() ? [path.join(gitFolder, groupName, dirent.name)] : [],
     );
-  return [
-    gitFolder,
-    ...subfolders("worktrees"),
-    ...subfolders("modules").flatMap((moduleFolder) => moduleFolders(moduleFolder)),
-  ];
+  return [gitFolder, ...subfolders("worktrees"), ...subfolders("modules").flatMap(moduleFolders)];
 }
 
 /** A submodule's name may contain slashes. */

@@ -8,7 +8,14 @@ import { repositoryPaths } from "./guarded-files.ts";
 import { otherNames } from "./hard-links.ts";
 import { CACHE } from "./host-lookups.ts";
 import { canAppear, isFolder, real } from "./resolve-paths.ts";
-import { byDepth, type Guard, type OpenLimits, PORT, pathFolders } from "./sandbox-limits.ts";
+import {
+  byDepth,
+  foldersAbove,
+  type Guard,
+  type OpenLimits,
+  PORT,
+  pathFolders,
+} from "./sandbox-limits.ts";
 
 export function bubblewrapArgs(openLimits: OpenLimits): string[] {
   const plannedMounts = planMounts(openLimits);
@@ -167,13 +174,11 @@ function planPaths(openLimits: OpenLimits) {
     ...real([...keep, ...fixedPaths(openLimits), ...(readonly ? ownRepository.write : [])]),
     ...(readonly ? [] : otherNamesOf(keptPaths)),
   ];
-  const pinned = [
-    ...new Set(
-      [...real(readonly ? [] : pin), ...keptPaths].flatMap((target) =>
-        foldersBetween(target, root),
-      ),
-    ),
-  ].filter((target) => !readonly && !isInsideAny(locked, target));
+  // the folders between the project and a path in it: a mount point cannot be moved
+  const pinned = [...new Set([...real(pin), ...keptPaths].flatMap(foldersAbove))].filter(
+    (target) =>
+      !readonly && target !== root && isInside(root, target) && !isInsideAny(locked, target),
+  );
   const isHidden = (target: string) =>
     denied.some((folder) => isInside(folder, target) && !isInside(folder, root));
   const writable = [
@@ -220,12 +225,6 @@ const guardMounts = ({ readonly, writable, copies }: Guard): Mount[] => [
   ...writable.map(mountWith("--bind")),
   ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
 ];
-
-/** The folders between the project and a path in it: a mount point cannot be moved. */
-function foldersBetween(target: string, root: string): string[] {
-  const folder = path.dirname(target);
-  return isInside(root, folder) && folder !== root ? [...foldersBetween(folder, root), folder] : [];
-}
 
 /**
  * Covers a file with /dev/null, which cannot be opened where devices are forbidden, or a folder

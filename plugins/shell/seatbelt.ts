@@ -3,7 +3,7 @@ import path from "node:path";
 import { isInside, isInsideAny } from "zz/text";
 import { repositoryPaths } from "./guarded-files.ts";
 import { real } from "./resolve-paths.ts";
-import { byDepth, type OpenLimits, pathFolders } from "./sandbox-limits.ts";
+import { byDepth, foldersAbove, type OpenLimits, pathFolders } from "./sandbox-limits.ts";
 import { IN_GIT } from "./self-running-files.ts";
 
 /**
@@ -157,10 +157,6 @@ interface Layer {
   at: string;
   rule: string;
 }
-const foldersAbove = (target: string): string[] =>
-  path.dirname(target) === target
-    ? []
-    : [path.dirname(target), ...foldersAbove(path.dirname(target))];
 const ruleFor = (ruleStart: string, matcher: string, targetPaths: string[]): string =>
   targetPaths.length
     ? `${ruleStart} ${targetPaths.map((target) => `(${matcher} ${quotePath(target)})`).join(" ")})`

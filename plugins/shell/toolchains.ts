@@ -219,16 +219,10 @@ export function toolchains(
  * since HOME may name another.
  */
 function partsOf(folder: string): string[] | undefined {
-  const managedBin = Object.keys(ALSO_NEEDED).find((binName) => folder.endsWith(`/${binName}`));
-  if (managedBin) {
-    const manager = path.join(folder.slice(0, -managedBin.length), ALSO_NEEDED[managedBin]!);
-    return [
-      folder,
-      ...needsIn(
-        manager,
-        MANAGERS.find(([managerName]) => managerName === ALSO_NEEDED[managedBin])![1],
-      ),
-    ];
+  for (const [binName, manager] of Object.entries(ALSO_NEEDED)) {
+    if (!folder.endsWith(`/${binName}`)) continue;
+    const [, neededNames] = MANAGERS.find(([managerName]) => managerName === manager)!;
+    return [folder, ...needsIn(path.join(folder.slice(0, -binName.length), manager), neededNames)];
   }
   for (const [managerName, neededNames] of MANAGERS) {
     const [beforeName, ...afterName] = `${folder}/`.split(`/${managerName}/`);

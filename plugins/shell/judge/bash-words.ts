@@ -243,16 +243,11 @@ export function argsOf(source: string, start: number, end: number, shell: KnownS
   const wordArgs: Arg[] = [];
   const bracedWords = expandBraces(scannedWord.cells);
   // Braces come before variables: `$HOME{a,b}` is $HOMEa and $HOMEb.
-  if (bracedWords?.length !== 1 && scannedWord.named)
+  if (!bracedWords || (bracedWords.length !== 1 && scannedWord.named))
     return unknown("it holds braces that zz does not follow");
-  for (const wordCells of bracedWords ?? [undefined]) {
-    const untilded = wordCells && expandTilde(wordCells, shell);
-    if (!untilded)
-      return unknown(
-        wordCells
-          ? "it holds a ~ that zz does not follow"
-          : "it holds braces that zz does not follow",
-      );
+  for (const wordCells of bracedWords) {
+    const untilded = expandTilde(wordCells, shell);
+    if (!untilded) return unknown("it holds a ~ that zz does not follow");
     if (!isGlob(untilded))
       wordArgs.push({ text: textOf(untilded), shown: quote(textOf(untilded)), doubt });
     else {

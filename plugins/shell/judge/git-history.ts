@@ -74,7 +74,7 @@ export async function secretsInGit({
     history,
     linked,
     folder: gitFolder,
-    knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()),
+    knows: (hash) => [...hashes].some((known) => known.startsWith(hash.toLowerCase())),
   };
 }
 
@@ -173,10 +173,4 @@ function isEmpty(folder: string): boolean {
   return objects.every(
     (entryName) => /^(info|pack)$/.test(entryName) && namesIn("objects", entryName)?.length === 0,
   );
-}
-
-function startsAnyHash(commitHashes: Set<string>, hashStart: string): boolean {
-  if (commitHashes.has(hashStart)) return true;
-  for (const otherHash of commitHashes) if (otherHash.startsWith(hashStart)) return true;
-  return false;
 }

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { isIP } from "node:net";
 import path from "node:path";
-import { isInside, isInsideAny, tryTo } from "zz/text";
+import { isInside, isInsideAny, textOf, tryTo } from "zz/text";
 import { BASE, type Mount, SYSTEM } from "./find-sandbox.ts";
 import { repositoryPaths } from "./guarded-files.ts";
 import { otherNames } from "./hard-links.ts";
@@ -87,7 +87,7 @@ type LoopbackAddress = { host: string; port: number; at: string };
 function hostsMount(folder: string, addresses: LoopbackAddress[]): Mount[] {
   if (!addresses.length) return [];
   const [hostsFile, ownHosts] = ["/etc/hosts", path.join(folder, "hosts")];
-  const machineNames = tryTo(() => fs.readFileSync(hostsFile, "utf8")) ?? "";
+  const machineNames = textOf(hostsFile);
   fs.writeFileSync(
     ownHosts,
     `${addresses.map((address) => `${address.at} ${address.host}\n`).join("")}${machineNames}`,

@@ -83,21 +83,14 @@ export function sendSignal(
   for (const member of members) if (member !== leaderPid) trySignal(member, signal);
 }
 
-function trySignal(targetPid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(targetPid, signal);
-  } catch {} // it has ended
-}
+/** It may have ended. */
+const trySignal = (targetPid: number, signal: NodeJS.Signals | 0): boolean =>
+  tryTo(() => process.kill(targetPid, signal)) === true;
 
 function hasLivingProcess(leaderPid: number): boolean {
-  if (process.platform === "win32") return false;
-  try {
-    process.kill(-leaderPid, 0);
-    // kill() succeeds for zombies, too
-    return process.platform !== "linux" || processesOf(leaderPid).length > 0;
-  } catch {
-    return false;
-  }
+  if (process.platform === "win32" || !trySignal(-leaderPid, 0)) return false;
+  // that succeeds for zombies, too
+  return process.platform !== "linux" || processesOf(leaderPid).length > 0;
 }
 
 /**
@@ -327,12 +320,8 @@ const formatSize = (byteCount: number): string =>
     : `${(byteCount / 2 ** 30).toFixed(1)} GB`;
 
 function freeBytesOn(folder: string): number {
-  try {
-    const { bavail, bsize } = fs.statfsSync(folder);
-    return bavail * bsize;
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
+  const disk = tryTo(() => fs.statfsSync(folder));
+  return disk ? disk.bavail * disk.bsize : Number.POSITIVE_INFINITY;
 }
 
 function folderSize(folder: string): number {

@@ -66,11 +66,7 @@ function registerTool(shellState: ShellState): void {
         networkAccess(ctx, hosts),
       );
       const rerunOffer = shellState.offers.get(offerKey(command, hosts));
-      const previewLines = [
-        shownAsTyped(command),
-        ...(rerunOffer ? [rerunOffer] : []),
-        sandboxLine,
-      ];
+      const previewLines = [shownAsTyped(command), rerunOffer, sandboxLine].filter(Boolean);
       return `${previewLines.join("\n")}${await explainQuestion(zz.config, ctx)}`;
     },
     run: async (args, ctx) => {

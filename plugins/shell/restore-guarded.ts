@@ -4,7 +4,7 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { isInside, ownValue } from "zz/text";
 import { findGuardedFiles, repositoryPaths } from "./guarded-files.ts";
-import { bytesOf, direntsOf, isFolder } from "./resolve-paths.ts";
+import { bytesOf, direntsOf, isFolder, realOf } from "./resolve-paths.ts";
 import type { Guard } from "./sandbox-limits.ts";
 import {
   askGit,
@@ -269,11 +269,7 @@ const isPointer = (absolutePath: string): boolean =>
 /** Whether the path's folder is reached without a link, whose target may be anywhere. */
 function isReachedDirectly(absolutePath: string): boolean {
   const parentFolder = path.dirname(absolutePath);
-  try {
-    return fs.realpathSync(parentFolder) === parentFolder;
-  } catch {
-    return false;
-  }
+  return realOf(parentFolder) === parentFolder;
 }
 
 const removePath = (absolutePath: string): void =>
@@ -287,14 +283,8 @@ function pointsInto(pointerFile: string, folders: string[]): boolean {
     /^gitdir: (.+)\n?$/.exec(
       fs.lstatSync(pointerFile).isFile() ? fs.readFileSync(pointerFile, "utf8") : "",
     ) ?? [];
-  try {
-    return (
-      targetPath !== undefined &&
-      folders.includes(fs.realpathSync(path.resolve(path.dirname(pointerFile), targetPath)))
-    );
-  } catch {
-    return false;
-  }
+  const target = targetPath && realOf(path.resolve(path.dirname(pointerFile), targetPath));
+  return !!target && folders.includes(target);
 }
 
 /** Whether this is a repository that was moved here unchanged. */

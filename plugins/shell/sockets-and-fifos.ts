@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { entriesOf, isInside, tryTo } from "zz/text";
+import { entriesOf, isInside, textOf, tryTo } from "zz/text";
 import { direntsOf, real } from "./resolve-paths.ts";
 
 // A process that reads commands from a FIFO opens it early, and few other files.
@@ -51,13 +51,8 @@ export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
  * is listed with it.
  */
 function boundSockets(): { absolute: string[]; relative: string[] } {
-  let socketTable: string;
-  try {
-    socketTable = fs.readFileSync("/proc/net/unix", "utf8");
-  } catch {
-    return { absolute: [], relative: [] };
-  }
-  const socketNames = socketTable.split("\n").flatMap((socketRow) => {
+  const socketTable = textOf("/proc/net/unix").split("\n");
+  const socketNames = socketTable.flatMap((socketRow) => {
     const [, socketFlags, socketType, socketName] =
       /^\S+ \S+ \S+ (\S+) (\S+) \S+ +\d+ (.+)$/.exec(socketRow) ?? [];
     return socketName &&

@@ -201,10 +201,10 @@ const SHELL_CHANGERS = new Set(
 function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
   const wordTexts = textsOf(args);
   const programName = programOf(wordTexts[0]!);
-  for (const { words, options, script: scriptOptions = "" } of PACKAGE_RUNNERS) {
-    const runnerIndex = runnerEnd(wordTexts, words, programName);
+  for (const runner of PACKAGE_RUNNERS) {
+    const runnerIndex = runnerEnd(wordTexts, runner.words, programName);
     if (runnerIndex === undefined) continue;
-    const parsedOptions = parseOptions(args.slice(runnerIndex + 1), options, true);
+    const parsedOptions = parseOptions(args.slice(runnerIndex + 1), runner.options, true);
     if (parsedOptions.unknownOption) {
       const denial = denialInWords(wordTexts.slice(runnerIndex + 1), run.lists);
       return denial || wordTexts.includes(undefined)
@@ -214,11 +214,7 @@ function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | unde
     const isolated: Run = { ...run, simple: [], runs: [] };
     const innerScope: Scope = { ...scope, depth: scope.depth + 1 };
     delete innerScope.floor;
-    const scriptLine = scriptOf(
-      { options, script: scriptOptions },
-      parsedOptions.operands,
-      parsedOptions.values,
-    );
+    const scriptLine = scriptOf(runner, parsedOptions);
     const [packageOperand, ...otherOperands] = parsedOptions.operands;
     if (scriptLine !== undefined) run.judgeScript(isolated, scriptLine, innerScope);
     else if (packageOperand)

@@ -158,7 +158,7 @@ function trackSocket({ sockets }: Proxy, socket: Duplex): void {
 async function checkHost({ rules, refusals }: Proxy, host: Host) {
   const { addresses, refusal } = await judgeHost(host, rules);
   if (refusal) refusals.add(refusal);
-  return { refusal, options: { ...addressOf(host), lookup: lookupOf(addresses) } };
+  return { refusal, options: { host: host.name, port: host.port!, lookup: lookupOf(addresses) } };
 }
 
 const PLAIN_HEADERS = { "content-type": "text/plain; charset=utf-8", connection: "close" };
@@ -266,10 +266,6 @@ function isInRanges(address: string, addressRanges: string): boolean {
     );
   }
   return blockList.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
-}
-
-function addressOf({ name, port }: Host): { host: string; port: number } {
-  return { host: name, port: port ?? 80 };
 }
 
 function lookupOf(addresses: Address[]): LookupFunction {

@@ -87,9 +87,7 @@ async function askAndKeep(
   const { refusal, said } = applied;
   const closingLine = refusal ?? said;
   const text = outcomeOf(report).text + (closingLine ? `\n${closingLine}` : "");
-  return refusal === undefined
-    ? { ...outcomeOf(report), text }
-    : { text, failed: true, refused: true };
+  return outcomeOf(report, { text, ...(refusal !== undefined && { failed: true, refused: true }) });
 }
 
 function whyNotKept({ states, raced }: Effects, ctx: Ctx): string | undefined {

@@ -59,19 +59,12 @@ export function findMissingAccess(
   const lastLines = output.split("\n").slice(-MAX_LINES);
   const triedHosts = hostsIn(command, lastLines);
   if (triedHosts.length) return { hosts: triedHosts };
-  if (
-    lookups.length &&
-    lastLines.some((outputLine) => VAGUE_FAILURE.test(outputLine) || UNREACHABLE.test(outputLine))
-  )
+  const says = (pattern: RegExp) => lastLines.some((outputLine) => pattern.test(outputLine));
+  if (lookups.length && (says(VAGUE_FAILURE) || says(UNREACHABLE)))
     return { hosts: lookups.slice(0, MAX_HOSTS) };
-  const isHidden =
-    lastLines.some((outputLine) => /not a git repository/i.test(outputLine)) &&
-    fs.existsSync(join(root, ".git"));
-  if (isHidden || lastLines.some((outputLine) => GIT_REFUSAL.test(outputLine)))
-    return { direct: true };
-  return lastLines.some((outputLine) => UNMAPPED.test(outputLine))
-    ? { direct: true, owner: true }
-    : undefined;
+  const isHidden = says(/not a git repository/i) && fs.existsSync(join(root, ".git"));
+  if (isHidden || says(GIT_REFUSAL)) return { direct: true };
+  return says(UNMAPPED) ? { direct: true, owner: true } : undefined;
 }
 const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 

@@ -265,7 +265,7 @@ function pathsOf(
  * stays as written.
  */
 function followParents(folder: string, fileName: string): string {
-  let realPath = path.isAbsolute(fileName) ? "/" : (realOf(folder) ?? folder);
+  let realPath = realOf(folder) ?? folder;
   let written = realPath;
   for (const pathPart of fileName.split("/")) {
     realPath =

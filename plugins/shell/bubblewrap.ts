@@ -2,13 +2,20 @@
 import fs from "node:fs";
 import { isIP } from "node:net";
 import path from "node:path";
-import { isInside, isInsideAny, tryTo } from "zz/text";
+import { isInside, isInsideAny, textOf, tryTo } from "zz/text";
 import { BASE, type Mount, SYSTEM } from "./find-sandbox.ts";
 import { repositoryPaths } from "./guarded-files.ts";
 import { otherNames } from "./hard-links.ts";
 import { CACHE } from "./host-lookups.ts";
 import { canAppear, isFolder, real } from "./resolve-paths.ts";
-import { type Guard, type OpenLimits, PORT, pathFolders } from "./sandbox-limits.ts";
+import {
+  byDepth,
+  foldersAbove,
+  type Guard,
+  type OpenLimits,
+  PORT,
+  pathFolders,
+} from "./sandbox-limits.ts";
 
 export function bubblewrapArgs(openLimits: OpenLimits): string[] {
   const plannedMounts = planMounts(openLimits);
@@ -50,14 +57,10 @@ const asMyself = (): string[] => [
  * Where a service finds a host that is allowed with its port: a program that knows no proxy
  * connects to it as ever.
  */
-function loopbackAddresses({
-  service,
-  net,
-}: Pick<OpenLimits, "service" | "net">): LoopbackAddress[] {
-  const hostMatches =
-    service && Array.isArray(net) ? net.map((hostName) => /^([\w.-]+):(\d+)$/.exec(hostName)) : [];
-  return hostMatches.flatMap((hostMatch, i) => {
-    const [, host = "", portText] = hostMatch ?? [];
+function loopbackAddresses({ service, net }: OpenLimits): LoopbackAddress[] {
+  const allowedHosts = service && Array.isArray(net) ? net : [];
+  return allowedHosts.flatMap((hostName, i) => {
+    const [, host = "", portText] = /^([\w.-]+):(\d+)$/.exec(hostName) ?? [];
     const isLocalHost = host === "localhost" || host === "127.0.0.1";
     return !portText || (isIP(host) && !isLocalHost)
       ? []
@@ -84,7 +87,7 @@ type LoopbackAddress = { host: string; port: number; at: string };
 function hostsMount(folder: string, addresses: LoopbackAddress[]): Mount[] {
   if (!addresses.length) return [];
   const [hostsFile, ownHosts] = ["/etc/hosts", path.join(folder, "hosts")];
-  const machineNames = tryTo(() => fs.readFileSync(hostsFile, "utf8")) ?? "";
+  const machineNames = textOf(hostsFile);
   fs.writeFileSync(
     ownHosts,
     `${addresses.map((address) => `${address.at} ${address.host}\n`).join("")}${machineNames}`,
@@ -126,7 +129,9 @@ function planMounts(openLimits: OpenLimits): Mount[] {
       args: ["--bind", view && target === root ? view.merged : target, target],
     })),
     ...git.guard.flatMap(protect),
-    ...guardMounts(guard).filter(({ at }) => !isInsideAny(denied, at) && !isInsideAny(locked, at)),
+    ...(guard ? guardMounts(guard) : []).filter(
+      ({ at }) => !isInsideAny(denied, at) && !isInsideAny(locked, at),
+    ),
     ...open.map(mountWith("--ro-bind")),
     ...pinned.map(mountWith("--bind")),
     ...locked.map(mountWith("--ro-bind")),
@@ -151,8 +156,7 @@ function planMounts(openLimits: OpenLimits): Mount[] {
     ...hostsMount(own, loopbackAddresses(openLimits)),
     ...(nameCache ? [{ at: cacheAt, args: ["--ro-bind", nameCache.socket, cacheAt] }] : []),
   ];
-  const depthOf = ({ at }: Mount) => at.split("/").filter(Boolean).length;
-  return allMounts.sort((first, second) => depthOf(first) - depthOf(second));
+  return allMounts.sort(byDepth);
 }
 
 /** What is mounted how; none of them is made. */
@@ -170,13 +174,11 @@ function planPaths(openLimits: OpenLimits) {
     ...real([...keep, ...fixedPaths(openLimits), ...(readonly ? ownRepository.write : [])]),
     ...(readonly ? [] : otherNamesOf(keptPaths)),
   ];
-  const pinned = [
-    ...new Set(
-      [...real(readonly ? [] : pin), ...keptPaths].flatMap((target) =>
-        foldersBetween(target, root),
-      ),
-    ),
-  ].filter((target) => !readonly && !isInsideAny(locked, target));
+  // the folders between the project and a path in it: a mount point cannot be moved
+  const pinned = [...new Set([...real(pin), ...keptPaths].flatMap(foldersAbove))].filter(
+    (target) =>
+      !readonly && target !== root && isInside(root, target) && !isInsideAny(locked, target),
+  );
   const isHidden = (target: string) =>
     denied.some((folder) => isInside(folder, target) && !isInside(folder, root));
   const writable = [
@@ -203,17 +205,12 @@ function planPaths(openLimits: OpenLimits) {
   return { git, denied, locked, pinned, writable, hidden, open };
 }
 
-function fixedPaths({
-  root,
-  view,
-  readonly,
-}: Pick<OpenLimits, "root" | "view" | "readonly">): string[] {
+function fixedPaths({ root, view, readonly }: OpenLimits): string[] {
   if (view) return [path.join(root, ".git")];
   return readonly ? [root] : [];
 }
 
-type WriteLimits = Pick<OpenLimits, "root" | "write" | "view" | "readonly" | "service">;
-function writtenPaths({ root, write, view, readonly, service }: WriteLimits): string[] {
+function writtenPaths({ root, write, view, readonly, service }: OpenLimits): string[] {
   if (view) return [root];
   if (!readonly) return [root, ...write];
   return service ? write : [];
@@ -223,24 +220,11 @@ const mountWith =
   (mountOption: "--bind" | "--ro-bind") =>
   (target: string): Mount => ({ at: target, args: [mountOption, target, target] });
 
-function guardMounts({
-  readonly,
-  writable,
-  copies,
-}: Pick<Guard, "readonly" | "writable" | "copies"> = NO_GUARD): Mount[] {
-  return [
-    ...readonly.map(mountWith("--ro-bind")),
-    ...writable.map(mountWith("--bind")),
-    ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
-  ];
-}
-const NO_GUARD = { readonly: [], writable: [], copies: [] };
-
-/** The folders between the project and a path in it: a mount point cannot be moved. */
-function foldersBetween(target: string, root: string): string[] {
-  const folder = path.dirname(target);
-  return isInside(root, folder) && folder !== root ? [...foldersBetween(folder, root), folder] : [];
-}
+const guardMounts = ({ readonly, writable, copies }: Guard): Mount[] => [
+  ...readonly.map(mountWith("--ro-bind")),
+  ...writable.map(mountWith("--bind")),
+  ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
+];
 
 /**
  * Covers a file with /dev/null, which cannot be opened where devices are forbidden, or a folder

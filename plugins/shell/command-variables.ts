@@ -146,14 +146,16 @@ const GIT_UNASKED = gitVariables({
 });
 function gitVariables(gitSettings: Record<string, string>): Record<string, string> {
   const settingPairs = Object.entries(gitSettings);
-  const pairVariables = settingPairs.map(([settingKey, settingValue], i) => ({
-    [`GIT_CONFIG_KEY_${i}`]: settingKey,
-    [`GIT_CONFIG_VALUE_${i}`]: settingValue,
-  }));
-  return Object.assign(
-    { GIT_OPTIONAL_LOCKS: "0", GIT_CONFIG_COUNT: `${settingPairs.length}` },
-    ...pairVariables,
-  );
+  return {
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_CONFIG_COUNT: `${settingPairs.length}`,
+    ...Object.fromEntries(
+      settingPairs.flatMap(([settingKey, settingValue], i) => [
+        [`GIT_CONFIG_KEY_${i}`, settingKey],
+        [`GIT_CONFIG_VALUE_${i}`, settingValue],
+      ]),
+    ),
+  };
 }
 
 /** Without a network, package managers need not try again and again, for up to minutes. */

@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import { tryTo } from "zz/text";
 import type { View } from "./copy-on-write.ts";
+import { isGitFolder } from "./resolve-paths.ts";
 
 /** Of a file whose content is shown, and kept in the session. */
 export const MAX_SHOWN_BYTES = 50 << 20;
@@ -72,7 +73,6 @@ function openAndList(folderPath: Buffer): string[] {
   if ((mode & 0o700) !== 0o700) fs.chmodSync(folderPath, (mode & 0o7777) | 0o700);
   return namesIn(folderPath);
 }
-const OF_REPOSITORY = ["HEAD", "objects", "refs"];
 const namesIn = (folderPath: Buffer): string[] =>
   fs.readdirSync(folderPath, { encoding: "latin1" });
 /** What is compared, and what was found so far. */
@@ -172,15 +172,7 @@ function isNewRepository(
 ): boolean {
   const namesInView = openAndList(bytePath(upper, folderName));
   const namesInProject = wasFolder ? (tryTo(() => namesIn(bytePath(root, folderName))) ?? []) : [];
-  const isNew = OF_REPOSITORY.some(
-    (neededName) => namesInView.includes(neededName) && !namesInProject.includes(neededName),
-  );
-  return (
-    isNew &&
-    OF_REPOSITORY.every(
-      (neededName) => namesInView.includes(neededName) || namesInProject.includes(neededName),
-    )
-  );
+  return isGitFolder([...namesInView, ...namesInProject]) && !isGitFolder(namesInProject);
 }
 
 /**

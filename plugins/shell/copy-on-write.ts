@@ -127,25 +127,11 @@ export function mountView(
     wrap: (argv) => insideView(layerOptions, argv),
     async list(folders) {
       const listingOptions = `lowerdir=${upper}:${lowerFolder},userxattr`;
-      const relativeNames = folders.map((folderName) => `./${folderName}`);
-      const isShortList =
-        // Node's are UTF-8
-        relativeNames.join("").length < MAX_ARGUMENTS &&
-        relativeNames.every((relativeName) => /^[ -~]*$/.test(relativeName));
-      const listCommand = [
-        "/bin/sh",
-        "-c",
-        isShortList ? LIST_FOLDERS : LIST_MANY,
-        pathInWork("merged"),
-        ...(isShortList ? relativeNames : []),
-      ];
-      const nameBytes = isShortList
-        ? ""
-        : Buffer.from(relativeNames.map((relativeName) => `${relativeName}\0`).join(""), "latin1");
+      const relativeNames = folders.map((folderName) => `./${folderName}\0`);
       const { ok, stdout } = await runInView(
         programs,
-        insideView(listingOptions, listCommand),
-        nameBytes,
+        insideView(listingOptions, ["/bin/sh", "-c", LIST_FOLDERS, pathInWork("merged")]),
+        Buffer.from(relativeNames.join(""), "latin1"),
       );
       return ok
         ? new Set(stdout.split("\0").map((listedName) => listedName.slice("./".length)))
@@ -155,11 +141,12 @@ export function mountView(
   };
 }
 
-const FIND_CHILDREN = 'exec find "$@" -mindepth 1 -maxdepth 1 -print0';
-/** Lists folders. A name may appear twice, but one that is missing counts as a removed file. */
-const LIST_FOLDERS = `cd "$0" && ${FIND_CHILDREN}`;
-const LIST_MANY = `cd "$0" && exec xargs -0 sh -c '${FIND_CHILDREN}' sh`;
-const MAX_ARGUMENTS = 50_000; // bytes: far below what a system takes
+/**
+ * Lists the folders that it is given as its input: their names are bytes, and may be many. A name
+ * may appear twice, but one that is missing counts as a removed file.
+ */
+const LIST_FOLDERS = `cd "$0" &&
+exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' sh`;
 
 const MAX_VIEW_MS = 30_000;
 export async function runInView(

@@ -1,6 +1,6 @@
 // How a call of run_command may run: judged by what would really run, together with what it needs.
 import { join } from "node:path";
-import type { Ctx, GitDoubt, Kind, Needs, Verdict } from "zz";
+import type { Ctx, GitDoubt, Needs } from "zz";
 import { clip } from "zz/text";
 import { allowedVariables, withVariables } from "./command-variables.ts";
 import { sandboxName } from "./find-sandbox.ts";
@@ -30,22 +30,20 @@ async function judgeCommand(
   ]);
   const { root, permissions } = ctx;
   const { rules } = permissions;
-  const deniedNames = (needKind: Kind, namesIfUnnamed: string[] = []) =>
-    rules.flatMap(({ verdict, kind: ruleKind, name }) => {
-      if (!(isClosed(verdict, needKind) && ruleKind === needKind)) return [];
-      if (name === undefined) return namesIfUnnamed;
-      return [name];
-    });
-  const isClosed = (verdict: Verdict, needKind: Kind) =>
-    verdict === "deny" || (verdict === "ask" && needKind === "read");
+  const closedReads = rules.flatMap(({ verdict, kind, name = root }) =>
+    verdict !== "allow" && kind === "read" ? name : [],
+  );
+  const deniedRuns = rules.flatMap(({ verdict, kind, name = [] }) =>
+    verdict === "deny" && kind === "run" ? name : [],
+  );
   const env = withVariables(allowedVariables(ctx));
   const judgeLists = {
     find: ctx.programs.find,
     // git by another name is asked about
     repository: /git/i.test(commandLine) ? await inspectRepository(ctx, env) : undefined,
-    deny: deniedNames("run"),
+    deny: deniedRuns,
     except,
-    hidden: permissions.wide === undefined ? deniedNames("read", [root]) : [root],
+    hidden: permissions.wide === undefined ? closedReads : [root],
     env,
   };
   let isMissing = false;
@@ -88,13 +86,11 @@ export interface Decision {
  * rules decide.
  */
 export async function decideCall(
-  { command, hosts = [], direct = false }: { command: string; hosts?: string[]; direct?: boolean },
+  { command, hosts = [], direct = false }: CommandArgs,
   ctx: Ctx,
-  config: Config,
-  shellState: ShellState,
+  { zz: { config, configFault }, tmp }: ShellState,
 ): Promise<Decision & { needs: Needs & { unresolved?: boolean }; judgement: Judged }> {
-  const settingFault = shellState.fault();
-  if (settingFault) throw new Error(`Cannot run commands: the setting ${settingFault}. Fix it.`);
+  if (configFault) throw new Error(`Cannot run commands: the setting ${configFault}. Fix it.`);
   const [firstJudgement, sandbox] = await Promise.all([
     judgeCommand(command, ctx, config),
     sandboxName(config, ctx),
@@ -106,7 +102,7 @@ export async function decideCall(
     judgeCommand(command, ctx, { except: [...config.except, ...liftedDenials] });
   const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
   const copyJudgement = mayOnCopy
-    ? await judgeForCopy(command, firstJudgement, ctx, { judge, tmp: shellState.tmp })
+    ? await judgeForCopy(command, firstJudgement, ctx, { judge, tmp })
     : undefined;
   if (copyJudgement)
     return {

@@ -2,9 +2,9 @@
 // nothing and reaches nobody. It is for programs that decode what strangers sent.
 import os from "node:os";
 import type { Programs } from "zz";
-import { findOutside } from "./find-sandbox.ts";
+import { ISOLATED } from "./find-sandbox.ts";
 import { real } from "./resolve-paths.ts";
-import { outsideRules } from "./seatbelt.ts";
+import { outsideRules, subpathsOf } from "./seatbelt.ts";
 import { seccompFilter } from "./seccomp.ts";
 
 /** What holds the libraries of a system, and where they are listed. */
@@ -32,11 +32,7 @@ export function shutSandbox(
   ]);
   const callFilter = seccompFilter({ unix: false });
   const sandboxOptions = [
-    "--unshare-all",
-    "--die-with-parent",
-    "--new-session",
-    "--cap-drop",
-    "ALL",
+    ...ISOLATED,
     "--clearenv",
     "--chdir",
     "/",
@@ -53,15 +49,13 @@ export function shutSandbox(
   ];
   return {
     name,
-    argv: [findOutside(programs, "bwrap", [])!, ...sandboxOptions, ...argv],
+    argv: [programs.find("bwrap")!, ...sandboxOptions, ...argv],
     ...(callFilter && { third: callFilter }),
   };
 }
 
 /** Written with care, since no test here can run it. Later rules win. */
 export function decoderProfile(only: string[]): string {
-  const subpathsOf = (pathList: string[]) =>
-    pathList.map((listedPath) => `(subpath ${JSON.stringify(listedPath)})`).join(" ");
   const personalPaths = real(["/Users", "/Volumes", "/tmp", "/private/var/folders", os.homedir()]);
   return [
     "(version 1) (allow default) (deny network*) (deny file-write*) " +

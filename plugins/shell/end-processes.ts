@@ -7,6 +7,7 @@ import path from "node:path";
 import type { Programs } from "zz";
 import { textOf, tryTo } from "zz/text";
 import { direntsOf } from "./resolve-paths.ts";
+import { processes } from "./sockets-and-fifos.ts";
 
 export const GRACE_MS = 2_000; // ms from SIGTERM to SIGKILL
 const LINGER_MS = 1_000; // ms that child processes may outlive the command
@@ -82,21 +83,14 @@ export function sendSignal(
   for (const member of members) if (member !== leaderPid) trySignal(member, signal);
 }
 
-function trySignal(targetPid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(targetPid, signal);
-  } catch {} // it has ended
-}
+/** It may have ended. */
+const trySignal = (targetPid: number, signal: NodeJS.Signals | 0): boolean =>
+  tryTo(() => process.kill(targetPid, signal)) === true;
 
 function hasLivingProcess(leaderPid: number): boolean {
-  if (process.platform === "win32") return false;
-  try {
-    process.kill(-leaderPid, 0);
-    // kill() succeeds for zombies, too
-    return process.platform !== "linux" || processesOf(leaderPid).length > 0;
-  } catch {
-    return false;
-  }
+  if (process.platform === "win32" || !trySignal(-leaderPid, 0)) return false;
+  // that succeeds for zombies, too
+  return process.platform !== "linux" || processesOf(leaderPid).length > 0;
 }
 
 /**
@@ -105,20 +99,13 @@ function hasLivingProcess(leaderPid: number): boolean {
  */
 function processesOf(leaderPid: number): number[] {
   if (process.platform !== "linux") return [];
-  const processTable = fs.readdirSync("/proc").flatMap((entryName) => {
-    if (!/^\d+$/.test(entryName)) return [];
-    try {
-      const [processState, ...numbers] = fs
-        .readFileSync(`/proc/${entryName}/stat`, "latin1")
-        .replace(/^.*\) /s, "")
-        .split(" ");
-      const [parentPid, group, session] = numbers.map(Number);
-      return processState === "Z"
-        ? []
-        : [{ pid: Number(entryName), parent: parentPid!, group: group!, session: session! }];
-    } catch {
-      return []; // ended meanwhile
-    }
+  const processTable = processes().flatMap((processId) => {
+    const [processState, ...numbers] = readStatFields(processId);
+    const [parent, group, session] = numbers.map(Number);
+    // ended, now or before
+    return !processState || processState === "Z"
+      ? []
+      : { pid: Number(processId), parent: parent!, group: group!, session: session! };
   });
   const familyPids = new Set(
     processTable
@@ -163,8 +150,7 @@ export function markProcesses(isNeeded: boolean): ProcessMark {
       const zombies = new Set<string>();
       for (let retries = 5; ; retries--) {
         let hasVanished = false;
-        const markedPids = fs.readdirSync("/proc").filter((processId) => {
-          if (!/^\d+$/.test(processId) || Number(processId) === process.pid) return false;
+        const markedPids = processes().filter((processId) => {
           const processState = stateOf(processId);
           if (!processState || (processState === "Z" && !zombies.has(processId)))
             hasVanished = true;
@@ -334,12 +320,8 @@ const formatSize = (byteCount: number): string =>
     : `${(byteCount / 2 ** 30).toFixed(1)} GB`;
 
 function freeBytesOn(folder: string): number {
-  try {
-    const { bavail, bsize } = fs.statfsSync(folder);
-    return bavail * bsize;
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
+  const disk = tryTo(() => fs.statfsSync(folder));
+  return disk ? disk.bavail * disk.bsize : Number.POSITIVE_INFINITY;
 }
 
 function folderSize(folder: string): number {

@@ -1,7 +1,6 @@
 // --judge: whether a command would run without a question, and why.
 import type { Ctx, Kind, Need, Result, Verdict } from "zz";
 import { decideCall, NO_SANDBOX } from "./decide-call.ts";
-import type { Config } from "./shell-settings.ts";
 import type { ShellState } from "./shell-state.ts";
 
 /**
@@ -10,7 +9,6 @@ import type { ShellState } from "./shell-state.ts";
 export async function explainVerdict(
   command: string,
   ctx: Ctx,
-  config: Config,
   shellState: ShellState,
 ): Promise<Result> {
   const {
@@ -18,7 +16,7 @@ export async function explainVerdict(
     sandbox,
     onView,
     needs: allNeeds,
-  } = await decideCall({ command }, ctx, config, shellState);
+  } = await decideCall({ command }, ctx, shellState);
   const { unresolved: _, ...named } = allNeeds;
   const needsByKind = Object.entries(named) as [Kind, Need[]][];
   const { whyNotOnCopy } = await import("./not-on-a-copy.ts");

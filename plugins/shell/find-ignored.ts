@@ -11,6 +11,7 @@ import {
   utf8,
   within,
 } from "./compare-copy.ts";
+import { listedByGit } from "./listed-by-git.ts";
 
 /** Why changes are not shown one by one. */
 const [IGNORED, MODULES] = ["ignored by git", "in node_modules"];
@@ -94,23 +95,15 @@ function namesByRepository(root: string, changes: Change[]): Map<string, Set<str
 }
 
 /** What git lists, relative to the project. */
-function askGitToList(
+const askGitToList = (
   ctx: Ctx,
   topFolder: string,
   gitArguments: string[],
   input?: Buffer,
-): string[] {
-  const gitProcess = ctx.programs.run("git", [...ctx.git.quiet, ...gitArguments], {
-    cwd: path.join(ctx.root, utf8(topFolder)),
-    env: ctx.git.env(),
-    ...(input && { input }),
-    timeout: 10_000,
-    maxBuffer: 1 << 26,
-    stdio: [input ? "pipe" : "ignore", "pipe", "ignore"],
-  });
-  const listedNames = gitProcess.stdout?.toString("latin1").split("\0") ?? [];
-  return listedNames.filter(Boolean).map((listedName) => within(topFolder, listedName));
-}
+): string[] =>
+  listedByGit(ctx, path.join(ctx.root, utf8(topFolder)), gitArguments, input).map((listedName) =>
+    within(topFolder, listedName),
+  );
 
 /**
  * The name as git expects it: only the slash tells git that a name which is not on the disk is a

@@ -1,22 +1,15 @@
 // Which sandbox works here: bubblewrap on Linux, sandbox-exec on macOS.
 import fs from "node:fs";
 import type { Ctx, Programs } from "zz";
-import { isInside } from "zz/text";
+import { isInsideAny } from "zz/text";
 import { collect } from "./collect-output.ts";
-import { real } from "./resolve-paths.ts";
+import { split } from "./judge/parse-options.ts";
+import { realOf } from "./resolve-paths.ts";
 import type { Config } from "./shell-settings.ts";
 
 // No capabilities, even for root.
-export const BASE = [
-  "--unshare-all",
-  "--die-with-parent",
-  "--new-session",
-  "--cap-drop",
-  "ALL",
-  "--ro-bind",
-  "/",
-  "/",
-];
+export const ISOLATED = split("--unshare-all --die-with-parent --new-session --cap-drop ALL");
+export const BASE = [...ISOLATED, "--ro-bind", "/", "/"];
 
 /** One mount of a sandbox on Linux. */
 export interface Mount {
@@ -55,24 +48,13 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
       ]);
     return (await tryRules(tryRule)) ? "sandbox-exec" : undefined;
   }
-  const program = process.platform === "linux" && findOutside(programs, "bwrap", []);
+  const program = process.platform === "linux" && programs.find("bwrap");
   if (!program) return;
   if (workingPrograms.has(program)) return "bubblewrap";
-  const trialArguments = [
-    "--perms",
-    "0000",
-    "--tmpfs",
-    "/tmp",
-    "--remount-ro",
-    "/tmp",
-    "--",
-    "readlink",
-    "/proc/self/ns/net",
-  ];
   const networkNamespace = await runAndRead(programs, program, [
     ...BASE,
     ...SYSTEM.flatMap((mount) => mount.args),
-    ...trialArguments,
+    ...split("--perms 0000 --tmpfs /tmp --remount-ro /tmp -- readlink /proc/self/ns/net"),
   ]);
   if (
     !networkNamespace?.startsWith("net:") ||
@@ -93,10 +75,7 @@ export function findOutside(
   avoidedFolders: string[],
 ): string | undefined {
   const program = programs.find(programName);
-  return program &&
-    !avoidedFolders.some((folder) => real([program]).some((realPath) => isInside(folder, realPath)))
-    ? program
-    : undefined;
+  return program && !isInsideAny(avoidedFolders, realOf(program) ?? program) ? program : undefined;
 }
 
 async function runAndRead(
@@ -104,13 +83,12 @@ async function runAndRead(
   program: string,
   args: string[],
 ): Promise<string | undefined> {
-  const startOptions = {
-    timeout: 5_000,
-    killSignal: "SIGKILL",
-    stdio: ["ignore", "pipe", "ignore"],
-  } as const;
   const { code, stdout } = await collect(
-    programs.start(program, args, { ...startOptions, stdio: [...startOptions.stdio] }),
+    programs.start(program, args, {
+      timeout: 5_000,
+      killSignal: "SIGKILL",
+      stdio: ["ignore", "pipe", "ignore"],
+    }),
   );
   return code === 0 ? stdout.trim() || "yes" : undefined;
 }

@@ -7,6 +7,7 @@ import type { Ctx } from "zz";
 import { gitParts } from "./judge/git-commands.ts";
 import type { Simple } from "./judge/judge-line.ts";
 import { programOf, SHELLS } from "./judge/program-table.ts";
+import { listedByGit } from "./listed-by-git.ts";
 import { bytesOf } from "./resolve-paths.ts";
 
 const [MAX_FILES, MAX_BYTES] = [5_000, 50 << 20];
@@ -92,15 +93,9 @@ function isUnchanged({ path: filePath, bytes }: FileBefore): boolean {
   );
 }
 
-/** The hashes of what the last commit has. Nothing that the repository names runs for that. */
-function hashesIn({ git, programs, root }: Ctx): Set<string> {
-  const runOptions = { cwd: root, env: git.env(), timeout: 10_000, maxBuffer: 1 << 26 };
-  const gitArguments = [...git.quiet, "ls-tree", "-r", "-z", "--full-tree", "HEAD"];
-  const { stdout } = programs.run("git", gitArguments, {
-    ...runOptions,
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const entries = stdout?.toString().split("\0") ?? [];
+/** The hashes of what the last commit has. */
+function hashesIn(ctx: Ctx): Set<string> {
+  const entries = listedByGit(ctx, ctx.root, ["ls-tree", "-r", "-z", "--full-tree", "HEAD"]);
   return new Set(entries.flatMap((treeRow) => /^\d+ blob (\w+)\t/.exec(treeRow)?.[1] ?? []));
 }
 

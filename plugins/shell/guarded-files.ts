@@ -2,7 +2,7 @@
 // checked after the command.
 import fs from "node:fs";
 import path from "node:path";
-import { isInside } from "zz/text";
+import { isInside, textOf } from "zz/text";
 import { isFolder, real } from "./resolve-paths.ts";
 import type { Guard } from "./sandbox-limits.ts";
 import {
@@ -27,11 +27,7 @@ export function repositoryPaths(root: string): RepositoryPaths {
   const zz = path.join(root, ".zz");
   const gitStat = fs.lstatSync(gitPath, { throwIfNoEntry: false });
   if (gitStat?.isDirectory())
-    return {
-      write: [gitPath],
-      guard: [zz, ...guardedFiles(gitPath), ...guardedIfThere(gitPath)],
-      folders: [gitPath],
-    };
+    return { write: [gitPath], guard: [zz, ...guardedIn(gitPath)], folders: [gitPath] };
   if (!gitStat?.isFile()) return { write: [], guard: [zz], folders: [] };
   const linkedPaths = linkedRepository(gitPath);
   return { ...linkedPaths, guard: [zz, gitPath, ...linkedPaths.guard] };
@@ -40,36 +36,27 @@ export function repositoryPaths(root: string): RepositoryPaths {
 /** The repository of a worktree or submodule: a commit must write to it. */
 function linkedRepository(gitFile: string): RepositoryPaths {
   const root = path.dirname(gitFile);
-  const readText = (...pathParts: string[]) => readIfThere(path.join(...pathParts))?.trim();
-  const [gitFolder] = real([path.resolve(root, readText(gitFile)!.replace(/^gitdir:\s*/, ""))]);
-  // Only if it points back: a command could have made the file, and named any folder in it.
+  const readText = (...pathParts: string[]) => textOf(path.join(...pathParts)).trim();
+  const [gitFolder] = real([path.resolve(root, readText(gitFile).replace(/^gitdir:\s*/, ""))]);
+  // Only if it points back, from where git keeps it: a command could have made the file, and named
+  // any folder in it, and a folder in the project may be its own work, too.
   const backPointer = gitFolder && readText(gitFolder, "gitdir");
   if (backPointer && real([path.resolve(gitFolder, backPointer)])[0] === gitFile) {
-    const [commonFolder] = real([path.resolve(gitFolder, readText(gitFolder, "commondir") ?? "")]);
-    const worktreeFiles = [
-      ...guardedFiles(gitFolder).filter((absolutePath) => fs.existsSync(absolutePath)),
-      ...guardedIfThere(gitFolder),
-    ];
-    const guard = [
-      ...guardedFiles(commonFolder!),
-      ...guardedIfThere(commonFolder!),
-      ...worktreeFiles,
-    ];
+    const commonFolder = path.dirname(path.dirname(gitFolder));
+    const [namedFolder] = real([path.resolve(gitFolder, readText(gitFolder, "commondir"))]);
+    if (namedFolder !== commonFolder || isInside(root, gitFolder))
+      return { write: [], guard: [], folders: [] };
     return {
-      write: [commonFolder!, path.dirname(gitFolder), gitFolder],
-      guard,
-      folders: [commonFolder!, gitFolder],
+      write: [commonFolder, path.dirname(gitFolder), gitFolder],
+      guard: [...guardedIn(commonFolder), ...guardedIn(gitFolder, [])],
+      folders: [commonFolder, gitFolder],
     };
   }
   const workTree =
-    gitFolder && /^\s*worktree\s*=\s*(.+)$/m.exec(readText(gitFolder, "config") ?? "")?.[1];
+    gitFolder && /^\s*worktree\s*=\s*(.+)$/m.exec(readText(gitFolder, "config"))?.[1];
   if (!workTree || real([path.resolve(gitFolder, workTree)])[0] !== root)
     return { write: [], guard: [], folders: [] };
-  return {
-    write: [gitFolder],
-    guard: [...guardedFiles(gitFolder), ...guardedIfThere(gitFolder)],
-    folders: [gitFolder],
-  };
+  return { write: [gitFolder], guard: guardedIn(gitFolder), folders: [gitFolder] };
 }
 
 /**
@@ -79,9 +66,7 @@ function linkedRepository(gitFile: string): RepositoryPaths {
 export function mayHoldPasswords(root: string): boolean {
   const { folders } = repositoryPaths(root);
   const configTexts = folders.flatMap((gitFolder) =>
-    ["config", "config.worktree"].map(
-      (fileName) => readIfThere(path.join(gitFolder, fileName)) ?? "",
-    ),
+    ["config", "config.worktree"].map((fileName) => textOf(path.join(gitFolder, fileName))),
   );
   const isPlain = configTexts.every(
     (configText) =>
@@ -92,23 +77,11 @@ export function mayHoldPasswords(root: string): boolean {
   return !isPlain || folders.some((gitFolder) => isFolder(path.join(gitFolder, "modules")));
 }
 
-/** These must not be created either. */
-function guardedFiles(gitFolder: string): string[] {
-  return ["config", "hooks"].map((fileName) => path.join(gitFolder, fileName));
-}
-
-// removed if they are created
-export const GUARDED_IF_THERE = ["config.worktree", "commondir", "gitdir"];
-
-function guardedIfThere(gitFolder: string): string[] {
-  return GUARDED_IF_THERE.map((fileName) => path.join(gitFolder, fileName)).filter((guardedFile) =>
-    fs.existsSync(guardedFile),
+/** Those that are there, and those that must not be created; others are removed if they are. */
+const guardedIn = (gitFolder: string, neverMade = ["config", "hooks"]): string[] =>
+  IN_GIT.map((fileName) => path.join(gitFolder, fileName)).filter(
+    (guardedFile) => neverMade.includes(path.basename(guardedFile)) || fs.existsSync(guardedFile),
   );
-}
-
-function readIfThere(filePath: string): string | undefined {
-  return fs.existsSync(filePath) ? fs.readFileSync(filePath, "utf8") : undefined;
-}
 
 /**
  * Guarded paths among what a command can write to: read-only if they exist already. New ones are

@@ -6,6 +6,8 @@ import http from "node:http";
 import type { LookupFunction } from "node:net";
 import net from "node:net";
 import type { Duplex } from "node:stream";
+import { fitsStars } from "zz/text";
+import { split } from "./judge/parse-options.ts";
 import { listenIn } from "./listen-at-socket.ts";
 
 export interface Gateway {
@@ -156,18 +158,11 @@ function trackSocket({ sockets }: Proxy, socket: Duplex): void {
 async function checkHost({ rules, refusals }: Proxy, host: Host) {
   const { addresses, refusal } = await judgeHost(host, rules);
   if (refusal) refusals.add(refusal);
-  return { refusal, options: { ...addressOf(host), lookup: lookupOf(addresses) } };
+  return { refusal, options: { host: host.name, port: host.port!, lookup: lookupOf(addresses) } };
 }
 
 const PLAIN_HEADERS = { "content-type": "text/plain; charset=utf-8", connection: "close" };
-const HOP_BY_HOP = [
-  "connection",
-  "proxy-connection",
-  "proxy-authorization",
-  "keep-alive",
-  "te",
-  "trailer",
-];
+const HOP_BY_HOP = split("connection proxy-connection proxy-authorization keep-alive te trailer");
 
 function withoutHopByHop(headers: http.IncomingHttpHeaders): http.OutgoingHttpHeaders {
   return Object.fromEntries(
@@ -230,7 +225,7 @@ export async function judgeHost(
   const mayConnect = ({ address }: Address) =>
     isRuledIn(address) ||
     !isPrivate(address) ||
-    (wantedHost.name === "localhost" && isLoopback(address));
+    (wantedHost.name === "localhost" && isInRanges(address, LOOPBACK));
   const addresses = resolved.filter(mayConnect);
   if (addresses.length) return { addresses };
   const nearest = resolved[0]?.address ?? "nowhere";
@@ -240,70 +235,29 @@ export async function judgeHost(
   );
 }
 
-function matches(rulePattern: string, hostName: string): boolean {
-  const [firstPiece = "", ...middlePieces] = rulePattern.split(/\*+/);
-  const lastPiece = middlePieces.pop();
-  const fitsAt = (patternPiece: string, startIndex: number) =>
-    startIndex >= 0 &&
-    startIndex + patternPiece.length <= hostName.length &&
-    [...patternPiece].every(
-      (character, i) => character === "?" || character === hostName[startIndex + i],
-    );
-  if (lastPiece === undefined)
-    return hostName.length === firstPiece.length && fitsAt(firstPiece, 0);
-  let position = fitsAt(firstPiece, 0) ? firstPiece.length : -1;
-  for (const middlePiece of middlePieces) {
-    while (position >= 0 && !fitsAt(middlePiece, position))
-      position = position < hostName.length ? position + 1 : -1;
-    if (position >= 0) position += middlePiece.length;
-  }
-  return (
-    position >= 0 &&
-    hostName.length - lastPiece.length >= position &&
-    fitsAt(lastPiece, hostName.length - lastPiece.length)
+/** `*` matches any characters, `?` one. */
+const matches = (rulePattern: string, hostName: string): boolean =>
+  fitsStars(
+    [...rulePattern],
+    [...hostName],
+    (patternLetter) => patternLetter === "*",
+    (patternLetter, hostLetter) => patternLetter === "?" || patternLetter === hostLetter,
   );
-}
 
-const LOOPBACK = ["127.0.0.0/8", "::1/128"];
-const PRIVATE = [
-  "0.0.0.0/8",
-  "10.0.0.0/8",
-  "100.64.0.0/10",
-  "169.254.0.0/16",
-  "172.16.0.0/12",
-  "192.0.0.0/24",
-  "192.168.0.0/16",
-  "198.18.0.0/15",
-  "224.0.0.0/4",
-  "240.0.0.0/4",
-  "::/128",
-  "64:ff9b::/96",
-  "fc00::/7",
-  "fe80::/10",
-  "ff00::/8",
-  // IPv4 addresses embedded in IPv6 ones: compatible, translated, 6to4, Teredo; and deprecated
-  // site-local ones.
-  "::/96",
-  "::ffff:0:0:0/96",
-  "64:ff9b:1::/48",
-  "2002::/16",
-  "2001::/32",
-  "fec0::/10",
-  "100::/64",
-  "192.88.99.0/24",
-];
+const LOOPBACK = "127.0.0.0/8 ::1/128";
+const PRIVATE = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
+  192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4 ::/128 64:ff9b::/96 fc00::/7 fe80::/10
+  ff00::/8`;
+/** IPv4 addresses in IPv6 ones: compatible, translated, 6to4, Teredo; and old site-local ones. */
+const EMBEDDED = `::/96 ::ffff:0:0:0/96 64:ff9b:1::/48 2002::/16 2001::/32 fec0::/10 100::/64
+  192.88.99.0/24`;
 
-function isLoopback(address: string): boolean {
-  return isInRanges(address, LOOPBACK);
-}
+export const isPrivate = (address: string): boolean =>
+  isInRanges(address, `${LOOPBACK} ${PRIVATE} ${EMBEDDED}`);
 
-export function isPrivate(address: string): boolean {
-  return isInRanges(address, [...LOOPBACK, ...PRIVATE]);
-}
-
-function isInRanges(address: string, addressRanges: string[]): boolean {
+function isInRanges(address: string, addressRanges: string): boolean {
   const blockList = new net.BlockList();
-  for (const addressRange of addressRanges) {
+  for (const addressRange of split(addressRanges)) {
     const [firstAddress, prefixBits] = addressRange.split("/");
     blockList.addSubnet(
       firstAddress!,
@@ -312,10 +266,6 @@ function isInRanges(address: string, addressRanges: string[]): boolean {
     );
   }
   return blockList.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
-}
-
-function addressOf({ name, port }: Host): { host: string; port: number } {
-  return { host: name, port: port ?? 80 };
 }
 
 function lookupOf(addresses: Address[]): LookupFunction {

@@ -8,29 +8,15 @@ import type { Decision } from "./decide-call.ts";
 import { renderRow, type Shown, shownAsTyped } from "./render-result.ts";
 import { sandboxService } from "./sandbox-service.ts";
 import { defaults, describeLimits, settings, timeLimits } from "./shell-settings.ts";
-import { privateTmp, type ShellState } from "./shell-state.ts";
+import { offerKey, privateTmp, type ShellState } from "./shell-state.ts";
 
 export { defaults, settings }; // for git to list what a repository's configuration would run
 
 export default (zz: Zz<typeof defaults>) => {
-  const shellState: ShellState = {
-    offers: new Map(),
-    tmp: privateTmp(zz),
-    veil: (outputText) => zz.veil(outputText),
-    fault: () => zz.configFault,
-  };
-  registerTool(zz, shellState);
+  const shellState: ShellState = { zz, offers: new Map(), tmp: privateTmp(zz) };
+  registerTool(shellState);
 
-  zz.service(
-    "sandbox",
-    sandboxService({
-      find: async (ctx) => (await import("./find-sandbox.ts")).sandboxName(zz.config, ctx),
-      open: async (ctx, serviceLimits) =>
-        (await import("./sandbox-for-call.ts")).openServiceSandbox(ctx, serviceLimits),
-      openReader: async (ctx, folders) =>
-        (await import("./reading-sandbox.ts")).openReadingSandbox(ctx, folders),
-    }),
-  );
+  zz.service("sandbox", sandboxService(zz));
   zz.layer({
     name: "sandbox",
     slot: "turn",
@@ -39,12 +25,11 @@ export default (zz: Zz<typeof defaults>) => {
         ? "Off: commands can do whatever the person can."
         : undefined,
   });
-  registerJudgeFlag(zz, shellState);
+  registerJudgeFlag(shellState);
 };
 
-type ShellZz = Zz<typeof defaults>;
-
-function registerTool(zz: ShellZz, shellState: ShellState): void {
+function registerTool(shellState: ShellState): void {
+  const { zz } = shellState;
   const decisions = new WeakMap<object, Decision>();
   zz.tool({
     name: "run_command",
@@ -65,7 +50,7 @@ function registerTool(zz: ShellZz, shellState: ShellState): void {
     },
     needs: async (args, ctx) => {
       const { decideCall } = await import("./decide-call.ts");
-      const { needs, ...decision } = await decideCall(args, ctx, zz.config, shellState);
+      const { needs, ...decision } = await decideCall(args, ctx, shellState);
       decisions.set(args, decision);
       return needs;
     },
@@ -80,25 +65,20 @@ function registerTool(zz: ShellZz, shellState: ShellState): void {
         await sandboxName(zz.config, ctx),
         networkAccess(ctx, hosts),
       );
-      const rerunOffer = shellState.offers.size
-        ? shellState.offers.get(JSON.stringify([command, hosts ?? []]))
-        : undefined;
-      const previewLines = [
-        shownAsTyped(command),
-        ...(rerunOffer ? [rerunOffer] : []),
-        sandboxLine,
-      ];
+      const rerunOffer = shellState.offers.get(offerKey(command, hosts));
+      const previewLines = [shownAsTyped(command), rerunOffer, sandboxLine].filter(Boolean);
       return `${previewLines.join("\n")}${await explainQuestion(zz.config, ctx)}`;
     },
     run: async (args, ctx) => {
       const { runCommand } = await import("./run-command.ts");
-      return runCommand(args, ctx, zz.config, shellState, decisions.get(args));
+      return runCommand(args, ctx, shellState, decisions.get(args));
     },
     render: ({ data }) => renderRow(data as Shown),
   });
 }
 
-function registerJudgeFlag(zz: ShellZz, shellState: ShellState): void {
+function registerJudgeFlag(shellState: ShellState): void {
+  const { zz } = shellState;
   zz.flag({
     name: "judge",
     value: "COMMAND",
@@ -108,11 +88,11 @@ function registerJudgeFlag(zz: ShellZz, shellState: ShellState): void {
       "and what would really run; - reads a JSON string per line",
     run: async (argument, ctx) => {
       const { explainVerdict, parseJsonString } = await import("./explain-verdict.ts");
-      if (argument !== "-") return explainVerdict(String(argument), ctx, zz.config, shellState);
+      if (argument !== "-") return explainVerdict(String(argument), ctx, shellState);
       for await (const inputLine of createInterface({ input: zz.io.stdin }))
         if (inputLine.trim()) {
           const judgedCommand = parseJsonString(inputLine);
-          const { data } = await explainVerdict(judgedCommand, ctx, zz.config, shellState);
+          const { data } = await explainVerdict(judgedCommand, ctx, shellState);
           zz.io.stdout.write(`${JSON.stringify(data)}\n`);
         }
       return { text: "" };

@@ -87,9 +87,7 @@ async function askAndKeep(
   const { refusal, said } = applied;
   const closingLine = refusal ?? said;
   const text = outcomeOf(report).text + (closingLine ? `\n${closingLine}` : "");
-  return refusal === undefined
-    ? { ...outcomeOf(report), text }
-    : { text, failed: true, refused: true };
+  return outcomeOf(report, { text, ...(refusal !== undefined && { failed: true, refused: true }) });
 }
 
 function whyNotKept({ states, raced }: Effects, ctx: Ctx): string | undefined {
@@ -116,10 +114,8 @@ function keptLines(
   const outcomeLines: string[] = [];
   const wasKept = ({ path: absolutePath }: FileState) =>
     refusal === undefined && !left.includes(path.relative(root, absolutePath));
-  const [keptStates, unchanged] = [
-    states.filter(wasKept),
-    states.filter((state) => !wasKept(state)),
-  ];
+  const keptStates = states.filter(wasKept);
+  const unchanged = states.filter((state) => !wasKept(state));
   if (keptStates.length) outcomeLines.push(`changed: ${namesOf(keptStates, root)} (kept)`);
   const whyUnchanged = ask ? "the person said no" : "not kept";
   const isSingle =

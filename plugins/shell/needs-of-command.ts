@@ -86,24 +86,19 @@ export async function judgeForCopy(
     return undefined;
   const onWrites = permissions.judge("write", join(root, "any")).verdict;
   if (runsOnProjectItself(command, firstJudgement, ctx, onWrites)) return undefined;
-  const mayHarmFiles =
-    firstJudgement.verdict === "deny" ||
-    firstJudgement.simple.some(({ verdict }) => verdict === "unknown");
+  const isDenied = firstJudgement.verdict === "deny";
+  if (isDenied && onWrites === "deny") return undefined;
   const judgement =
-    mayHarmFiles && (firstJudgement.verdict === "deny" || onWrites === "allow")
+    isDenied || (onWrites === "allow" && hasUnknown(firstJudgement))
       ? await judge(ONLY_FILES)
       : firstJudgement;
   if (judgement.verdict === "deny") return undefined;
-  const isUnknown = judgement.simple.some(({ verdict }) => verdict === "unknown");
   // Where all changes are allowed, what cannot be known is asked for beforehand; what only harms
   // files is undone by /undo.
-  if (onWrites === "deny" && firstJudgement.verdict === "deny") return undefined;
-  if (onWrites !== "ask" && isUnknown) return undefined;
-  if (
-    isUnknown &&
-    permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run")
-  )
-    return undefined;
+  const mayBeDenied =
+    onWrites !== "ask" ||
+    permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run");
+  if (mayBeDenied && hasUnknown(judgement)) return undefined;
   const [{ whyNotOnCopy }, { whyNoView }] = await Promise.all([
     import("./not-on-a-copy.ts"),
     import("./try-copy.ts"),
@@ -114,6 +109,9 @@ export async function judgeForCopy(
   if (!(await hasAllOnCopy(judgement, ctx, tmp))) return undefined;
   return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judgement : undefined;
 }
+
+const hasUnknown = ({ simple }: Judged): boolean =>
+  simple.some(({ verdict }) => verdict === "unknown");
 
 /** Whether the rules let it run on the project itself, where it needs no copy. */
 function runsOnProjectItself(

@@ -1,6 +1,7 @@
 // Commands with effects that a copy of the project cannot contain, so they are asked for
 // beforehand. All others run on the copy, where nothing that they do reaches anything else.
 import path from "node:path";
+import { ownValue } from "zz/text";
 import { reachesFurther } from "./files-only.ts";
 import { changesRepository } from "./judge/git-writes.ts";
 import type { Simple } from "./judge/judge-line.ts";
@@ -94,8 +95,9 @@ const ONLY_ASKS: Record<string, RegExp> = {
   gunicorn: /^-v$/,
   caddy: /^(version|validate)$/,
 };
-const onlyAsks = (programName: string, [firstArgument]: readonly (string | undefined)[]): boolean =>
-  Object.hasOwn(ONLY_ASKS, programName) && ONLY_ASKS[programName]!.test(firstArgument ?? "");
+const onlyAsks = (programName: string, args: readonly (string | undefined)[]): boolean =>
+  ownValue(ONLY_ASKS, programName)?.test(args[0] ?? "") ||
+  args.some((argument) => /^--(version|help)$/.test(argument ?? ""));
 
 /**
  * A line may talk to programs that it started in the background: its network has nothing else on
@@ -105,8 +107,7 @@ function reachesOut(
   { words: [program, ...args], verdict, git }: Simple,
   hasBackground: boolean,
 ): boolean {
-  if (program === undefined || args.some((argument) => /^--(version|help)$/.test(argument ?? "")))
-    return false;
+  if (program === undefined) return false;
   const programName = path.basename(program);
   if (onlyAsks(programName, args)) return false;
   if (/^git(-|$)/.test(programName))
@@ -149,11 +150,7 @@ function asksOnlyHere(args: readonly (string | undefined)[]): boolean {
 function staysUp({ words: [program, ...args] }: Simple): boolean {
   if (program === undefined) return false;
   const programName = path.basename(program);
-  if (SERVERS.has(programName))
-    return (
-      !onlyAsks(programName, args) &&
-      !args.some((argument) => /^--(version|help)$/.test(argument ?? ""))
-    );
+  if (SERVERS.has(programName)) return !onlyAsks(programName, args);
   const plainWords = args.filter((argument) => argument !== undefined && !argument.startsWith("-"));
   const [firstWord, secondWord] = plainWords;
   if (RUNNERS.test(programName))

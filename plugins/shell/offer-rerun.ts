@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Ctx, Result } from "zz";
 import { anyOf } from "zz/text";
 import { unique } from "./judge/judge-state.ts";
+import { offerKey, type ShellState } from "./shell-state.ts";
 
 type RerunCall = { command: string; timeout_ms?: number; hosts?: string[] };
 /** Where it ran, in words: as a place, and what there is not. */
@@ -17,10 +18,6 @@ const PLACE_WORDS = {
   sandbox: { ran: "in the sandbox", lacks: "the sandbox let it reach none of that", again: "" },
 } as const;
 type MissingAccess = { hosts: string[] } | { direct: true; owner?: true };
-/** The reason for a second run, by command and hosts; shown with the question. */
-type Offers = Map<string, string>;
-const offerOf = (command: string, hosts: readonly string[] = []): string =>
-  JSON.stringify([command, hosts]);
 
 const UNREACHABLE = anyOf(
   /EAI_AGAIN|ENOTFOUND|ENETUNREACH|resolve host|Temporary failure in name resolution/i,
@@ -62,19 +59,12 @@ export function findMissingAccess(
   const lastLines = output.split("\n").slice(-MAX_LINES);
   const triedHosts = hostsIn(command, lastLines);
   if (triedHosts.length) return { hosts: triedHosts };
-  if (
-    lookups.length &&
-    lastLines.some((outputLine) => VAGUE_FAILURE.test(outputLine) || UNREACHABLE.test(outputLine))
-  )
+  const says = (pattern: RegExp) => lastLines.some((outputLine) => pattern.test(outputLine));
+  if (lookups.length && (says(VAGUE_FAILURE) || says(UNREACHABLE)))
     return { hosts: lookups.slice(0, MAX_HOSTS) };
-  const isHidden =
-    lastLines.some((outputLine) => /not a git repository/i.test(outputLine)) &&
-    fs.existsSync(join(root, ".git"));
-  if (isHidden || lastLines.some((outputLine) => GIT_REFUSAL.test(outputLine)))
-    return { direct: true };
-  return lastLines.some((outputLine) => UNMAPPED.test(outputLine))
-    ? { direct: true, owner: true }
-    : undefined;
+  const isHidden = says(/not a git repository/i) && fs.existsSync(join(root, ".git"));
+  if (isHidden || says(GIT_REFUSAL)) return { direct: true };
+  return says(UNMAPPED) ? { direct: true, owner: true } : undefined;
 }
 const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 
@@ -128,7 +118,7 @@ export async function offerRerun(
   missingAccess: MissingAccess,
   rerunCall: RerunCall,
   ctx: Ctx,
-  offers: Offers,
+  offers: ShellState["offers"],
   ranPlace: keyof typeof PLACE_WORDS,
 ): Promise<Result | string> {
   const attempt = describeLack(missingAccess);
@@ -139,8 +129,8 @@ export async function offerRerun(
     "hosts" in missingAccess ? `hosts: ${JSON.stringify(hosts)}` : "direct: true";
   const { ran, lacks, again } = PLACE_WORDS[ranPlace];
   if (!ctx.ask) return `It ${attempt}, and ${lacks}. Call it again with ${extraArgsText}.`;
-  const offerKey = offerOf(rerunCall.command, hosts);
-  offers.set(offerKey, `It ran ${ran}, where it ${attempt}. Run it again with that${again}?`);
+  const key = offerKey(rerunCall.command, hosts);
+  offers.set(key, `It ran ${ran}, where it ${attempt}. Run it again with that${again}?`);
   try {
     const rerunResult = await ctx.call("run_command", { ...rerunCall, ...extraArgs });
     if (rerunResult.refused)
@@ -156,6 +146,6 @@ export async function offerRerun(
         `the person let it run again with that.]\n${rerunResult.text}`,
     };
   } finally {
-    offers.delete(offerKey);
+    offers.delete(key);
   }
 }

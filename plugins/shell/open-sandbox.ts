@@ -7,6 +7,7 @@ import { isInside, removeTree, temporaryFolder, writeWhole } from "zz/text";
 import { bubblewrapArgs } from "./bubblewrap.ts";
 import { findOutside, knowsSize } from "./find-sandbox.ts";
 import { hasPlace, recordLookups } from "./host-lookups.ts";
+import { split } from "./judge/parse-options.ts";
 import { isFolder, real } from "./resolve-paths.ts";
 import { watchGuardedFiles } from "./restore-guarded.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./sandbox-limits.ts";
@@ -182,14 +183,7 @@ function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, stri
   };
   if (!proxy) return variables;
   const proxyUrl = `http://127.0.0.1:${proxy.port ?? PORT}`;
-  const proxyVariables = [
-    "http_proxy",
-    "https_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "all_proxy",
-  ];
+  const proxyVariables = split("http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy");
   // The command's own servers are on the sandbox's loopback, unless the machine's is allowed.
   const localNames = ["localhost", "127.0.0.1", "::1"];
   const isAllowed = (net as string[]).some((allowedHost) =>

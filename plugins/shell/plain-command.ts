@@ -27,6 +27,7 @@ const NOWHERE = /(?:([12]?>|&>|<) ?\/dev\/null|(2>&1)|1?(>&2))(?=[\s;|&]|$)/y;
 const INPUT_SIGN = /<(?![<&(>])[ \t]*/y;
 const COMMAND_JOINT = /\|\||&&|[|;\n]/y;
 const JOINT_GAP = /(?:\s|\\\n)*/y;
+const WORD_END = /(?=[\s;|&]|\\\n|$)/y;
 const NOT_ASCII = /[^\x20-\x7e\n]/;
 
 /** What is there, after which it goes on. */
@@ -81,11 +82,7 @@ function readPart(lineReader: LineReader): PlainPart | undefined {
       linePart.tail += ` <${quoteWord(nextWord)}`;
     } else if (nextWord !== undefined) linePart.words.push(nextWord);
     else return linePart;
-    if (
-      !/^(?:[\s;|&]|$)/.test(lineReader.line.slice(lineReader.offset, lineReader.offset + 1)) &&
-      !lineReader.line.startsWith("\\\n", lineReader.offset)
-    )
-      return undefined;
+    if (!lineReader.take(WORD_END)) return undefined;
   }
 }
 
@@ -98,11 +95,8 @@ const redirection = ([, outputSign, duplicate, errorSign]: RegExpExecArray): str
 function readWord(lineReader: LineReader): string | Glob | undefined {
   const bracket = lineReader.take(BRACKET)?.[0];
   if (bracket !== undefined) return bracket;
-  let [wordText, pattern, hasWildcard]: [string | undefined, string, boolean] = [
-    undefined,
-    "",
-    false,
-  ];
+  let wordText: string | undefined;
+  let [pattern, hasWildcard] = ["", false];
   for (
     let wordPiece = lineReader.take(WORD_PIECE);
     wordPiece;

@@ -60,10 +60,9 @@ export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
     return effects;
   }
   const allChanges = [...shown, ...[...groups.values()].flatMap(({ changes }) => changes)];
-  const racedChanges = allChanges.filter(
-    ({ before }) => before && !before.isDirectory() && before.ctimeMs > view.began,
+  effects.raced = allChanges.flatMap(({ name, before }) =>
+    before && !before.isDirectory() && before.ctimeMs > view.began ? utf8(name) : [],
   );
-  effects.raced = racedChanges.map(({ name }) => utf8(name));
   effects.modes = shown.flatMap(({ name, before, after }) =>
     before && after && fileType(before) === fileType(after) && before.mode !== after.mode
       ? { name: utf8(name), mode: undoableMode(after) & 0o7777 }
@@ -213,18 +212,11 @@ const undoableMode = (fileStats: fs.Stats): number => {
 
 /** Removals first, starting with the innermost; then additions, starting with the outermost. */
 function orderChanges(changes: Change[]): Change[] {
-  const isRemoval = ({ after, before }: Change) =>
-    !after || (before?.isDirectory() && !after.isDirectory());
-  const depthOf = ({ name }: Change) => name.split("/").length;
-  const removals = changes
-    .filter(isRemoval)
-    .sort((first, second) => depthOf(second) - depthOf(first));
-  return [
-    ...removals,
-    ...changes
-      .filter((change) => !isRemoval(change))
-      .sort((first, second) => depthOf(first) - depthOf(second)),
-  ];
+  const orderOf = ({ name, after, before }: Change) => {
+    const depth = name.split("/").length;
+    return !after || (before?.isDirectory() && !after.isDirectory()) ? -depth : depth;
+  };
+  return changes.toSorted((first, second) => orderOf(first) - orderOf(second));
 }
 
 function stateOf({ upper }: View, { name, after }: Change): Pick<FileState, "bytes" | "mode"> {

@@ -3,10 +3,10 @@
 import path from "node:path";
 import type { Ctx } from "zz";
 import { isInside, removeTree, temporaryFolder } from "zz/text";
-import { findOutside } from "./find-sandbox.ts";
+import { ISOLATED } from "./find-sandbox.ts";
 import { type Sandbox, withLimits, writeFilterFile } from "./open-sandbox.ts";
 import { isFolder, real } from "./resolve-paths.ts";
-import { outsideRules } from "./seatbelt.ts";
+import { outsideRules, subpathsOf } from "./seatbelt.ts";
 import { findUnreadableFiles } from "./unreadable-files.ts";
 
 /** What a program on macOS needs of the system to start at all. */
@@ -25,13 +25,10 @@ export async function openReadingSandbox(
   const visible = outermost(real([root, ...readPaths, ...allowed]));
   const closedPaths = (await findUnreadableFiles(ctx)).hide;
   const hiddenPaths = outermost(real([...closedPaths, path.join(root, ".git")])).filter(
-    (hiddenPath) =>
-      visible.some(
-        (visibleFolder) => isInside(visibleFolder, hiddenPath) && visibleFolder !== hiddenPath,
-      ),
+    (hiddenPath) => visible.some((visibleFolder) => isBelow(visibleFolder, hiddenPath)),
   );
   if (process.platform === "darwin") return openOnMac(visible, hiddenPaths);
-  const program = findOutside(programs, "bwrap", [])!; // it was tried before
+  const program = programs.find("bwrap")!; // it was tried before
   const workFolder = temporaryFolder("sandbox");
   const filterFile = writeFilterFile(workFolder, false);
   return {
@@ -53,11 +50,7 @@ export async function openReadingSandbox(
 function mountArgs(visible: string[], hiddenPaths: string[]): string[] {
   const emptyRoot = visible.includes("/") ? [] : ["--tmpfs", "/"];
   return [
-    "--unshare-all",
-    "--die-with-parent",
-    "--new-session",
-    "--cap-drop",
-    "ALL",
+    ...ISOLATED,
     ...emptyRoot,
     ...visible.flatMap((visiblePath) => ["--ro-bind", visiblePath, visiblePath]),
     "--dev",
@@ -84,8 +77,6 @@ function openOnMac(visible: string[], hiddenPaths: string[]): Pick<Sandbox, "wra
 
 /** Written with care, since no test here can run it. Later rules win. */
 export function readingProfile(visible: string[], hiddenPaths: string[]): string {
-  const subpathsOf = (pathList: string[]) =>
-    pathList.map((listedPath) => `(subpath ${JSON.stringify(listedPath)})`).join(" ");
   const profileRules = [
     "(version 1) (allow default) (deny file-write*) (deny network*) " +
       '(deny file-read-data (subpath "/"))',
@@ -96,10 +87,8 @@ export function readingProfile(visible: string[], hiddenPaths: string[]): string
   return profileRules.filter(Boolean).join("\n");
 }
 
+const isBelow = (folder: string, innerPath: string): boolean =>
+  folder !== innerPath && isInside(folder, innerPath);
 /** Without those that lie in another of them. */
-function outermost(nestedPaths: string[]): string[] {
-  const distinct = [...new Set(nestedPaths)].sort((first, second) => first.length - second.length);
-  return distinct.filter(
-    (candidate, i) => !distinct.slice(0, i).some((outerFolder) => isInside(outerFolder, candidate)),
-  );
-}
+const outermost = (distinctPaths: string[]): string[] =>
+  distinctPaths.filter((candidate) => !distinctPaths.some((outer) => isBelow(outer, candidate)));

@@ -24,6 +24,10 @@ export function isFolderIn(pathName: string | undefined, folders: readonly strin
   );
 }
 
+/** Whether git takes a folder with these names in it for a repository's own. */
+export const isGitFolder = (entryNames: string[]): boolean =>
+  ["HEAD", "objects", "refs"].every((neededName) => entryNames.includes(neededName));
+
 /** Not path.join(), which resolves `link/..` differently from the disk. */
 export const inFolder = (folder: string, pathName: string): string =>
   path.isAbsolute(pathName) ? pathName : `${folder}/${pathName}`;

@@ -1,9 +1,10 @@
 // Restores or removes what a command left behind that other programs would run later.
 import fs from "node:fs";
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { isInside, ownValue } from "zz/text";
 import { findGuardedFiles, repositoryPaths } from "./guarded-files.ts";
-import { bytesOf, direntsOf, isFolder } from "./resolve-paths.ts";
+import { bytesOf, direntsOf, isFolder, realOf } from "./resolve-paths.ts";
 import type { Guard } from "./sandbox-limits.ts";
 import {
   askGit,
@@ -47,8 +48,7 @@ export function watchGuardedFiles(
   const zz = path.join(roots[0]!, ".zz");
   return {
     begin() {
-      if (running++) return snapshotsBefore.guard;
-      snapshotsBefore = takeSnapshots(roots, workFolder, gitProgram);
+      if (!running++) snapshotsBefore = takeSnapshots(roots, workFolder, gitProgram);
       return snapshotsBefore.guard;
     },
     end() {
@@ -103,7 +103,10 @@ function restoreGuarded(
   const newOnes = (scanField: "folders" | "gitPointers" | "startFiles") =>
     scanNow[scanField].filter((newPath) => !scanBefore[scanField].includes(newPath));
   const foldersNow = [...scanBefore.folders, ...scanNow.folders];
-  const removed = (newPath: string) => [newPath].filter(removePath).map(removalNote);
+  const removed = (newPath: string) => {
+    removePath(newPath);
+    return [removalNote(newPath)];
+  };
   const removals = [
     ...newOnes("folders")
       .filter((folder) => !isMoved(folder, snapshotsBefore.watched))
@@ -118,8 +121,7 @@ function restoreGuarded(
   const discarded = snapshotsBefore.guard.copies.filter(
     ({ at, from }) => !isSameSnapshot(snapshot(at), snapshot(from)),
   );
-  for (const { from } of snapshotsBefore.guard.copies)
-    fs.rmSync(from, { recursive: true, force: true });
+  for (const { from } of snapshotsBefore.guard.copies) removePath(from);
   return [
     ...restoreNotes,
     ...removals,
@@ -138,7 +140,6 @@ function scanProjects(roots: string[], checksLinks = true): ProjectScan {
     startFiles: projectScans.flatMap((scan) => scan.startFiles),
     hardLinked: projectScans.flatMap((scan) => scan.hardLinked),
     endpoints: projectScans.flatMap((scan) => scan.endpoints),
-    isIncomplete: projectScans.some((scan) => scan.isIncomplete),
   };
 }
 
@@ -221,24 +222,16 @@ function snapshot(topPath: string, relativeName = "", collected: Snapshot = new 
   return collected;
 }
 
-function isSameSnapshot(snapshotA: Snapshot, snapshotB: Snapshot): boolean {
-  const isSameFile = (a: SavedFile, b: SavedFile | undefined) =>
-    b &&
-    a.link === b.link &&
-    a.mark === b.mark &&
-    (a.bytes && b.bytes ? a.bytes.equals(b.bytes) : a.bytes === b.bytes);
-  return (
-    snapshotA.size === snapshotB.size &&
-    [...snapshotA].every(
-      ([absolutePath, savedFile]) =>
-        isSameFile(savedFile, snapshotB.get(absolutePath)) &&
-        isSameMode(savedFile, snapshotB.get(absolutePath)!),
-    )
+const isSameSnapshot = (snapshotA: Snapshot, snapshotB: Snapshot): boolean =>
+  isDeepStrictEqual(comparable(snapshotA), comparable(snapshotB));
+/** Of the modes only whether a file is executable counts, which matters for a hook. */
+const comparable = (savedFiles: Snapshot) =>
+  new Map(
+    [...savedFiles].map(([fileName, savedFile]) => [
+      fileName,
+      { ...savedFile, mode: savedFile.mode & 0o111 },
+    ]),
   );
-}
-/** Whether both are executable, or neither is, which matters for a hook. */
-const isSameMode = (fileA: SavedFile, fileB: SavedFile): boolean =>
-  (fileA.mode & 0o111) === (fileB.mode & 0o111);
 
 /**
  * Restores what changed. What was removed stays removed, unless something else was put in its
@@ -276,17 +269,11 @@ const isPointer = (absolutePath: string): boolean =>
 /** Whether the path's folder is reached without a link, whose target may be anywhere. */
 function isReachedDirectly(absolutePath: string): boolean {
   const parentFolder = path.dirname(absolutePath);
-  try {
-    return fs.realpathSync(parentFolder) === parentFolder;
-  } catch {
-    return false;
-  }
+  return realOf(parentFolder) === parentFolder;
 }
 
-function removePath(absolutePath: string): boolean {
+const removePath = (absolutePath: string): void =>
   fs.rmSync(absolutePath, { recursive: true, force: true });
-  return true;
-}
 
 // ── repositories ─────────────────────────────────────────────────────────────────────────────────
 
@@ -296,14 +283,8 @@ function pointsInto(pointerFile: string, folders: string[]): boolean {
     /^gitdir: (.+)\n?$/.exec(
       fs.lstatSync(pointerFile).isFile() ? fs.readFileSync(pointerFile, "utf8") : "",
     ) ?? [];
-  try {
-    return (
-      targetPath !== undefined &&
-      folders.includes(fs.realpathSync(path.resolve(path.dirname(pointerFile), targetPath)))
-    );
-  } catch {
-    return false;
-  }
+  const target = targetPath && realOf(path.resolve(path.dirname(pointerFile), targetPath));
+  return !!target && folders.includes(target);
 }
 
 /** Whether this is a repository that was moved here unchanged. */

@@ -18,7 +18,6 @@ import type { ShellState } from "./shell-state.ts";
 interface PreparedCall {
   args: CommandArgs;
   ctx: Ctx;
-  config: Config;
   state: ShellState;
   decision: Decision;
   net: NetworkAccess;
@@ -33,17 +32,17 @@ interface Opened {
 export async function runCommand(
   args: CommandArgs,
   ctx: Ctx,
-  config: Config,
   state: ShellState,
   decided?: Decision,
 ): Promise<Result> {
+  const { config } = state.zz;
   if (!args.command.trim()) throw new Error("Cannot run '': there is no command. Give one.");
   if (args.timeout_ms !== undefined) checkTime(args.timeout_ms, timeLimits(config).maxMs);
   const decision = decided ?? { sandbox: await sandboxName(config, ctx), strict: true };
   if (!decision.sandbox) checkWithoutSandbox(decided, config);
   const net = decision.strict ? "none" : networkAccess(ctx, args.hosts);
   const allowed = allowedVariables(ctx);
-  const preparedCall: PreparedCall = { args, ctx, config, state, decision, net, allowed };
+  const preparedCall: PreparedCall = { args, ctx, state, decision, net, allowed };
   const environment = environmentFor(decision, net, allowed, ctx);
   const opened: Opened = {};
   try {
@@ -79,11 +78,11 @@ async function watchFilesForGit({ decision, ctx }: PreparedCall) {
 }
 
 function buildJob(
-  { args, ctx, config, state, decision, allowed }: PreparedCall,
+  { args, ctx, state: { zz }, decision, allowed }: PreparedCall,
   env: NodeJS.ProcessEnv,
   sandbox: CallSandbox | undefined,
 ): CommandJob {
-  const { ms, maxMs } = timeLimits(config);
+  const { ms, maxMs } = timeLimits(zz.config);
   return {
     programs: ctx.programs,
     clock: ctx.io.clock,
@@ -95,19 +94,18 @@ function buildJob(
     signal: ctx.signal,
     ...(sandbox && { sandbox }),
     ...(decision.argv && { argv: decision.argv }),
-    caps: { upper: config.maxCopyMB * 2 ** 20 },
+    caps: { upper: zz.config.maxCopyMB * 2 ** 20 },
     onTail: (tailLines) => ctx.progress(withoutValues(tailLines, allowed)),
-    veil: (outputText) => withoutValues(state.veil(outputText), allowed),
+    veil: (outputText) => withoutValues(zz.veil(outputText), allowed),
     keepIn: join(ctx.about.home, "outputs"),
   };
 }
 
 /** Also without those in zz's own notes, such as the name of a host that was refused. */
 function withoutAllowed(outcome: Outcome, allowed: Record<string, string>): Outcome {
-  const [shownText, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map((output) =>
-    withoutValues(output, allowed),
-  );
-  return { ...outcome, text: shownText!, stdout: stdout!, stderr: stderr! };
+  const clean = (output: string) => withoutValues(output, allowed);
+  const { text, stdout, stderr } = outcome;
+  return { ...outcome, text: clean(text), stdout: clean(stdout), stderr: clean(stderr) };
 }
 
 /** What the model reads, once the command has ended: run again, kept, or as it is. */

@@ -6,7 +6,7 @@ import fs from "node:fs";
 import os from "node:os";
 import type { Readable } from "node:stream";
 import type { Clock, Programs } from "zz";
-import { anyOf } from "zz/text";
+import { anyOf, textOf } from "zz/text";
 import {
   endAllProcesses,
   GRACE_MS,
@@ -243,15 +243,9 @@ function inheritedFiles(): number[] {
   if (process.platform !== "linux") return [];
   const openFiles = fs.readdirSync("/proc/self/fdinfo").map(Number);
   return openFiles.filter((descriptor) => {
-    if (descriptor < 3) return false;
-    try {
-      const openFlags =
-        /^flags:\s*(\d+)/m.exec(fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, "utf8"))?.[1] ??
-        "0";
-      return !(Number.parseInt(openFlags, 8) & 0o2000000); // O_CLOEXEC
-    } catch {
-      return false; // closed meanwhile
-    }
+    // none where it was closed meanwhile
+    const [, openFlags] = /^flags:\s*(\d+)/m.exec(textOf(`/proc/self/fdinfo/${descriptor}`)) ?? [];
+    return descriptor > 2 && openFlags && !(Number.parseInt(openFlags, 8) & 0o2000000); // O_CLOEXEC
   });
 }
 

@@ -1,7 +1,7 @@
 // Opens the sandbox of a call, by what the rules allow and what must not be read.
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Ctx } from "zz";
+import type { Ctx, Kind } from "zz";
 import { outsidePaths, type View } from "./copy-on-write.ts";
 import { mayHoldPasswords, repositoryPaths } from "./guarded-files.ts";
 import { secretsInGit } from "./judge/git-history.ts";
@@ -19,9 +19,6 @@ export async function openSandboxForCall(
   view: View | undefined,
   shellState: ShellState,
 ) {
-  const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
-    verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
-  );
   const unreadable = await findUnreadableFiles(ctx, view !== undefined);
   const visibility = view
     ? { ...(await hiddenOnCopy(ctx, view, unreadable.hide)), tmp: await shellState.tmp() }
@@ -32,7 +29,7 @@ export async function openSandboxForCall(
     ...(await openSandbox({
       programs: ctx.programs,
       root: ctx.root,
-      write,
+      write: allowedPlaces(ctx, ["write"]),
       ...unreadable,
       net,
       readonly,
@@ -43,13 +40,17 @@ export async function openSandboxForCall(
 
 export type CallSandbox = Awaited<ReturnType<typeof openSandboxForCall>>;
 
+const allowedPlaces = ({ permissions }: Ctx, kinds: Kind[]): string[] =>
+  permissions.rules.flatMap(({ verdict, kind, name }) =>
+    verdict === "allow" && kinds.includes(kind) && name ? permissions.place(name) : [],
+  );
+
 const GIT_SETTINGS = /\/(\.gitconfig|git\/config)$/;
 
 /** What commands that were asked for do not see of the home. */
-async function hiddenHome({ permissions, root, git }: Ctx, closedPaths: string[]) {
-  const allowed = permissions.rules.flatMap(({ verdict, kind, name }) =>
-    verdict === "allow" && /^(read|write)$/.test(kind) && name ? [permissions.place(name)] : [],
-  );
+async function hiddenHome(ctx: Ctx, closedPaths: string[]) {
+  const { permissions, root, git } = ctx;
+  const allowed = allowedPlaces(ctx, ["read", "write"]);
   const { hide, show } = hideHomeExceptNeeded(root, allowed, permissions.secret);
   // zz gets to know the passwords in git's settings, and replaces them in what is printed
   if (show.some((shownFile) => GIT_SETTINGS.test(shownFile)))

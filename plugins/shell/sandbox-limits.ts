@@ -48,6 +48,17 @@ export interface Guard {
 export const SOCKET = "proxy";
 export const PORT = 61_080; // on the sandbox's own loopback, where nothing else listens
 
+/** Outer folders first. */
+export const byDepth = (first: { at: string }, second: { at: string }): number =>
+  depthOf(first.at) - depthOf(second.at);
+const depthOf = (target: string) => target.split("/").filter(Boolean).length;
+
+/** The folders around a path, the nearest first. */
+export const foldersAbove = (target: string): string[] =>
+  path.dirname(target) === target
+    ? []
+    : [path.dirname(target), ...foldersAbove(path.dirname(target))];
+
 export function pathFolders(): string[] {
   return (process.env.PATH ?? "").split(":").filter(path.isAbsolute);
 }

@@ -1,34 +1,31 @@
 // Starts other plugins' programs in the sandbox, by ctx.service("sandbox").
-import type { Ctx, Sandbox, SandboxedProgram } from "zz";
+import type { Ctx, Sandbox, SandboxedProgram, Zz } from "zz";
 import { isInsideAny } from "zz/text";
 import type { Sandbox as OpenSandbox } from "./open-sandbox.ts";
+import type { defaults } from "./shell-settings.ts";
 
-type ServiceLimits = { hosts: string[]; write: string[]; readonly: boolean };
-/** How the sandbox is found and opened, by this plugin's settings. */
-interface SandboxOpener {
-  find(ctx: Pick<Ctx, "programs">): Promise<string | undefined>;
-  open(ctx: Ctx, serviceLimits: ServiceLimits): Promise<OpenSandbox>;
-  openReader(ctx: Ctx, folders: string[]): Promise<Pick<OpenSandbox, "wrap" | "close" | "lookups">>;
-}
-
-export function sandboxService({ find, open, openReader }: SandboxOpener): Sandbox {
+export function sandboxService(zz: Zz<typeof defaults>): Sandbox {
+  const findName = async (ctx: Pick<Ctx, "programs">) =>
+    (await import("./find-sandbox.ts")).sandboxName(zz.config, ctx);
   return {
-    name: find,
+    name: findName,
     async start(argv, { hosts = [], write = [] }, ctx) {
-      const sandboxName = await find(ctx);
+      const sandboxName = await findName(ctx);
       if (!sandboxName) return undefined;
       const folders = write.map(ctx.permissions.place);
       const readonly = !isInsideAny(folders, ctx.root);
-      return wrapProgram(await open(ctx, { hosts, write: folders, readonly }), sandboxName, argv);
+      const { openServiceSandbox } = await import("./sandbox-for-call.ts");
+      const sandbox = await openServiceSandbox(ctx, { hosts, write: folders, readonly });
+      return wrapProgram(sandbox, sandboxName, argv);
     },
     async startReader(argv, folders, ctx) {
-      const sandboxName = await find(ctx);
-      return sandboxName
-        ? wrapProgram(await openReader(ctx, folders), sandboxName, argv)
-        : undefined;
+      const sandboxName = await findName(ctx);
+      if (!sandboxName) return undefined;
+      const { openReadingSandbox } = await import("./reading-sandbox.ts");
+      return wrapProgram(await openReadingSandbox(ctx, folders), sandboxName, argv);
     },
     async startDecoder(argv, files, ctx) {
-      const sandboxName = await find(ctx);
+      const sandboxName = await findName(ctx);
       return sandboxName
         ? (await import("./decoder-sandbox.ts")).shutSandbox(ctx.programs, sandboxName, argv, files)
         : undefined;
@@ -41,7 +38,6 @@ function wrapProgram(
   name: string,
   program: string[],
 ): SandboxedProgram {
-  const { argv, env } = sandbox.wrap(program);
   const { lookups, close } = sandbox;
-  return { name, argv, env: env ?? {}, ...(lookups && { failedLookups: lookups }), close };
+  return { name, ...sandbox.wrap(program), ...(lookups && { failedLookups: lookups }), close };
 }

@@ -1,9 +1,10 @@
 // The profile of a sandbox on macOS.
 import path from "node:path";
 import { isInside, isInsideAny } from "zz/text";
-import { GUARDED_IF_THERE, repositoryPaths } from "./guarded-files.ts";
+import { repositoryPaths } from "./guarded-files.ts";
 import { real } from "./resolve-paths.ts";
-import { type OpenLimits, pathFolders } from "./sandbox-limits.ts";
+import { byDepth, foldersAbove, type OpenLimits, pathFolders } from "./sandbox-limits.ts";
+import { IN_GIT } from "./self-running-files.ts";
 
 /**
  * What else a command could do outside of its files: other programs would act for it. Not every
@@ -93,7 +94,7 @@ export function seatbeltProfile(
   const profileRules = [
     "(version 1) (allow default) (deny file-write*)",
     ...layersOf(openLimits, plannedPaths)
-      .sort((first, second) => depthOf(first) - depthOf(second))
+      .sort(byDepth)
       .map(({ at, rule }) => rule.replace("{}", () => `(subpath ${quotePath(at)})`)),
     ruleFor("(allow file-read-metadata", "literal", foldersOnTheWay),
     ...never.map(
@@ -122,11 +123,8 @@ function planPaths(openLimits: OpenLimits) {
   const { write: gitWritable, guard: guardedGits } = repositoryPaths(root);
   const serviceFiles = readonly && service ? real(write) : [];
   const writable = readonly ? serviceFiles : [...real([root, ...write]), ...gitWritable];
-  const gitFolder = path.join(root, ".git");
-  const pathsInGit = ["hooks", "config", ...GUARDED_IF_THERE].map((fileName) =>
-    path.join(gitFolder, fileName),
-  );
-  const never = [...new Set([...pathsInGit, path.join(root, ".zz"), ...guardedGits])];
+  const pathsInGit = IN_GIT.map((fileName) => path.join(root, ".git", fileName));
+  const never = [...new Set([...pathsInGit, ...guardedGits])];
   const guarded = guard ? [...guard.readonly, ...guard.copies.map(({ at }) => at)] : [];
   const shown = real(show);
   const hidden = [...real(hide).filter((target) => !shown.includes(target)), ...SHARED_FOLDERS];
@@ -159,16 +157,13 @@ interface Layer {
   at: string;
   rule: string;
 }
-const depthOf = ({ at }: Layer): number => at.split("/").filter(Boolean).length;
-const foldersAbove = (target: string): string[] =>
-  path.dirname(target) === target
-    ? []
-    : [path.dirname(target), ...foldersAbove(path.dirname(target))];
 const ruleFor = (ruleStart: string, matcher: string, targetPaths: string[]): string =>
   targetPaths.length
     ? `${ruleStart} ${targetPaths.map((target) => `(${matcher} ${quotePath(target)})`).join(" ")})`
     : "";
 const quotePath = (target: string): string => JSON.stringify(target);
+export const subpathsOf = (targets: string[]): string =>
+  targets.map((target) => `(subpath ${quotePath(target)})`).join(" ");
 
 /**
  * The disk may take a capital and a small letter for the same: git finds its hooks in `.GIT/Hooks`,

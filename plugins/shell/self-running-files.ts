@@ -6,7 +6,7 @@ import path from "node:path";
 import type { Programs } from "zz";
 import { expandHome, isInside, repositoryTop, runsByItself, stampOf } from "zz/text";
 import { split } from "./judge/parse-options.ts";
-import { direntsOf, isFolder } from "./resolve-paths.ts";
+import { direntsOf, isFolder, isGitFolder, realOf } from "./resolve-paths.ts";
 
 /**
  * Files of a project that programs obey as soon as a person opens the folder, changes into it, or
@@ -75,12 +75,8 @@ function linkAndTarget(root: string, absolutePath: string): string[] {
     .filter(Boolean)) {
     current = path.join(current, folderName);
     if (!fs.lstatSync(current, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
-    let realFolder: string;
-    try {
-      realFolder = fs.realpathSync(current);
-    } catch {
-      return [current];
-    }
+    const realFolder = realOf(current);
+    if (realFolder === undefined) return [current];
     const targetPath = path.join(realFolder, path.relative(current, absolutePath));
     return [current, ...(isInside(root, targetPath) ? linkAndTarget(root, targetPath) : [])];
   }
@@ -231,7 +227,6 @@ export interface ProjectScan {
   startFiles: string[]; // what programs obey or run by themselves, outside of git folders
   hardLinked: string[]; // files that also have a name outside of the project
   endpoints: string[]; // sockets and FIFOs
-  isIncomplete: boolean; // there was too much to look at everything
 }
 
 const MAX_FOLDERS = 20_000;
@@ -248,16 +243,13 @@ export function scanProject(root: string, checksLinks = true): ProjectScan {
     startFiles: [],
     hardLinked: [],
     endpoints: [],
-    isIncomplete: false,
   };
   const folderQueue = [root];
   let checkedFiles = 0;
   const linkedFiles = new Map<string, { names: string[]; links: number }>();
   for (let i = 0; i < folderQueue.length && i < MAX_FOLDERS; i++) {
     const folderEntries = direntsOf(folderQueue[i]!);
-    const hasEntry = (entryName: string) =>
-      folderEntries.some((dirent) => dirent.name === entryName);
-    if (i && hasEntry("HEAD") && hasEntry("objects") && hasEntry("refs")) {
+    if (i && isGitFolder(folderEntries.map(({ name }) => name))) {
       projectScan.folders.push(...gitFolders(folderQueue[i]!)); // a bare repository
       continue;
     }
@@ -274,7 +266,6 @@ export function scanProject(root: string, checksLinks = true): ProjectScan {
       else if (checksLinks && child.isFile() && checkedFiles++ < MAX_FILES) countLink(absolutePath);
     }
   }
-  projectScan.isIncomplete = folderQueue.length > MAX_FOLDERS;
   projectScan.hardLinked = [...linkedFiles.values()].flatMap((linkedFile) =>
     linkedFile.names.length < linkedFile.links ? linkedFile.names : [],
   );
@@ -296,11 +287,7 @@ export function gitFolders(gitFolder: string): string[] {
     direntsOf(path.join(gitFolder, groupName)).flatMap((dirent) =>
       dirent.isDirectory() ? [path.join(gitFolder, groupName, dirent.name)] : [],
     );
-  return [
-    gitFolder,
-    ...subfolders("worktrees"),
-    ...subfolders("modules").flatMap((moduleFolder) => moduleFolders(moduleFolder)),
-  ];
+  return [gitFolder, ...subfolders("worktrees"), ...subfolders("modules").flatMap(moduleFolders)];
 }
 
 /** A submodule's name may contain slashes. */

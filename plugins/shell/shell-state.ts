@@ -8,11 +8,14 @@ import type { defaults } from "./shell-settings.ts";
 
 /** The state of the tool in one instance. */
 export interface ShellState {
-  offers: Map<string, string>; // commands that are offered again, and why
+  zz: Zz<typeof defaults>;
+  // the reason for a second run, by offerKey; shown with the question
+  offers: Map<string, string>;
   tmp(): Promise<string>; // the private /tmp that commands on a copy use in turn
-  veil(outputText: string): string;
-  fault(): string | undefined; // what is wrong in the settings
 }
+
+export const offerKey = (command: string, hosts: readonly string[] = []): string =>
+  JSON.stringify([command, hosts]);
 
 /** A private folder next to the views, so that it is swept with them if zz is killed. */
 export function privateTmp(zz: Zz<typeof defaults>): () => Promise<string> {

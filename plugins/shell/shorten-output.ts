@@ -23,9 +23,8 @@ export function newCapture(): Captured {
 
 function recordText(capture: Captured, newText: string): void {
   const remainingRoom = MAX_HELD_CHARS - capture.front.length;
-  if (remainingRoom > 0) capture.front += newText.slice(0, remainingRoom);
-  if (remainingRoom < newText.length)
-    capture.back += remainingRoom > 0 ? newText.slice(remainingRoom) : newText;
+  capture.front += newText.slice(0, remainingRoom);
+  capture.back += newText.slice(remainingRoom);
   if (capture.back.length <= 2 * MAX_HELD_CHARS) return;
   capture.back = capture.back.slice(-MAX_HELD_CHARS);
   capture.cut = true;
@@ -39,44 +38,41 @@ export function readStream(
   onTooMuch: () => void,
 ): Promise<void> {
   const decoder = new TextDecoder(); // holds back incomplete characters
-  const addOutput = (decodedText: string, newBytes: Uint8Array) => {
-    const [lineCount, brokenCount] = [
-      countByte(newBytes, 10),
-      decodedText.includes("\ufffd") ? decodedText.split("\ufffd").length - 1 : 0,
-    ];
+  const addOutput = (decodedText: string, byteCount: number) => {
+    const lineCount = countOf("\n", decodedText);
+    const brokenCount = countOf("\ufffd", decodedText);
     for (const capture of captured) {
       recordText(capture, decodedText);
-      capture.bytes += newBytes.length;
+      capture.bytes += byteCount;
       capture.lines += lineCount;
       capture.broken += brokenCount;
     }
   };
   outputStream.on("data", (newBytes: Buffer) => {
     outputStore.add(newBytes);
-    addOutput(decoder.decode(newBytes, { stream: true }), newBytes);
+    addOutput(decoder.decode(newBytes, { stream: true }), newBytes.length);
     if (captured[0]!.bytes > MAX_FILE_BYTES) onTooMuch();
     onOutput();
   });
   return new Promise((resolve) => {
     outputStream.on("error", () => {}); // only its end matters
-    outputStream.on("end", () => addOutput(decoder.decode(), new Uint8Array()));
+    outputStream.on("end", () => addOutput(decoder.decode(), 0));
     outputStream.on("close", resolve);
   });
 }
 
-function countByte(bytes: Uint8Array, wantedByte: number): number {
-  let byteCount = 0;
-  for (let i = 0; i < bytes.length; i++) if (bytes[i] === wantedByte) byteCount++;
-  return byteCount;
+function countOf(character: string, text: string): number {
+  let count = 0;
+  for (let i = text.indexOf(character); i >= 0; i = text.indexOf(character, i + 1)) count++;
+  return count;
 }
 
 export function shorten(
   capture: Captured,
   outputFile: string | undefined,
-  veilOutput: ((output: string) => string) | undefined,
+  veilOutput = (output: string) => output,
 ): { text: string; whole: boolean } {
-  const readable = (rawText: string) =>
-    veilOutput?.(outputForModel(rawText)) ?? outputForModel(rawText);
+  const readable = (rawText: string) => veilOutput(outputForModel(rawText));
   const wholeText = capture.cut ? undefined : readable(capture.front + capture.back);
   const maxShown = MAX_SHOWN_CHARS - NOTES_CHARS;
   if (wholeText !== undefined && wholeText.length <= maxShown)
@@ -89,11 +85,9 @@ export function shorten(
     wholeText ?? readable(capture.back),
     Math.floor(maxShown * (1 - HEAD_SHARE)),
   );
-  const hiddenLines = Math.max(0, capture.lines - countBreaks(shownHead) - countBreaks(shownTail));
-  const hiddenBytes = Math.max(
-    0,
-    capture.bytes - Buffer.byteLength(shownHead) - Buffer.byteLength(shownTail),
-  );
+  const shownLines = countOf("\n", shownHead + shownTail);
+  const hiddenLines = Math.max(0, capture.lines - shownLines);
+  const hiddenBytes = Math.max(0, capture.bytes - Buffer.byteLength(shownHead + shownTail));
   const fileNote = outputFile ? `; all of it is in ${outputFile}` : "";
   return {
     text:
@@ -102,7 +96,6 @@ export function shorten(
     whole: false,
   };
 }
-const countBreaks = (text: string) => text.split("\n").length - 1;
 function keepHead(text: string, maxChars: number): string {
   const lineEnd = text.lastIndexOf("\n", maxChars);
   return (lineEnd > maxChars / 2 ? text.slice(0, lineEnd) : text.slice(0, maxChars)).toWellFormed();

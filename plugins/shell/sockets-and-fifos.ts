@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { entriesOf, isInside, tryTo } from "zz/text";
+import { entriesOf, isInside, textOf, tryTo } from "zz/text";
 import { direntsOf, real } from "./resolve-paths.ts";
 
 // A process that reads commands from a FIFO opens it early, and few other files.
@@ -20,9 +20,11 @@ interface Endpoints {
 /** Finds the endpoints of the whole machine, as far as they are visible, and all in the project. */
 export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
   const { absolute, relative } = boundSockets();
-  const processes = relative.length ? workingFolders() : [];
+  const workingFolders = relative.length
+    ? processes().flatMap((processId) => linkTarget(`/proc/${processId}/cwd`))
+    : [];
   const guesses = relative.map((relativeName) =>
-    [...new Set([...roots, os.homedir(), "/", "/run", "/var/spool/postfix", ...processes])]
+    [...new Set([...roots, os.homedir(), "/", "/run", "/var/spool/postfix", ...workingFolders])]
       .map((folder) => path.join(folder, relativeName))
       .filter(isSocket),
   );
@@ -49,13 +51,8 @@ export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
  * is listed with it.
  */
 function boundSockets(): { absolute: string[]; relative: string[] } {
-  let socketTable: string;
-  try {
-    socketTable = fs.readFileSync("/proc/net/unix", "utf8");
-  } catch {
-    return { absolute: [], relative: [] };
-  }
-  const socketNames = socketTable.split("\n").flatMap((socketRow) => {
+  const socketTable = textOf("/proc/net/unix").split("\n");
+  const socketNames = socketTable.flatMap((socketRow) => {
     const [, socketFlags, socketType, socketName] =
       /^\S+ \S+ \S+ (\S+) (\S+) \S+ +\d+ (.+)$/.exec(socketRow) ?? [];
     return socketName &&
@@ -78,11 +75,6 @@ const realNames = (socketName: string): string[] =>
         .filter(isSocket)
     : [socketName];
 
-/** The working folders of this machine's processes, as far as they are visible. */
-function workingFolders(): string[] {
-  return processes().flatMap((processId) => linkTarget(`/proc/${processId}/cwd`));
-}
-
 /** The FIFOs that a process has open, by their paths: of all processes, however many there are. */
 function openFifos(): string[] {
   const openFiles = processes().flatMap((processId) =>
@@ -93,7 +85,8 @@ function openFifos(): string[] {
   return [...new Set(openFiles)].filter((openFile) => openFile.startsWith("/") && isFifo(openFile));
 }
 
-const processes = (): string[] =>
+/** All processes but this one, as far as they are visible. */
+export const processes = (): string[] =>
   entriesOf("/proc").filter(
     (entryName) => /^\d+$/.test(entryName) && entryName !== `${process.pid}`,
   );

@@ -7,6 +7,7 @@ import path from "node:path";
 import { isInside, isInsideAny, tryTo } from "zz/text";
 import { split } from "./judge/parse-options.ts";
 import { direntsOf, isFolder, real, realOf } from "./resolve-paths.ts";
+import { pathFolders } from "./sandbox-limits.ts";
 import { examineFolder } from "./unreadable-files.ts";
 
 /** Lines such as `name: what it needs`. */
@@ -181,10 +182,7 @@ export function toolchains(
     absolutePath === "/" ||
     isInside(absolutePath, root) ||
     homeFolders.some((homeFolder) => isInside(absolutePath, homeFolder));
-  const folders = real([
-    ...(process.env.PATH ?? "").split(":").filter(path.isAbsolute),
-    path.dirname(process.execPath),
-  ]);
+  const folders = real([...pathFolders(), path.dirname(process.execPath)]);
   const isHidden = (absolutePath: string) => isInsideAny(hidden, absolutePath);
   const shownPaths = new Set<string>();
   const hiddenBeside: string[] = [];
@@ -221,16 +219,10 @@ export function toolchains(
  * since HOME may name another.
  */
 function partsOf(folder: string): string[] | undefined {
-  const managedBin = Object.keys(ALSO_NEEDED).find((binName) => folder.endsWith(`/${binName}`));
-  if (managedBin) {
-    const manager = path.join(folder.slice(0, -managedBin.length), ALSO_NEEDED[managedBin]!);
-    return [
-      folder,
-      ...needsIn(
-        manager,
-        MANAGERS.find(([managerName]) => managerName === ALSO_NEEDED[managedBin])![1],
-      ),
-    ];
+  for (const [binName, manager] of Object.entries(ALSO_NEEDED)) {
+    if (!folder.endsWith(`/${binName}`)) continue;
+    const [, neededNames] = MANAGERS.find(([managerName]) => managerName === manager)!;
+    return [folder, ...needsIn(path.join(folder.slice(0, -binName.length), manager), neededNames)];
   }
   for (const [managerName, neededNames] of MANAGERS) {
     const [beforeName, ...afterName] = `${folder}/`.split(`/${managerName}/`);

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside, tryTo } from "zz/text";
+import { isInside, textOf, tryTo } from "zz/text";
 import {
   chosenBases,
   isPlainName,
@@ -12,6 +12,7 @@ import {
   toolsOf,
   type View,
 } from "./copy-on-write.ts";
+import { BASE } from "./find-sandbox.ts";
 import { direntsOf, real } from "./resolve-paths.ts";
 
 /**
@@ -45,21 +46,13 @@ async function tryView(
     let triedView: View | undefined;
     try {
       triedView = mountView(programs, overlayTools, root, baseFolder);
-      const bwrapOptions = [
-        "--unshare-all",
-        "--cap-drop",
-        "ALL",
-        "--ro-bind",
-        "/",
-        "/",
-        "--bind",
-        triedView.merged,
-        root,
-      ];
       const trialCommand = ["sh", "-c", 'echo ok > "$0/.zz-trial"', root];
       const argv = triedView.wrap([
         overlayTools.bwrap,
-        ...bwrapOptions,
+        ...BASE,
+        "--bind",
+        triedView.merged,
+        root,
         "--dev",
         "/dev",
         "--proc",
@@ -106,8 +99,8 @@ function possibleBases(root: string, home?: string): string[] {
 
 /** Whether something is mounted inside of the project, which an overlay would not show. */
 function mountsIn(root: string): boolean {
-  const mountTable = tryTo(() => fs.readFileSync("/proc/self/mountinfo", "utf8")) ?? "";
-  return mountTable.split("\n").some((mountLine) => {
+  const mountTable = textOf("/proc/self/mountinfo").split("\n");
+  return mountTable.some((mountLine) => {
     const mountPoint = mountLine
       .split(" ")[4]
       ?.replace(/\\(\d{3})/g, (_, octalDigits) =>

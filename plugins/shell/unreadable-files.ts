@@ -4,8 +4,10 @@ import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Ctx, Rule } from "zz";
+import { isInside } from "zz/text";
 import { otherNames } from "./hard-links.ts";
-import { direntsOf } from "./resolve-paths.ts";
+import { split } from "./judge/parse-options.ts";
+import { direntsOf, isGitFolder } from "./resolve-paths.ts";
 
 interface UnreadableFiles {
   hide: string[]; // neither readable nor writable
@@ -22,6 +24,10 @@ const MAX_CREDENTIALS = 200;
 const SLICE_MS = 30; // how long it works before other tasks get a turn
 const isPattern = (ruleName: string): boolean => /[*?]/.test(ruleName);
 
+/** Of zz's own. */
+const HOME_FILES = split(`zz.config.json permissions.json trust.json keys.json env.json
+  mcp-credentials.json mcp-tools.json history sessions outputs`);
+
 /**
  * Files closed by the rules or the list of secret files, and zz's own. Rules that ask close files
  * as well, since a sandbox cannot ask. What is written on a view is judged afterwards, file by
@@ -30,18 +36,6 @@ const isPattern = (ruleName: string): boolean => /[*?]/.test(ruleName);
 export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<UnreadableFiles> {
   const { root, permissions } = ctx;
   const { home } = ctx.about;
-  const homeFiles = [
-    "zz.config.json",
-    "permissions.json",
-    "trust.json",
-    "keys.json",
-    "env.json",
-    "mcp-credentials.json",
-    "mcp-tools.json",
-    "history",
-    "sessions",
-    "outputs",
-  ];
   const [deniedReads, unwritten] = [deniedPaths(ctx, "read"), deniedPaths(ctx, "write", onView)];
   const filesOnDisk = await searchDisk(ctx, [...deniedReads.patterns, ...unwritten.patterns]);
   const deniesAllWrites = permissions.rules.some(
@@ -57,7 +51,7 @@ export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<Unr
   ];
   const unreadable = {
     hide: [
-      ...homeFiles.map((fileName) => join(home, fileName)),
+      ...HOME_FILES.map((fileName) => join(home, fileName)),
       ...permissions.credentials(),
       ...otherNames(permissions.credentials(), [root], MAX_CREDENTIALS),
       ...pin,
@@ -147,8 +141,8 @@ async function searchDisk(ctx: Ctx, patterns: DeniedPaths["patterns"]): Promise<
     performance.now() + SLICE_MS,
   ];
   await walk(root, true);
-  const isOutside = (base: string) => base !== root && !base.startsWith(`${root}/`);
-  for (const baseFolder of new Set(patterns.map(({ base }) => base).filter(isOutside))) {
+  for (const baseFolder of new Set(patterns.map(({ base }) => base))) {
+    if (isInside(root, baseFolder)) continue;
     remainingEntries = Math.min(remainingEntries, MAX_ENTRIES);
     await walk(baseFolder, false);
   }
@@ -185,9 +179,12 @@ async function searchDisk(ctx: Ctx, patterns: DeniedPaths["patterns"]): Promise<
       // The contents of `.git` are git's own; a hidden folder needs no search.
       for (const name of inner) {
         const file = pathWithin(folder, name);
-        if (name === ".git" && isProject && folder !== root) filesOnDisk.repositories.push(file);
-        if (name === ".git") filesOnDisk.secret.push(...(isProject ? [`${file}/credentials`] : []));
-        else if (!skip.has(file)) folders.push(file);
+        if (name !== ".git") {
+          if (!skip.has(file)) folders.push(file);
+        } else if (isProject) {
+          filesOnDisk.secret.push(`${file}/credentials`);
+          if (folder !== root) filesOnDisk.repositories.push(file);
+        }
       }
     }
   }
@@ -244,8 +241,7 @@ export function examineFolder(
   // Elsewhere a file's name alone says it, which is quicker to look at.
   const isPlace = /\/\.|\.git$/.test(folder) || isSecret(`${folder}/x`);
   const entries = direntsOf(folder);
-  const entryNames = new Set(entries.map(({ name }) => name));
-  folderRecord.isGit = GIT_ENTRIES.every((entryName) => entryNames.has(entryName));
+  folderRecord.isGit = isGitFolder(entries.map(({ name }) => name));
   for (const dirent of entries) {
     const { name } = dirent;
     const entryPath = pathWithin(folder, name);
@@ -262,8 +258,6 @@ export function examineFolder(
   if (!wantsNames) examinedFolders.set(folder, folderRecord);
   return folderRecord;
 }
-
-const GIT_ENTRIES = ["HEAD", "objects", "refs"];
 
 function statsOf(filePath: string): Stats | undefined {
   return statSync(filePath, { throwIfNoEntry: false });

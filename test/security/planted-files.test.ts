@@ -194,6 +194,35 @@ test("a link that a sandboxed command puts before such a file leads no removal o
   equal(fs.lstatSync(join(root, ".claude"), { throwIfNoEntry: false }), undefined);
 });
 
+const POINTERS: [what: string, folder: string, command: (outside: string) => string][] = [
+  [
+    "a folder of its own",
+    "project",
+    (outside) =>
+      `mkdir x; cd x; echo gitdir: x > ../.git; echo ../.git > gitdir; echo ${outside} > commondir`,
+  ],
+  [
+    "the project",
+    "worktrees/p",
+    () => "echo gitdir: . > .git; echo .git > gitdir; echo ../.. > commondir",
+  ],
+];
+test("a repository that a sandboxed command pretends opens no folder outside to it, nor to zz", () =>
+  together(POINTERS, async (rows) => {
+    for (const [what, folder, command] of rows) {
+      const outside = fs.mkdtempSync(join(base, "pretends-"));
+      put(join(outside, "config"), "theirs\n");
+      put(join(outside, "hooks/mine"), "theirs\n");
+      const root = join(outside, folder);
+      fs.mkdirSync(root, { recursive: true });
+      await run(root, command(outside));
+      const { text } = await run(root, `echo mine > ${outside}/config; echo mine > ${outside}/new`);
+      deepEqual(fs.readdirSync(outside).sort(), ["config", "hooks", folder.split("/")[0]], text);
+      equal(fs.readFileSync(join(outside, "config"), "utf8"), "theirs\n", what);
+      deepEqual(fs.readdirSync(join(outside, "hooks")), ["mine"], what);
+    }
+  }));
+
 test("start files of a home that lies in the project are left as they were", async (t) => {
   const { HOME } = process.env;
   t.after(() => (process.env.HOME = HOME));

@@ -1,7 +1,7 @@
 // The words that bash makes of a line: quotes, escapes, braces, tildes and globs, but nothing that
 // only a running shell knows.
 import fs from "node:fs";
-import { entriesOf, tryTo } from "zz/text";
+import { entriesOf, fitsStars, tryTo } from "zz/text";
 import { inFolder } from "../resolve-paths.ts";
 
 /** One character of a word, and whether quotes make it literal. */
@@ -11,7 +11,8 @@ export interface Arg {
   text: string | undefined;
   shown: string;
   why?: string;
-  doubt?: string; // the text is right for bash, but other shells may read it differently
+  // the text is right for bash, but other shells may read it differently
+  doubt?: string | undefined;
   // it comes from xargs; or from find: a path below a folder that find was given
   filledBy?: "words" | "paths";
   template?: string; // the text that xargs or find inserts it into
@@ -28,7 +29,7 @@ interface Scanned {
   cells?: Cell[]; // absent: the end of the word is known, but not its value
   named?: boolean; // it contains a variable
   why?: string;
-  doubt?: string;
+  doubt: string | undefined;
 }
 
 const MAX_FILES = 500; // files for a glob, or words from braces
@@ -64,8 +65,7 @@ export function scanWord(source: string, start: number, shell: KnownShell): Scan
     if (!readPiece(scan)) return undefined;
   if (scan.offset === start) return undefined;
   const { offset: end, cells, named, why, doubt } = scan;
-  const doubtIfAny = doubt === undefined ? {} : { doubt };
-  return why === undefined ? { end, cells, named, ...doubtIfAny } : { end, why, ...doubtIfAny };
+  return why === undefined ? { end, cells, named, doubt } : { end, why, doubt };
 }
 
 /** How far a word has been read, and what was found so far. */
@@ -206,12 +206,11 @@ const ANSI_ESCAPE = new RegExp(
 );
 
 /** `$'…'` after its quote: where it ends, and its text if every escape is plain ASCII. */
-function decodeAnsi(source: string, start: number): [end?: number, text?: string] {
+function decodeAnsi(source: string, start: number): [end?: number, text?: string | undefined] {
   let [decodedText, isPlain] = ["", true];
   for (let i = start; i < source.length; ) {
     const nextChars = source.slice(i, i + 12);
-    if (nextChars[0] === "'")
-      return [i + 1, ...(isPlain ? [decodedText] : [])] as [number, string?];
+    if (nextChars[0] === "'") return [i + 1, isPlain ? decodedText : undefined];
     const [sequence, letter, octalCode, hexCode] = ANSI_ESCAPE.exec(nextChars) ?? [];
     if (sequence === undefined) {
       if (nextChars[0] === "\\") isPlain = false;
@@ -240,32 +239,22 @@ export function argsOf(source: string, start: number, end: number, shell: KnownS
   const scannedWord = scanWord(source, start, shell);
   if (!scannedWord || scannedWord.end !== end) return unknown("zz cannot read one of its words");
   if (!scannedWord.cells) return unknown(scannedWord.why!);
-  const doubtIfAny = scannedWord.doubt === undefined ? {} : { doubt: scannedWord.doubt };
+  const { doubt } = scannedWord;
   const wordArgs: Arg[] = [];
   const bracedWords = expandBraces(scannedWord.cells);
   // Braces come before variables: `$HOME{a,b}` is $HOMEa and $HOMEb.
-  if (bracedWords?.length !== 1 && scannedWord.named)
+  if (!bracedWords || (bracedWords.length !== 1 && scannedWord.named))
     return unknown("it holds braces that zz does not follow");
-  for (const wordCells of bracedWords ?? [undefined]) {
-    const untilded = wordCells && expandTilde(wordCells, shell);
-    if (!untilded)
-      return unknown(
-        wordCells
-          ? "it holds a ~ that zz does not follow"
-          : "it holds braces that zz does not follow",
-      );
+  for (const wordCells of bracedWords) {
+    const untilded = expandTilde(wordCells, shell);
+    if (!untilded) return unknown("it holds a ~ that zz does not follow");
     if (!isGlob(untilded))
-      wordArgs.push({ text: textOf(untilded), shown: quote(textOf(untilded)), ...doubtIfAny });
+      wordArgs.push({ text: textOf(untilded), shown: quote(textOf(untilded)), doubt });
     else {
       const matchedNames = expandGlob(untilded, shell);
       if (typeof matchedNames === "string") return unknown(matchedNames);
       for (const text of matchedNames)
-        wordArgs.push({
-          text,
-          shown: text === matchedNames[0] ? shown : "",
-          globbed: true,
-          ...doubtIfAny,
-        });
+        wordArgs.push({ text, shown: text === matchedNames[0] ? shown : "", globbed: true, doubt });
     }
   }
   return wordArgs;
@@ -363,7 +352,7 @@ function matchPart(
   for (const prefix of prefixes)
     for (const fileName of entriesOf(inFolder(folder, prefix))) {
       if (budget.left-- < 0) return "it holds globs that take too long to look up";
-      if (fileName.startsWith(".") || !matchesPattern([...fileName], pattern)) continue;
+      if (fileName.startsWith(".") || !matchesPattern(fileName, pattern)) continue;
       const pathName = prefix + fileName + suffix;
       if (isLast || exists(inFolder(folder, pathName), true)) matchedPaths.push(pathName);
       if (matchedPaths.length > MAX_FILES) return matchedPaths;
@@ -381,21 +370,18 @@ function patternOf(pathPart: Cell[]): string[] {
 }
 
 /** Not a RegExp: one with many stars may never end. */
-function matchesPattern(nameChars: string[], pattern: string[]): boolean {
-  let [n, p, star, from] = [0, 0, -1, 0];
-  while (n < nameChars.length)
-    if (p < pattern.length && (pattern[p] === ANY_ONE || pattern[p] === nameChars[n]))
-      [n, p] = [n + 1, p + 1];
-    else if (pattern[p] === ANY_NUMBER) [star, from, p] = [p, n, p + 1];
-    else if (star >= 0) [from, n, p] = [from + 1, from + 1, star + 1];
-    else return false;
-  return pattern.slice(p).every((piece) => piece === ANY_NUMBER);
-}
+const matchesPattern = (fileName: string, pattern: string[]): boolean =>
+  fitsStars(
+    pattern,
+    [...fileName],
+    (piece) => piece === ANY_NUMBER,
+    (piece, char) => piece === ANY_ONE || piece === char,
+  );
 
 /** Whether a word matches a pattern in which `*` is any number of characters. */
 export const matchesStars = (word: string, pattern: string): boolean =>
   matchesPattern(
-    [...word],
+    word,
     [...pattern].map((char) => (char === "*" ? ANY_NUMBER : char)),
   );
 

@@ -6,6 +6,7 @@ import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
 import { collect } from "../collect-output.ts";
 import type { FileFacts } from "./judge-state.ts";
+import { split } from "./parse-options.ts";
 
 /** What is known about the repository that the folder is in. */
 export interface GitSecrets {
@@ -21,30 +22,11 @@ export interface GitSecrets {
 // to examine a history; after that it counts as one that may contain secrets
 const TIMEOUT_MS = 2_000;
 /** Everything that a name can lead to: refs, their reflogs, and heads that are not refs. */
-const ALL_REFS = [
-  "--all",
-  "--reflog",
-  "--ignore-missing",
-  "HEAD",
-  "FETCH_HEAD",
-  "ORIG_HEAD",
-  "MERGE_HEAD",
-  "CHERRY_PICK_HEAD",
-  "REVERT_HEAD",
-  "REBASE_HEAD",
-  "BISECT_HEAD",
-  "AUTO_MERGE",
-];
-const NAME_OPTIONS = [
-  "-z",
-  "-c",
-  "--root",
-  "--no-renames",
-  "--name-only",
-  "--no-ext-diff",
-  "--no-textconv",
-  "--no-notes",
-];
+const ALL_REFS = split(`--all --reflog --ignore-missing HEAD FETCH_HEAD ORIG_HEAD MERGE_HEAD
+  CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD BISECT_HEAD AUTO_MERGE`);
+const NAME_OPTIONS = split(
+  "-z -c --root --no-renames --name-only --no-ext-diff --no-textconv --no-notes",
+);
 
 type History = { history: boolean; hashes: Set<string> };
 const histories = new Map<string, History>(); // by the folder and all commits that its refs lead to
@@ -92,7 +74,7 @@ export async function secretsInGit({
     history,
     linked,
     folder: gitFolder,
-    knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()),
+    knows: (hash) => [...hashes].some((known) => known.startsWith(hash.toLowerCase())),
   };
 }
 
@@ -191,10 +173,4 @@ function isEmpty(folder: string): boolean {
   return objects.every(
     (entryName) => /^(info|pack)$/.test(entryName) && namesIn("objects", entryName)?.length === 0,
   );
-}
-
-function startsAnyHash(commitHashes: Set<string>, hashStart: string): boolean {
-  if (commitHashes.has(hashStart)) return true;
-  for (const otherHash of commitHashes) if (otherHash.startsWith(hashStart)) return true;
-  return false;
 }

@@ -14,7 +14,14 @@ import {
   isHeld,
   isObeyed,
 } from "./git-commands.ts";
-import { ask, type FileFacts, leaveToRules, type ReadRuling, type Ruling } from "./judge-state.ts";
+import {
+  ask,
+  type FileFacts,
+  leaveToRules,
+  type ReadRuling,
+  type Ruling,
+  textsOf,
+} from "./judge-state.ts";
 import { hasOption, type ParsedOptions, parseOptions, split } from "./parse-options.ts";
 
 export function readsOfGit(
@@ -33,10 +40,9 @@ export function readsOfGit(
   if (doubtfulOption)
     return doubted(ask(`git ${doubtfulOption.text!.split("=")[0]} may run or read something else`));
   if (!commandName) return doubted(leaveToRules("git alone"));
-  const wordTexts = commandArgs.map(({ text }) => text);
-  const isPair = Object.hasOwn(GIT_READERS, `${commandName} ${wordTexts[0]}`);
-  const readerKey = isPair ? `${commandName} ${wordTexts[0]}` : commandName;
-  const gitReader = ownValue(GIT_READERS, readerKey);
+  const wordTexts = textsOf(commandArgs);
+  const pairReader = ownValue(GIT_READERS, `${commandName} ${wordTexts[0]}`);
+  const gitReader = pairReader ?? ownValue(GIT_READERS, commandName);
   if (!gitReader && !GIT_OWN.has(commandName))
     return doubted(ask(`git ${commandName} may be an alias, which runs anything`));
   const runsOthers =
@@ -49,7 +55,7 @@ export function readsOfGit(
     return doubted(ask(`git ${commandName} can run other commands or write files this way`));
   if (!gitReader) return doubted(leaveToRules(`git ${commandName} may change something`));
   const parsedOptions = parseOptions(
-    isPair ? commandArgs.slice(1) : commandArgs,
+    pairReader ? commandArgs.slice(1) : commandArgs,
     gitReader.options,
   );
   if (parsedOptions.unknownOption)

@@ -1,5 +1,6 @@
 // git's commands that change the repository or reach another machine: they fail on a copy, where
 // .git is read-only.
+import { ownValue } from "zz/text";
 import { gitParts } from "./git-commands.ts";
 import { hasOption, split, type Words } from "./parse-options.ts";
 
@@ -44,12 +45,20 @@ export function changesRepository(gitWords: Words): boolean {
   if (commandName === undefined) return false;
   const operands = args.filter((argument) => argument === undefined || !argument.startsWith("-"));
   const [firstOperand = ""] = operands;
-  if (Object.hasOwn(READING_VERBS, commandName)) return isChange(commandName, firstOperand);
-  if (Object.hasOwn(LISTING_OPTIONS, commandName)) {
+  const readingVerbs = ownValue(READING_VERBS, commandName);
+  if (readingVerbs)
+    return (
+      !readingVerbs.test(firstOperand) &&
+      (CHANGES.has(commandName) ||
+        firstOperand !== "" ||
+        (commandName === "remote" && args.includes("update")))
+    );
+  const listingOptions = ownValue(LISTING_OPTIONS, commandName);
+  if (listingOptions !== undefined) {
     if (hasOption(args, REMOVES)) return true;
     if (commandName === "config" && /^(get|list)$/.test(firstOperand)) return false;
     const isListing = args.some((argument) =>
-      split(LISTING_OPTIONS[commandName]!).includes(argument?.split("=")[0] ?? ""),
+      split(listingOptions).includes(argument?.split("=")[0] ?? ""),
     );
     return (
       !isListing &&
@@ -57,13 +66,4 @@ export function changesRepository(gitWords: Words): boolean {
     );
   }
   return CHANGES.has(commandName);
-
-  function isChange(commandName: string, firstOperand: string): boolean {
-    if (READING_VERBS[commandName]!.test(firstOperand)) return false;
-    return (
-      CHANGES.has(commandName) ||
-      firstOperand !== "" ||
-      (commandName === "remote" && args.includes("update"))
-    );
-  }
 }

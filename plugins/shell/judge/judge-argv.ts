@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Programs } from "zz";
+import { ownValue } from "zz/text";
 import type { Arg } from "./bash-words.ts";
 import { judgeFind } from "./judge-find.ts";
 import { judgeCd, judgeEval, judgeShell, judgeTrap } from "./judge-shells.ts";
@@ -60,8 +61,8 @@ export function judgeArgs(run: Run, args: Arg[], outerScope: Scope): Dirs {
   if (programName === "trap") return judgeTrap(run, args, innerScope);
   if (programName === "cd") return judgeCd(run, args, scope);
   if (SHELLS.has(programName)) return judgeShell(run, programName, args, innerScope);
-  if (Object.hasOwn(WRAPPERS, programName))
-    return judgeWrapped(run, programName, WRAPPERS[programName]!, args, innerScope);
+  const wrapper = ownValue(WRAPPERS, programName);
+  if (wrapper) return judgeWrapped(run, programName, wrapper, args, innerScope);
   return judgeProgram(run, args, scope, programName);
 }
 

@@ -7,12 +7,11 @@ import {
   addIdle,
   ask,
   type Lists,
-  type Ruling,
   type Run,
   raise,
   type SimpleCommand,
   unique,
-  worse,
+  worstOf,
 } from "./judge-state.ts";
 import { judgeScript } from "./walk-script.ts";
 
@@ -62,10 +61,7 @@ export async function judgeLine(commandLine: string, cwd: string, lists: Lists):
 function summarize(simple: SimpleCommand[], programNames: string[]): Judged {
   const reads = unique(simple.flatMap((command) => command.reads));
   const writes = unique(simple.flatMap((command) => command.writes));
-  const worstRuling = simple.reduce<Ruling>((worstSoFar, command) => worse(worstSoFar, command), {
-    verdict: "allow",
-    why: "",
-  });
+  const worstRuling = worstOf({ verdict: "allow", why: "" }, ...simple);
   const summary = { simple, runs: unique(programNames), reads, writes };
   if (worstRuling.verdict === "allow" && writes.length)
     return { ...summary, verdict: "ask", why: `it writes '${writes[0]}'` };

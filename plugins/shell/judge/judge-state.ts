@@ -136,16 +136,18 @@ export const unknown = (reason: string): Ruling => ({ verdict: "unknown", why: r
 export const RUNS_NOTHING: Ruling = { verdict: "allow", why: "it runs nothing" };
 export const ONLY_READS: Ruling = { verdict: "allow", why: "only reads" };
 
-/** The more severe of two, the first if they are equal. */
-export const worse = (first: Ruling | undefined, second: Ruling): Ruling =>
-  first && BY_SEVERITY.indexOf(first.verdict) >= BY_SEVERITY.indexOf(second.verdict)
-    ? first
-    : second;
+/** The most severe of them, the first of those that are equal. */
+export const worstOf = (first: Ruling, ...others: (Ruling | false | undefined)[]): Ruling =>
+  others.reduce<Ruling>(
+    (worst, other) => (other && severityOf(other) > severityOf(worst) ? other : worst),
+    first,
+  );
+const severityOf = ({ verdict }: Ruling): number => BY_SEVERITY.indexOf(verdict);
 
 /** Raises all of these to at least that ruling. */
 export function raise(commands: SimpleCommand[], floor: Ruling): void {
   for (const command of commands)
-    if (worse(command, floor) === floor) Object.assign(command, floor);
+    if (worstOf(command, floor) === floor) Object.assign(command, floor);
 }
 
 /** The scope with these as the minimum for any command in it. */
@@ -153,11 +155,8 @@ export function withFloor<S extends Pick<Scope, "floor">>(
   scope: S,
   ...floors: (Ruling | false | undefined)[]
 ): S {
-  const floor = floors.reduce<Ruling | undefined>(
-    (strictest, nextFloor) => (nextFloor ? worse(strictest, nextFloor) : strictest),
-    scope.floor,
-  );
-  return floor ? { ...scope, floor } : scope;
+  const [first, ...others] = [scope.floor, ...floors].filter((floor) => !!floor);
+  return first ? { ...scope, floor: worstOf(first, ...others) } : scope;
 }
 
 // ── Commands ─────────────────────────────────────────────────────────────────────────────────────
@@ -171,7 +170,7 @@ export function addCommand(
   ruling: Ruling,
 ): SimpleCommand {
   const { floor, ends, dirs } = scope;
-  const { verdict, why, text = shownOf(args) } = floor ? worse(ruling, floor) : ruling;
+  const { verdict, why, text = shownOf(args) } = worstOf(ruling, floor);
   const addedCommand: SimpleCommand = {
     text,
     words: textsOf(args),
@@ -266,7 +265,7 @@ function pathsOf(
  * stays as written.
  */
 function followParents(folder: string, fileName: string): string {
-  let realPath = path.isAbsolute(fileName) ? "/" : (realOf(folder) ?? folder);
+  let realPath = realOf(folder) ?? folder;
   let written = realPath;
   for (const pathPart of fileName.split("/")) {
     realPath =

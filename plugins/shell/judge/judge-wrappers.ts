@@ -15,7 +15,7 @@ import {
   withNamesOf,
 } from "./judge-state.ts";
 import { denialInWords, ruleOnSetting } from "./match-denials.ts";
-import { parseOptions } from "./parse-options.ts";
+import { type ParsedOptions, parseOptions, split } from "./parse-options.ts";
 import type { Wrapper } from "./program-table.ts";
 
 /** A command that runs another one: the other one is judged in its place. */
@@ -46,7 +46,7 @@ export function judgeWrapped(
   }
   if (wrapper.changesLookup?.split(" ").some((lookupOption) => parsed.values.has(lookupOption)))
     inner = withFloor(inner, ask(`${programName} changes where programs are looked for`));
-  const scriptLine = scriptOf(wrapper, parsed.operands, parsed.values);
+  const scriptLine = scriptOf(wrapper, parsed);
   if (scriptLine !== undefined) {
     run.judgeScript(run, scriptLine, withFloor(inner, ask(`${programName} hands it to a shell`)));
     return stayIn(scope);
@@ -82,11 +82,10 @@ export function judgeWrapped(
 /** The line for a shell that an option gives. */
 export function scriptOf(
   { script: names = "", scriptAfterOperands }: Wrapper,
-  operands: Arg[],
-  optionValues: Map<string, string[]>,
+  { operands, values }: ParsedOptions,
 ): string | undefined {
-  const options = names.split(" ").filter(Boolean);
-  const scriptLines = options.flatMap((scriptOption) => optionValues.get(scriptOption) ?? []);
+  const options = split(names);
+  const scriptLines = options.flatMap((scriptOption) => values.get(scriptOption) ?? []);
   if (scriptLines.length)
     return [
       scriptLines.at(-1),

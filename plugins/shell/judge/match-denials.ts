@@ -4,14 +4,10 @@ import path from "node:path";
 import { matchesStars } from "./bash-words.ts";
 import { DENIED, startsWith } from "./denied-commands.ts";
 import { holdsCommand, isCommandName, isHarmless } from "./harmless-variables.ts";
-import { ask, type Ruling, unknown } from "./judge-state.ts";
+import { ask, type Lists, type Ruling, unknown } from "./judge-state.ts";
 import type { Words } from "./parse-options.ts";
 
-interface Denials {
-  deny: string[];
-  except: string[];
-}
-const NO_DENIALS: Denials = { deny: [], except: [] };
+type Denials = Pick<Lists, "deny" | "except">;
 
 /**
  * The words with the program's plain name first: `/BIN/RM` is rm, at least on a Mac's disk;
@@ -36,7 +32,7 @@ const isSameWord = (word: string | undefined, listedWord: string): boolean =>
   (word !== undefined && listedWord.includes("*") && matchesStars(word, listedWord));
 
 /** The name under which a command is denied. */
-export function denialOf(words: Words, { deny, except }: Denials = NO_DENIALS): string | undefined {
+export function denialOf(words: Words, { deny, except }: Denials): string | undefined {
   const normalized = plainWords(words);
   const exemptNames = new Set(
     except.map((exceptedText) => exceptedText.trim().split(/\s+/).join(" ")),
@@ -58,13 +54,13 @@ export function denialOf(words: Words, { deny, except }: Denials = NO_DENIALS): 
 }
 
 /** A denied command among the words of an unknown command. */
-export function denialInWords(words: Words, denials: Denials = NO_DENIALS): string | undefined {
+export function denialInWords(words: Words, denials: Denials): string | undefined {
   const denialIndex = words.findIndex((_, i) => denialOf(words.slice(i), denials) !== undefined);
   return denialIndex < 0 ? undefined : `it may run '${words[denialIndex]}'`;
 }
 
 /** A denied command in a text that a program may read as a command line. */
-export function denialInText(text: string, denials: Denials = NO_DENIALS): string | undefined {
+export function denialInText(text: string, denials: Denials): string | undefined {
   const findDenial = (textPiece: string) =>
     denialInWords(textPiece.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
   // -x'rm -rf d'
@@ -87,7 +83,7 @@ export function denialInAssignment(
 export function ruleOnSetting(
   variable: string,
   value = "",
-  denials: Denials = NO_DENIALS,
+  denials: Denials,
   doubt?: string,
 ): Ruling | undefined {
   const denial = denialInAssignment(variable, doubt === undefined ? value : undefined, denials);
@@ -100,7 +96,7 @@ export function ruleOnSetting(
  * A denied command in a word that is itself a command line, as some programs take it; texts for
  * people are skipped.
  */
-export function denialInLines(words: Words, denials: Denials = NO_DENIALS): string | undefined {
+export function denialInLines(words: Words, denials: Denials): string | undefined {
   for (const [i, word = ""] of words.entries()) {
     if (TEXT_OPTION.test(words[i - 1] ?? "") || TEXT_OPTION.test(word.split("=")[0]!)) continue;
     const denial = holdsCommand(word) ? denialInText(word, denials) : undefined;
@@ -129,9 +125,11 @@ const POSSIBLE_WORDS = [
   "-fd",
   "-f",
   "-d",
-]
-  .concat(["publish", "npm publish", "+x", "recursive publish"])
-  .map((wordsText) => wordsText.split(" "));
+  "publish",
+  "npm publish",
+  "+x",
+  "recursive publish",
+].map((wordsText) => wordsText.split(" "));
 
 /** Whether a command is denied for some values of its unknown words. */
 export function mayBeDenied(words: Words, denials: Denials): boolean {

@@ -1,10 +1,10 @@
 // What a program may do with its words, by the person's lists, the table of commands that only
 // read, and what is known about it.
+import { ownValue } from "zz/text";
 import { realOf } from "../resolve-paths.ts";
 import type { Arg } from "./bash-words.ts";
 import { repositoryAt } from "./git-history.ts";
 import { holdsCommand, isCommandName } from "./harmless-variables.ts";
-import type { ReadRuling } from "./judge-state.ts";
 import {
   addCommand,
   addReads,
@@ -13,6 +13,7 @@ import {
   type Dirs,
   type Lists,
   ONLY_READS,
+  type ReadRuling,
   RUNS_NOTHING,
   type Ruling,
   type Run,
@@ -20,7 +21,7 @@ import {
   stayIn,
   textsOf,
   unknown,
-  worse,
+  worstOf,
 } from "./judge-state.ts";
 import { scriptOf } from "./judge-wrappers.ts";
 import { denialInLines, denialInText, denialInWords, runnerEnd } from "./match-denials.ts";
@@ -39,12 +40,10 @@ import { readsOf } from "./reading-commands.ts";
 /** Judges a command that needs no unwrapping. */
 export function judgeProgram(run: Run, args: Arg[], scope: Scope, programName: string): Dirs {
   const { ruling: ownRuling, read } = ruleOnArgs(run, args, scope, programName);
-  const finalRuling = [
+  const finalRuling = worstOf(
+    ownRuling,
     ruleOnTexts(run, args, programName, ownRuling),
     ruleOnPackageRunner(run, args, scope),
-  ].reduce<Ruling>(
-    (worstSoFar, candidate) => (candidate ? worse(worstSoFar, candidate) : worstSoFar),
-    ownRuling,
   );
   const addedCommand = addCommand(run, args, scope, finalRuling);
   const globbed = args.flatMap(({ globbed, text }) => (globbed ? [text!] : []));
@@ -144,10 +143,7 @@ function ruleOnUnknown(programName: string, words: Words, lists: Lists): Ruling 
     return unknown("it runs what comes in");
   if (runsInput(programName, words)) return unknown("it runs what comes in");
   if (askReason) return ask(askReason);
-  if (
-    Object.hasOwn(RUNNING_OPTIONS, programName) &&
-    hasOption(words, RUNNING_OPTIONS[programName]!)
-  )
+  if (hasOption(words, ownValue(RUNNING_OPTIONS, programName) ?? ""))
     return ask(`${programName} can run other commands this way`);
   if (INTERPRETERS.has(programName) && runsText(words))
     return ask("an interpreter runs what it is given");
@@ -205,10 +201,10 @@ const SHELL_CHANGERS = new Set(
 function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
   const wordTexts = textsOf(args);
   const programName = programOf(wordTexts[0]!);
-  for (const { words, options, script: scriptOptions = "" } of PACKAGE_RUNNERS) {
-    const runnerIndex = runnerEnd(wordTexts, words, programName);
+  for (const runner of PACKAGE_RUNNERS) {
+    const runnerIndex = runnerEnd(wordTexts, runner.words, programName);
     if (runnerIndex === undefined) continue;
-    const parsedOptions = parseOptions(args.slice(runnerIndex + 1), options, true);
+    const parsedOptions = parseOptions(args.slice(runnerIndex + 1), runner.options, true);
     if (parsedOptions.unknownOption) {
       const denial = denialInWords(wordTexts.slice(runnerIndex + 1), run.lists);
       return denial || wordTexts.includes(undefined)
@@ -218,11 +214,7 @@ function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | unde
     const isolated: Run = { ...run, simple: [], runs: [] };
     const innerScope: Scope = { ...scope, depth: scope.depth + 1 };
     delete innerScope.floor;
-    const scriptLine = scriptOf(
-      { options, script: scriptOptions },
-      parsedOptions.operands,
-      parsedOptions.values,
-    );
+    const scriptLine = scriptOf(runner, parsedOptions);
     const [packageOperand, ...otherOperands] = parsedOptions.operands;
     if (scriptLine !== undefined) run.judgeScript(isolated, scriptLine, innerScope);
     else if (packageOperand)
@@ -237,10 +229,7 @@ function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | unde
         ],
         innerScope,
       );
-    const worstRuling = isolated.simple.reduce<Ruling>(
-      (worstSoFar, command) => worse(worstSoFar, command),
-      RUNS_NOTHING,
-    );
+    const worstRuling = worstOf(RUNS_NOTHING, ...isolated.simple);
     if (worstRuling.verdict === "deny" || worstRuling.verdict === "unknown") return worstRuling;
   }
   return undefined;

@@ -100,7 +100,7 @@ export const WRAPPERS: Record<string, Wrapper> = {
 const RUNNER_OPTIONS =
   "-y -q -s -p: -c: -w: --yes --no --no-install --quiet --silent " +
   "--package= --call= --workspace= --bun";
-export const PACKAGE_RUNNERS: { words: string[]; options: string; script?: string }[] = [
+export const PACKAGE_RUNNERS: (Wrapper & { words: string[] })[] = [
   ...[
     "npx",
     "pnpx",

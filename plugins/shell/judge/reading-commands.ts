@@ -1,10 +1,18 @@
 // Commands that only read: their options, and which files they read.
 import type { GitDoubt } from "zz";
+import { ownValue } from "zz/text";
 import { isFolderIn } from "../resolve-paths.ts";
 import { type Arg, ASSIGNMENT } from "./bash-words.ts";
 import { readsOfGit } from "./git-reads.ts";
 import { checkGrep, checkRg, isRecursive } from "./judge-searches.ts";
-import { ask, type FileFacts, leaveToRules, type ReadRuling, type Ruling } from "./judge-state.ts";
+import {
+  ask,
+  type FileFacts,
+  leaveToRules,
+  type ReadRuling,
+  type Ruling,
+  textsOf,
+} from "./judge-state.ts";
 import { hasOption, type ParsedOptions, parseOptions, type Words } from "./parse-options.ts";
 import { isPrintingAwk, isPrintingSed } from "./printing-scripts.ts";
 import { SHELLS, WRAPPERS } from "./program-table.ts";
@@ -45,14 +53,13 @@ export function readsOf(
   fileFacts: FileFacts = {},
   repository?: GitDoubt,
 ): ReadRuling | undefined {
-  const wordTexts = args.map(({ text }) => text);
+  const wordTexts = textsOf(args);
   if (programName === "test" || programName === "[") return readsOfTest(programName, wordTexts);
   if (TELLS_VERSION.test(programName) && wordTexts.length === 1 && wordTexts[0] === "--version")
     return { reads: [] };
   if (programName === "git") return readsOfGit(args, dirs, fileFacts, repository);
-  return Object.hasOwn(READERS, programName)
-    ? readsByRules(programName, READERS[programName]!, args, dirs, fileFacts)
-    : undefined;
+  const readerRules = ownValue(READERS, programName);
+  return readerRules && readsByRules(programName, readerRules, args, dirs, fileFacts);
 }
 
 function readsByRules(
@@ -63,7 +70,7 @@ function readsByRules(
   fileFacts: FileFacts,
 ): ReadRuling {
   const { options, operands, early, pattern, otherwise, check } = readerRules;
-  const wordTexts = args.map(({ text }) => text);
+  const wordTexts = textsOf(args);
   const hasAnyOf = (optionNames = "") => hasOption(wordTexts, optionNames);
   if (hasAnyOf(readerRules.follows))
     return {

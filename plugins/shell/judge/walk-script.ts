@@ -333,8 +333,8 @@ function searchInside(run: Run, node: Node, scope: SourceScope): void {
 /** The commands inside `$( )`, backticks, `<( )` and `>( )`, anywhere in a word. */
 function walkSubstitutions(run: Run, node: Node, scope: SourceScope): void {
   if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
-  const { tail, ...alone } = { ...scope, depth: scope.depth + 1 };
+  const innerScope = { ...scope, depth: scope.depth + 1 };
   if (node.type === "command_substitution" || node.type === "process_substitution")
-    sequence(run, node.children, alone);
-  else for (const child of node.namedChildren) walkSubstitutions(run, child, alone);
+    sequence(run, node.children, innerScope);
+  else for (const child of node.namedChildren) walkSubstitutions(run, child, innerScope);
 }

@@ -82,7 +82,8 @@ const CUT_REASON =
   "Send it again, shorter or in parts.";
 export function asCalls(takenCalls: readonly CheckedCall[], noneReason = ""): Call[] {
   const takenIds = new Set<string>();
-  const isCutOff = ({ verdict, raw }: CheckedCall) => verdict === "cut" || raw.cut === true;
+  const isCutOff = ({ verdict, raw }: Pick<CheckedCall, "verdict" | "raw">) =>
+    verdict === "cut" || raw.cut === true;
   // the text may have ended within the name
   const namedCalls = takenCalls.filter(({ raw, name }) => name || !raw.cut);
   const cutReason = takenCalls.some(isCutOff) ? CUT_ALL : "";
@@ -98,10 +99,14 @@ export function asCalls(takenCalls: readonly CheckedCall[], noneReason = ""): Ca
       const wrongReason =
         raw.wrong &&
         `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
-      const isCutCall = isCutOff({ raw, verdict, name, args });
       const broken =
-        noneReason || tooMany || (isCutCall && CUT_REASON) || wrongReason || reason || cutReason;
+        noneReason ||
+        tooMany ||
+        (isCutOff({ verdict, raw }) && CUT_REASON) ||
+        wrongReason ||
+        reason ||
+        cutReason;
       return { id, name, args, ...(broken && { broken }) };
     });
 }
-const makeCallId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
+export const makeCallId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;

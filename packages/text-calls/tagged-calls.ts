@@ -2,7 +2,7 @@
 // values, MiniCPM's tags.
 import { anyOf } from "zz/text";
 import { longestName, readArguments, readObjects, skipCloser, skipFence } from "./call-shapes.ts";
-import { toolFor } from "./coerce.ts";
+import { isObject, toolFor } from "./coerce.ts";
 import { setField, skipSpace, wholeJson } from "./json.ts";
 import { matchAt, skipMatch } from "./search-text.ts";
 import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Reader, type Source } from "./types.ts";
@@ -313,13 +313,8 @@ export const readMarked: Reader = (source, markerStart) => {
       plainText.slice(headPattern.lastIndex, callEnd < 0 ? plainText.length : callEnd),
       0,
     );
-    const isObject = typeof parsedArgs === "object" && !Array.isArray(parsedArgs);
-    calls.push({
-      name: headMatch[1]!,
-      args: isObject ? parsedArgs : {},
-      raw: true,
-      cut: callEnd < 0,
-    });
+    const args = isObject(parsedArgs) ? parsedArgs : {};
+    calls.push({ name: headMatch[1]!, args, raw: true, cut: callEnd < 0 });
     if (callEnd < 0) break;
     headPattern.lastIndex = callEnd;
   }

@@ -121,16 +121,15 @@ function parseList(value: unknown): unknown[] {
 
 /** One read for each of [{ path, line_ranges: [[1, 50]] }] or { path }. */
 function listedReads(listedFiles: unknown): Converted {
-  const fileList = parseList(listedFiles);
-  const fileReads = fileList.flatMap((listedFile): AskedCall[] | undefined => {
+  const fileReads = parseList(listedFiles).flatMap((listedFile): AskedCall[] => {
     const { path, line_range, line_ranges, lineRanges, ...otherArgs }: Args = isObject(listedFile)
       ? listedFile
       : { path: listedFile };
-    if (typeof path !== "string") return [["read_file", { path, ...otherArgs }]];
     const manyRanges = line_ranges ?? lineRanges;
-    const singleRange = line_range === undefined ? [] : [line_range].flat(0);
+    const singleRange = line_range === undefined ? [] : [line_range];
     const allRanges = Array.isArray(manyRanges) ? manyRanges : singleRange;
-    if (!allRanges.length) return [["read_file", { path, ...otherArgs }]];
+    if (typeof path !== "string" || !allRanges.length)
+      return [["read_file", { path, ...otherArgs }]];
     return allRanges.map((lineRange): AskedCall => {
       const [start, end] = rangeOf(lineRange) ?? [];
       return [
@@ -140,7 +139,7 @@ function listedReads(listedFiles: unknown): Converted {
           : { path, start, end, ...otherArgs },
       ];
     });
-  }) as AskedCall[];
+  });
   return fileReads.length ? fileReads : "it names no file. Give a path.";
 }
 
@@ -156,10 +155,10 @@ async function manyReads(
   const wantedFiles = [paths, include, files].flatMap((listValue) => parseList(listValue));
   if (wantedFiles.some(isObject)) return listedReads(wantedFiles);
   if (!wantedFiles.length) return "it names no file. Give paths.";
-  const patternOf = (wantedPath: unknown) =>
+  const patternOf = (wantedPath: string) =>
     isFolder(wantedPath, ctx)
-      ? `${String(wantedPath).replace(/\/+$/, "")}/**/*`.replace(/^\.\//, "")
-      : /[*?{[]/.test(String(wantedPath)) && String(wantedPath);
+      ? `${wantedPath.replace(/\/+$/, "")}/**/*`.replace(/^\.\//, "")
+      : /[*?{[]/.test(wantedPath) && wantedPath;
   const callsByName = new Map<string, AskedCall>();
   for (const path of wantedFiles) {
     const isThere =

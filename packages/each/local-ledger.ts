@@ -4,8 +4,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
-import * as timers from "node:timers/promises";
-import { acquireLock, fault, makeFolder, plural, tryTo, usage } from "zz/text";
+import { acquireLock, entriesOf, fault, makeFolder, plural, tryTo, usage } from "zz/text";
 import type { Answered, Failed, Input, Outcome, Plan, RunLedger, Taken } from "./run-ledger.ts";
 
 const VERSION = 1;
@@ -18,23 +17,18 @@ const BLOCK_BYTES = 1 << 20;
 type Header = { zz: number; run: string; at: string; plan: Plan };
 /** Where a line is in the file. */
 class Places {
-  private starts = new Float64Array(1024);
-  private lengths = new Uint32Array(1024);
+  private places = new Float64Array(2048); // where a line starts, and its length
 
   set(inputNumber: number, startOffset: number, byteLength: number): void {
-    while (inputNumber >= this.starts.length) this.grow();
-    this.starts[inputNumber] = startOffset;
-    this.lengths[inputNumber] = byteLength;
+    while (inputNumber * 2 >= this.places.length) {
+      const { places } = this;
+      this.places = new Float64Array(places.length * 2);
+      this.places.set(places);
+    }
+    this.places.set([startOffset, byteLength], inputNumber * 2);
   }
   get(inputNumber: number): [start: number, length: number] {
-    return [this.starts[inputNumber] ?? 0, this.lengths[inputNumber] ?? 0];
-  }
-  private grow(): void {
-    const [starts, lengths] = [this.starts, this.lengths];
-    this.starts = new Float64Array(starts.length * 2);
-    this.lengths = new Uint32Array(lengths.length * 2);
-    this.starts.set(starts);
-    this.lengths.set(lengths);
+    return [this.places[inputNumber * 2]!, this.places[inputNumber * 2 + 1]!];
   }
 }
 
@@ -44,11 +38,11 @@ const runFile = (home: string, id: string): string => path.join(folderOf(home), 
 
 /** The runs of this home, the newest first. */
 function listRunIds(home: string): string[] {
-  const fileNames = tryTo(() => fs.readdirSync(folderOf(home))) ?? [];
-  const ids = fileNames
-    .filter((fileName) => fileName.endsWith(".jsonl"))
-    .map((runFileName) => runFileName.slice(0, -".jsonl".length));
-  return ids.sort().reverse();
+  const runFiles = entriesOf(folderOf(home)).filter((fileName) => fileName.endsWith(".jsonl"));
+  return runFiles
+    .map((fileName) => path.basename(fileName, ".jsonl"))
+    .sort()
+    .reverse();
 }
 
 /** The run that is meant: by its id or the beginning of it, else the last one. */
@@ -191,12 +185,7 @@ class LocalLedger implements RunLedger {
           throw this.changed("it asks something else than before");
         this.states = new Uint8Array(this.counts.inputs);
         this.tries = new Uint8Array(this.counts.inputs);
-      } else if (
-        complete &&
-        lineNumber > this.counts.inputs + 2 &&
-        !this.loadOutcome(parsedLine, startOffset, byteLength)
-      )
-        spoiltCount++;
+      } else if (!this.loadOutcome(parsedLine, startOffset, byteLength)) spoiltCount++;
     }
     if (!complete) throw this.changed("it ends before its inputs do");
     const fileSize = fs.fstatSync(this.fd).size;
@@ -280,9 +269,8 @@ class LocalLedger implements RunLedger {
     }
   }
 
-  async take(signal: AbortSignal): Promise<Taken | undefined> {
+  async take(): Promise<Taken | undefined> {
     for (;;) {
-      signal.throwIfAborted();
       const n = this.nextOpen();
       if (n !== undefined) {
         this.states[n] = TAKEN;
@@ -290,7 +278,7 @@ class LocalLedger implements RunLedger {
         return { n, input: await this.input(n), tries: this.tries[n]! };
       }
       if (!this.delayed.length && !this.busy) return undefined;
-      await this.untilReturned(signal);
+      await this.untilReturned();
     }
   }
 
@@ -302,22 +290,15 @@ class LocalLedger implements RunLedger {
     return this.cursor < this.counts.inputs ? this.cursor : undefined;
   }
 
-  private async untilReturned(signal: AbortSignal): Promise<void> {
+  private async untilReturned(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.returned.push(resolve);
-    const raceAbort = new AbortController();
-    const timerSignal = AbortSignal.any([signal, raceAbort.signal]);
     const nextDueAt = Math.min(...this.delayed.map(({ at }) => at));
     const timer = Number.isFinite(nextDueAt)
-      ? timers.setTimeout(Math.max(1, nextDueAt - performance.now()), undefined, {
-          signal: timerSignal,
-        })
-      : [];
-    await Promise.race([
-      promise,
-      ...[timer].flat().map((pendingTimer) => pendingTimer.catch(() => {})),
-    ]);
-    raceAbort.abort();
+      ? setTimeout(resolve, nextDueAt - performance.now())
+      : undefined;
+    await promise;
+    clearTimeout(timer);
   }
 
   async answer(n: number, answered: Answered): Promise<boolean> {

@@ -59,7 +59,7 @@ export interface RunLedger {
    * The next input without an answer that nobody has. Waits for one that was given back; undefined:
    * there is none.
    */
-  take(signal: AbortSignal): Promise<Taken | undefined>;
+  take(): Promise<Taken | undefined>;
   /**
    * Keeps an answer. When it returns, a killed process does not lose it. False: the input had one
    * already.

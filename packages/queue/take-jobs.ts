@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import os from "node:os";
 import { DelayedError, UnrecoverableError, Worker } from "bullmq";
 import type { Ctx, Fault, OpenedRedis, Result, Zz } from "zz";
-import { plural } from "zz/text";
+import { plural, tryTo } from "zz/text";
 import {
   type Asked,
   type Failure,
@@ -130,7 +130,7 @@ async function answerJob(working: Working, takenJob: AskJob, lockToken: string):
   const requestText = await server.attempt(() => client.hget(keys.texts(data.run), data.text));
   const askedRequest =
     requestText !== null && hashOf(requestText) === data.text
-      ? readRequest(requestText)
+      ? tryTo(() => readAsked(requestText))
       : undefined;
   if (!askedRequest) throw garbage(working, id);
   try {
@@ -174,12 +174,4 @@ function garbage({ server }: Working, id: string): Error {
   server.once(`The queue has jobs that zz did not make, such as '${id}'. They are not done.`);
   const failure: Failure = { error: "It is no job that zz made.", exit: 1 };
   return new UnrecoverableError(JSON.stringify(failure));
-}
-
-function readRequest(requestText: string): Asked | undefined {
-  try {
-    return readAsked(requestText);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@
 // A job is a stranger's request. Nothing in it is run: what the model calls goes back to the zz
 // that asked, and nothing of this machine is put into it.
 import { AsyncLocalStorage } from "node:async_hooks";
+import { once } from "node:events";
 import os from "node:os";
 import { DelayedError, UnrecoverableError, Worker } from "bullmq";
 import type { Ctx, Fault, OpenedRedis, Result, Zz } from "zz";
@@ -82,10 +83,7 @@ export async function work(
   ctx.note(
     `Working for ${where}, ${plural(jobs, "job")} at a time. Ctrl+C finishes what is under way.`,
   );
-  await new Promise<void>((resolve) => {
-    if (stop.aborted) resolve();
-    else stop.addEventListener("abort", () => resolve(), { once: true });
-  });
+  if (!stop.aborted) await once(stop, "abort");
   ctx.note("Finishing what is under way. Ctrl+C again leaves it to other workers.");
   await worker.close();
   clearInterval(telling);

@@ -16,18 +16,20 @@ const BLOCK_BYTES = 1 << 20;
 
 type Header = { zz: number; run: string; at: string; plan: Plan };
 /** Where a line is in the file. */
+type Place = [start: number, length: number];
+/** The places of many lines, in little memory. */
 class Places {
-  private places = new Float64Array(2048); // where a line starts, and its length
+  private places = new Float64Array(2048);
 
-  set(inputNumber: number, startOffset: number, byteLength: number): void {
+  set(inputNumber: number, place: Place): void {
     while (inputNumber * 2 >= this.places.length) {
       const { places } = this;
       this.places = new Float64Array(places.length * 2);
       this.places.set(places);
     }
-    this.places.set([startOffset, byteLength], inputNumber * 2);
+    this.places.set(place, inputNumber * 2);
   }
-  get(inputNumber: number): [start: number, length: number] {
+  get(inputNumber: number): Place {
     return [this.places[inputNumber * 2]!, this.places[inputNumber * 2 + 1]!];
   }
 }
@@ -156,7 +158,7 @@ class LocalLedger implements RunLedger {
   private cursor = 0; // all before it were taken at least once
   private delayed: { n: number; at: number }[] = [];
   private busy = 0; // taken, and neither answered nor given back
-  private madePlaces = new Map<string, [start: number, length: number]>();
+  private madePlaces = new Map<string, Place>();
   private waiting: (() => void)[] = [];
   private returned: (() => void)[] = []; // wait for an input that is given back
 
@@ -173,10 +175,10 @@ class LocalLedger implements RunLedger {
     this.fd = fs.openSync(this.file, isReading ? "r" : O_RDWR | O_NOFOLLOW);
     const contentHash = createHash("sha256"); // of what is asked, so that a change of it is seen
     let [lineNumber, spoiltCount, complete] = [0, 0, false];
-    for (const [lineText, startOffset, byteLength] of this.lines()) {
+    for (const [lineText, linePlace] of this.lines()) {
       const parsedLine = tryTo(() => JSON.parse(lineText));
       lineNumber++;
-      if (!complete && this.loadInput(parsedLine, lineNumber, startOffset, byteLength))
+      if (!complete && this.loadInput(parsedLine, lineNumber, linePlace))
         contentHash.update(`${lineText}\n`);
       else if (!complete) {
         complete = parsedLine?.inputs === this.counts.inputs && this.counts.inputs > 0;
@@ -185,7 +187,7 @@ class LocalLedger implements RunLedger {
           throw this.changed("it asks something else than before");
         this.states = new Uint8Array(this.counts.inputs);
         this.tries = new Uint8Array(this.counts.inputs);
-      } else if (!this.loadOutcome(parsedLine, startOffset, byteLength)) spoiltCount++;
+      } else if (!this.loadOutcome(parsedLine, linePlace)) spoiltCount++;
     }
     if (!complete) throw this.changed("it ends before its inputs do");
     const fileSize = fs.fstatSync(this.fd).size;
@@ -206,12 +208,7 @@ class LocalLedger implements RunLedger {
     return path.basename(this.file, ".jsonl");
   }
 
-  private loadInput(
-    parsedLine: any,
-    lineNumber: number,
-    startOffset: number,
-    byteLength: number,
-  ): boolean {
+  private loadInput(parsedLine: any, lineNumber: number, linePlace: Place): boolean {
     if (lineNumber === 1) {
       const { zz, run, plan } = (parsedLine ?? {}) as Partial<Header>;
       if (zz !== VERSION || typeof run !== "string" || typeof plan?.prompt !== "string")
@@ -223,13 +220,13 @@ class LocalLedger implements RunLedger {
       return true;
     }
     if (typeof parsedLine?.input !== "string") return false;
-    this.inputPlaces.set(this.counts.inputs++, startOffset, byteLength);
+    this.inputPlaces.set(this.counts.inputs++, linePlace);
     return true;
   }
 
-  private loadOutcome(parsedLine: any, startOffset: number, byteLength: number): boolean {
+  private loadOutcome(parsedLine: any, linePlace: Place): boolean {
     if (typeof parsedLine?.keep === "string") {
-      this.madePlaces.set(parsedLine.keep, [startOffset, byteLength]);
+      this.madePlaces.set(parsedLine.keep, linePlace);
       return true;
     }
     const isAnswer = parsedLine && "answer" in parsedLine;
@@ -242,11 +239,11 @@ class LocalLedger implements RunLedger {
     if (this.states[parsedLine.n] === ANSWERED) return true;
     this.states[parsedLine.n] = ANSWERED;
     this.counts.answered++;
-    this.outcomePlaces.set(parsedLine.n, startOffset, byteLength);
+    this.outcomePlaces.set(parsedLine.n, linePlace);
     return true;
   }
 
-  private *lines(): Generator<[text: string, start: number, length: number]> {
+  private *lines(): Generator<[text: string, place: Place]> {
     const blockBuffer = Buffer.allocUnsafe(BLOCK_BYTES);
     let unfinished: Buffer = Buffer.alloc(0);
     for (let fileOffset = 0; ; ) {
@@ -260,9 +257,9 @@ class LocalLedger implements RunLedger {
         lineEnd >= 0;
         lineEnd = blockBytes.indexOf(10, lineStart)
       ) {
-        const startOffset = this.end;
+        const linePlace: Place = [this.end, lineEnd - lineStart];
         this.end += lineEnd - lineStart + 1;
-        yield [blockBytes.toString("utf8", lineStart, lineEnd), startOffset, lineEnd - lineStart];
+        yield [blockBytes.toString("utf8", lineStart, lineEnd), linePlace];
         lineStart = lineEnd + 1;
       }
       unfinished = blockBytes.subarray(lineStart);
@@ -303,8 +300,7 @@ class LocalLedger implements RunLedger {
 
   async answer(n: number, answered: Answered): Promise<boolean> {
     if (this.states[n] === ANSWERED) return false;
-    const linePlace = this.append({ n, ...answered });
-    this.outcomePlaces.set(n, ...linePlace);
+    this.outcomePlaces.set(n, this.append({ n, ...answered }));
     this.counts.answered++;
     this.leave(n, ANSWERED);
     return true;
@@ -314,7 +310,7 @@ class LocalLedger implements RunLedger {
     if (this.states[n] !== TAKEN) return;
     this.tries[n] = Math.min(255, this.tries[n]! + 1);
     if (retryAfterMs === undefined) {
-      this.outcomePlaces.set(n, ...this.append({ n, ...failedOutcome }));
+      this.outcomePlaces.set(n, this.append({ n, ...failedOutcome }));
       this.counts.failed++;
       return this.leave(n, FAILED);
     }
@@ -329,7 +325,7 @@ class LocalLedger implements RunLedger {
     for (const wake of [...this.returned.splice(0), ...this.waiting.splice(0)]) wake();
   }
 
-  private append(lineObject: object): [start: number, length: number] {
+  private append(lineObject: object): Place {
     const lineBytes = Buffer.from(`${JSON.stringify(lineObject)}\n`);
     const startOffset = this.end;
     try {
@@ -352,7 +348,7 @@ class LocalLedger implements RunLedger {
     return [startOffset, lineBytes.length - 1];
   }
 
-  private at([startOffset, byteLength]: [number, number]): any {
+  private at([startOffset, byteLength]: Place): any {
     const lineBytes = Buffer.allocUnsafe(byteLength);
     fs.readSync(this.fd, lineBytes, 0, byteLength, startOffset);
     return JSON.parse(lineBytes.toString("utf8"));

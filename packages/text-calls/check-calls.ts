@@ -80,13 +80,18 @@ const CUT_ALL =
 const CUT_REASON =
   "The call was cut off before its arguments were complete and did not run. " +
   "Send it again, shorter or in parts.";
-export function asCalls(takenCalls: readonly CheckedCall[], noneReason = ""): Call[] {
+/** `isCut`: the text ended within one more, before its name. */
+export function asCalls(
+  takenCalls: readonly CheckedCall[],
+  isCut = false,
+  noneReason = "",
+): Call[] {
   const takenIds = new Set<string>();
   const isCutOff = ({ verdict, raw }: Pick<CheckedCall, "verdict" | "raw">) =>
     verdict === "cut" || raw.cut === true;
   // the text may have ended within the name
   const namedCalls = takenCalls.filter(({ raw, name }) => name || !raw.cut);
-  const cutReason = takenCalls.some(isCutOff) ? CUT_ALL : "";
+  const cutReason = isCut || takenCalls.some(isCutOff) ? CUT_ALL : "";
   return namedCalls
     .slice(0, MAX_CALLS_PER_REPLY + 1)
     .map(({ raw, verdict, name, args, broken: reason }, i) => {

@@ -92,7 +92,7 @@ async function callsAfterMarks(
     bad: -1,
     wrapper: { at: -1, end: -1 },
     muted: -1,
-    aside: { from: -1, calls: [] },
+    aside: { from: Infinity, calls: [] },
     named: false,
   };
   for (
@@ -106,25 +106,17 @@ async function callsAfterMarks(
   }
   if (scan.start < 0) return undefined;
   const { aside } = scan;
-  const hasAside = aside.calls.length > 0;
-  const textBefore = text.slice(0, hasAside ? Math.min(aside.from, scan.start) : scan.start);
+  const textBefore = text.slice(0, Math.min(aside.from, scan.start));
   const orderedCalls =
     aside.from < scan.start
       ? [...aside.calls, ...scan.takenCalls]
       : [...scan.takenCalls, ...aside.calls];
-  if (endsInCall(scan))
-    orderedCalls.push({
-      raw: { name: "", args: {}, cut: true },
-      verdict: "cut",
-      name: "",
-      args: {},
-    });
   const introduction = scan.named
     ? textBefore.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "")
     : textBefore;
   return {
     text: tidyText(introduction),
-    calls: asCalls(orderedCalls, hasAside ? MIXED_REASON : ""),
+    calls: asCalls(orderedCalls, endsInCall(scan), aside.calls.length ? MIXED_REASON : ""),
   };
 }
 const MIXED_REASON =
@@ -154,7 +146,7 @@ async function setAside(
   const fittingCalls = (await checkCalls(source, piece.calls, translate)).filter(
     ({ verdict }) => verdict === "fits",
   );
-  if (fittingCalls.length && aside.from < 0) aside.from = pieceStart;
+  if (fittingCalls.length) aside.from = Math.min(aside.from, pieceStart);
   aside.calls.push(...fittingCalls);
 }
 
@@ -180,10 +172,12 @@ async function readMark(scan: Scan, markMatch: RegExpExecArray): Promise<boolean
   const piece = mark.read?.(source, markStart, markEnd, markMatch[0]);
   const pieceStart = Math.min(piece?.start ?? outerStart, outerStart);
   scan.muted = -1;
+  // A call that follows another one directly counts, however it is indented.
+  const isNextCall = scan.start >= 0 && isNothing(text.slice(scan.end, markStart));
   if (
-    (quoting === "quoted" && !isNextCall()) ||
+    (quoting === "quoted" && !isNextCall) ||
     (muted >= 0 && isNothing(text.slice(muted, markStart))) ||
-    (piece && isSpoken())
+    (piece && !isNextCall && isTalk(text, pieceStart, piece.end))
   ) {
     const isWhole = piece && !piece.calls.at(-1)?.cut;
     const isMixed =
@@ -200,14 +194,6 @@ async function readMark(scan: Scan, markMatch: RegExpExecArray): Promise<boolean
   if (!lostCall) return true;
   if (worded || scan.start >= 0) await takePiece(scan, lostCall, pieceStart, markEnd, markMatch[0]);
   return false; // marks after this are part of the call
-
-  function isSpoken(): boolean {
-    return !isNextCall() && isTalk(text, pieceStart, piece!.end);
-  }
-  /** A call that follows another one directly counts, however it is indented. */
-  function isNextCall(): boolean {
-    return scan.start >= 0 && isNothing(text.slice(scan.end, markStart));
-  }
 }
 
 const CLOSERS = /<\|?\/?[\w｜|▁ ]{1,40}\|?>/g;

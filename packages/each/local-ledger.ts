@@ -298,12 +298,11 @@ class LocalLedger implements RunLedger {
     clearTimeout(timer);
   }
 
-  async answer(n: number, answered: Answered): Promise<boolean> {
-    if (this.states[n] === ANSWERED) return false;
+  async answer(n: number, answered: Answered): Promise<void> {
+    if (this.states[n] === ANSWERED) return;
     this.outcomePlaces.set(n, this.append({ n, ...answered }));
     this.counts.answered++;
     this.leave(n, ANSWERED);
-    return true;
   }
 
   async giveBack(n: number, failedOutcome: Failed, retryAfterMs?: number): Promise<void> {

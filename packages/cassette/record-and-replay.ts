@@ -120,15 +120,13 @@ function veiledPieces(
  * If it holds a secret, the first has all of it.
  */
 function veilEvents(answerText: string, veilSecrets: (plainText: string) => string): string {
-  const partsByLocation = new Map<string, { holder: Record<string, unknown>; name: string }[]>();
-  const collect = (eventPart: unknown, location: string): void => {
-    for (const [name, innerValue] of Object.entries(Object(eventPart)))
-      if (typeof innerValue !== "string") collect(innerValue, `${location}.${name}`);
-      else
-        partsByLocation.set(`${location}.${name}`, [
-          ...(partsByLocation.get(`${location}.${name}`) ?? []),
-          { holder: eventPart as never, name },
-        ]);
+  const allParts: { holder: Record<string, string>; name: string; location: string }[] = [];
+  const collect = (holder: any, outerLocation: string): void => {
+    for (const [name, innerValue] of Object.entries(Object(holder))) {
+      const location = `${outerLocation}.${name}`;
+      if (typeof innerValue === "string") allParts.push({ holder, name, location });
+      else collect(innerValue, location);
+    }
   };
   const parsedLines = answerText.split("\n").map((line) => {
     const [, head = "", eventJson] = /^(data: ?)?([[{].*)$/.exec(line) ?? [];
@@ -137,7 +135,7 @@ function veilEvents(answerText: string, veilSecrets: (plainText: string) => stri
     return { line, head, event };
   });
   let isVeiled = false;
-  for (const textParts of partsByLocation.values()) {
+  for (const textParts of Map.groupBy(allParts, ({ location }) => location).values()) {
     const original = textParts.map(({ holder, name }) => holder[name]).join("");
     const veiledText = veilSecrets(original);
     if (veiledText === original) continue;
@@ -300,14 +298,7 @@ function textOrBytes(pieceBytes: Uint8Array): string | { base64: string } {
 
 function errorOf(error: unknown): NonNullable<Exchange["error"]> {
   const { message = String(error), code, status, transient, after, exit } = Object(error);
-  return {
-    message,
-    ...Object.fromEntries(
-      Object.entries({ code, status, transient, after, exit }).filter(
-        ([, fieldValue]) => fieldValue !== undefined,
-      ),
-    ),
-  };
+  return { message, code, status, transient, after, exit };
 }
 /** The cassette may be a stranger's: it cannot make a failure look like a success. */
 const errorFrom = ({ message, exit, ...rest }: NonNullable<Exchange["error"]>): Error =>

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, Image } from "zz";
-import { compare, fault, jsonOrText, mediaIn, tryTo, usage, visible } from "zz/text";
+import { compare, fault, jsonOrText, mediaIn, ownValue, tryTo, usage, visible } from "zz/text";
 import type { Input } from "./run-ledger.ts";
 
 const MAX_INPUT_BYTES = 20 * 1024 * 1024;
@@ -89,7 +89,8 @@ export async function messageOf(
 ): Promise<{ text: string; images?: Image[] }> {
   const { kind, name } = runInput;
   if (Buffer.byteLength(name) > MAX_INPUT_BYTES) throw tooLarge("it");
-  const inputContent = kind === "file" ? contentOf(name, ctx) : { text: name };
+  const { text: inputText, image }: Content =
+    kind === "file" ? contentOf(name, ctx) : { text: name };
   const rowFields: unknown = kind === "row" ? jsonOrText(name) : undefined;
   let isPlaced = false;
   const text = prompt.replace(PLACEHOLDER, (placeholder, fieldName?: string) => {
@@ -100,25 +101,17 @@ export async function messageOf(
     if (fieldName === "name") return visible(name);
     if (fieldName !== undefined && fieldName !== "input") return placeholder;
     isPlaced = true;
-    return inputContent.text;
+    return inputText;
   });
-  const attachedImages =
-    "image" in inputContent && inputContent.image ? { images: [inputContent.image] } : {};
-  if (isPlaced || "image" in inputContent) return { text, ...attachedImages };
+  if (isPlaced || image) return { text, ...(image && { images: [image] }) };
   const title = kind === "file" ? `FILE ${visible(name)}` : "INPUT";
-  return {
-    text: `${text}\n\n--- ${title} ---\n${inputContent.text}\n--- END ${title.split(" ")[0]} ---`,
-  };
+  return { text: `${text}\n\n--- ${title} ---\n${inputText}\n--- END ${title.split(" ")[0]} ---` };
 }
 
 function fieldOf(rowFields: unknown, fieldPath: string): string {
   const fieldValue = fieldPath
     .split(".")
-    .reduce<any>(
-      (container, fieldKey) =>
-        Object.hasOwn(Object(container), fieldKey) ? container[fieldKey] : undefined,
-      rowFields,
-    );
+    .reduce<any>((container, fieldKey) => ownValue(container, fieldKey), rowFields);
   if (fieldValue === undefined)
     throw fault(`It has no field '${fieldPath}', which the prompt names.`);
   return typeof fieldValue === "string" ? fieldValue : JSON.stringify(fieldValue);
@@ -127,7 +120,8 @@ function fieldOf(rowFields: unknown, fieldPath: string): string {
 const tooLarge = (subjectWords: string): Error =>
   fault(`Cannot ask about ${subjectWords}: it is over 20 MB. Cut it down first.`);
 
-function contentOf(fileName: string, ctx: Ctx): { text: string; image?: Image } {
+type Content = { text: string; image?: Image };
+function contentOf(fileName: string, ctx: Ctx): Content {
   const realPath = tryTo(() => fs.realpathSync(path.resolve(ctx.io.cwd(), fileName)));
   if (!realPath) throw fault(`Cannot read '${visible(fileName)}': it is gone.`);
   if (!isReadable(realPath, ctx))

@@ -4,8 +4,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
-import * as timers from "node:timers/promises";
-import { acquireLock, fault, makeFolder, plural, tryTo, usage } from "zz/text";
+import { acquireLock, entriesOf, fault, makeFolder, plural, tryTo, usage } from "zz/text";
 import type { Answered, Failed, Input, Outcome, Plan, RunLedger, Taken } from "./run-ledger.ts";
 
 const VERSION = 1;
@@ -17,24 +16,21 @@ const BLOCK_BYTES = 1 << 20;
 
 type Header = { zz: number; run: string; at: string; plan: Plan };
 /** Where a line is in the file. */
+type Place = [start: number, length: number];
+/** The places of many lines, in little memory. */
 class Places {
-  private starts = new Float64Array(1024);
-  private lengths = new Uint32Array(1024);
+  private places = new Float64Array(2048);
 
-  set(inputNumber: number, startOffset: number, byteLength: number): void {
-    while (inputNumber >= this.starts.length) this.grow();
-    this.starts[inputNumber] = startOffset;
-    this.lengths[inputNumber] = byteLength;
+  set(inputNumber: number, place: Place): void {
+    while (inputNumber * 2 >= this.places.length) {
+      const { places } = this;
+      this.places = new Float64Array(places.length * 2);
+      this.places.set(places);
+    }
+    this.places.set(place, inputNumber * 2);
   }
-  get(inputNumber: number): [start: number, length: number] {
-    return [this.starts[inputNumber] ?? 0, this.lengths[inputNumber] ?? 0];
-  }
-  private grow(): void {
-    const [starts, lengths] = [this.starts, this.lengths];
-    this.starts = new Float64Array(starts.length * 2);
-    this.lengths = new Uint32Array(lengths.length * 2);
-    this.starts.set(starts);
-    this.lengths.set(lengths);
+  get(inputNumber: number): Place {
+    return [this.places[inputNumber * 2]!, this.places[inputNumber * 2 + 1]!];
   }
 }
 
@@ -44,11 +40,11 @@ const runFile = (home: string, id: string): string => path.join(folderOf(home), 
 
 /** The runs of this home, the newest first. */
 function listRunIds(home: string): string[] {
-  const fileNames = tryTo(() => fs.readdirSync(folderOf(home))) ?? [];
-  const ids = fileNames
-    .filter((fileName) => fileName.endsWith(".jsonl"))
-    .map((runFileName) => runFileName.slice(0, -".jsonl".length));
-  return ids.sort().reverse();
+  const runFiles = entriesOf(folderOf(home)).filter((fileName) => fileName.endsWith(".jsonl"));
+  return runFiles
+    .map((fileName) => path.basename(fileName, ".jsonl"))
+    .sort()
+    .reverse();
 }
 
 /** The run that is meant: by its id or the beginning of it, else the last one. */
@@ -162,7 +158,7 @@ class LocalLedger implements RunLedger {
   private cursor = 0; // all before it were taken at least once
   private delayed: { n: number; at: number }[] = [];
   private busy = 0; // taken, and neither answered nor given back
-  private madePlaces = new Map<string, [start: number, length: number]>();
+  private madePlaces = new Map<string, Place>();
   private waiting: (() => void)[] = [];
   private returned: (() => void)[] = []; // wait for an input that is given back
 
@@ -179,10 +175,10 @@ class LocalLedger implements RunLedger {
     this.fd = fs.openSync(this.file, isReading ? "r" : O_RDWR | O_NOFOLLOW);
     const contentHash = createHash("sha256"); // of what is asked, so that a change of it is seen
     let [lineNumber, spoiltCount, complete] = [0, 0, false];
-    for (const [lineText, startOffset, byteLength] of this.lines()) {
+    for (const [lineText, linePlace] of this.lines()) {
       const parsedLine = tryTo(() => JSON.parse(lineText));
       lineNumber++;
-      if (!complete && this.loadInput(parsedLine, lineNumber, startOffset, byteLength))
+      if (!complete && this.loadInput(parsedLine, lineNumber, linePlace))
         contentHash.update(`${lineText}\n`);
       else if (!complete) {
         complete = parsedLine?.inputs === this.counts.inputs && this.counts.inputs > 0;
@@ -191,12 +187,7 @@ class LocalLedger implements RunLedger {
           throw this.changed("it asks something else than before");
         this.states = new Uint8Array(this.counts.inputs);
         this.tries = new Uint8Array(this.counts.inputs);
-      } else if (
-        complete &&
-        lineNumber > this.counts.inputs + 2 &&
-        !this.loadOutcome(parsedLine, startOffset, byteLength)
-      )
-        spoiltCount++;
+      } else if (!this.loadOutcome(parsedLine, linePlace)) spoiltCount++;
     }
     if (!complete) throw this.changed("it ends before its inputs do");
     const fileSize = fs.fstatSync(this.fd).size;
@@ -217,12 +208,7 @@ class LocalLedger implements RunLedger {
     return path.basename(this.file, ".jsonl");
   }
 
-  private loadInput(
-    parsedLine: any,
-    lineNumber: number,
-    startOffset: number,
-    byteLength: number,
-  ): boolean {
+  private loadInput(parsedLine: any, lineNumber: number, linePlace: Place): boolean {
     if (lineNumber === 1) {
       const { zz, run, plan } = (parsedLine ?? {}) as Partial<Header>;
       if (zz !== VERSION || typeof run !== "string" || typeof plan?.prompt !== "string")
@@ -234,13 +220,13 @@ class LocalLedger implements RunLedger {
       return true;
     }
     if (typeof parsedLine?.input !== "string") return false;
-    this.inputPlaces.set(this.counts.inputs++, startOffset, byteLength);
+    this.inputPlaces.set(this.counts.inputs++, linePlace);
     return true;
   }
 
-  private loadOutcome(parsedLine: any, startOffset: number, byteLength: number): boolean {
+  private loadOutcome(parsedLine: any, linePlace: Place): boolean {
     if (typeof parsedLine?.keep === "string") {
-      this.madePlaces.set(parsedLine.keep, [startOffset, byteLength]);
+      this.madePlaces.set(parsedLine.keep, linePlace);
       return true;
     }
     const isAnswer = parsedLine && "answer" in parsedLine;
@@ -253,11 +239,11 @@ class LocalLedger implements RunLedger {
     if (this.states[parsedLine.n] === ANSWERED) return true;
     this.states[parsedLine.n] = ANSWERED;
     this.counts.answered++;
-    this.outcomePlaces.set(parsedLine.n, startOffset, byteLength);
+    this.outcomePlaces.set(parsedLine.n, linePlace);
     return true;
   }
 
-  private *lines(): Generator<[text: string, start: number, length: number]> {
+  private *lines(): Generator<[text: string, place: Place]> {
     const blockBuffer = Buffer.allocUnsafe(BLOCK_BYTES);
     let unfinished: Buffer = Buffer.alloc(0);
     for (let fileOffset = 0; ; ) {
@@ -271,18 +257,17 @@ class LocalLedger implements RunLedger {
         lineEnd >= 0;
         lineEnd = blockBytes.indexOf(10, lineStart)
       ) {
-        const startOffset = this.end;
+        const linePlace: Place = [this.end, lineEnd - lineStart];
         this.end += lineEnd - lineStart + 1;
-        yield [blockBytes.toString("utf8", lineStart, lineEnd), startOffset, lineEnd - lineStart];
+        yield [blockBytes.toString("utf8", lineStart, lineEnd), linePlace];
         lineStart = lineEnd + 1;
       }
       unfinished = blockBytes.subarray(lineStart);
     }
   }
 
-  async take(signal: AbortSignal): Promise<Taken | undefined> {
+  async take(): Promise<Taken | undefined> {
     for (;;) {
-      signal.throwIfAborted();
       const n = this.nextOpen();
       if (n !== undefined) {
         this.states[n] = TAKEN;
@@ -290,7 +275,7 @@ class LocalLedger implements RunLedger {
         return { n, input: await this.input(n), tries: this.tries[n]! };
       }
       if (!this.delayed.length && !this.busy) return undefined;
-      await this.untilReturned(signal);
+      await this.untilReturned();
     }
   }
 
@@ -302,38 +287,29 @@ class LocalLedger implements RunLedger {
     return this.cursor < this.counts.inputs ? this.cursor : undefined;
   }
 
-  private async untilReturned(signal: AbortSignal): Promise<void> {
+  private async untilReturned(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.returned.push(resolve);
-    const raceAbort = new AbortController();
-    const timerSignal = AbortSignal.any([signal, raceAbort.signal]);
     const nextDueAt = Math.min(...this.delayed.map(({ at }) => at));
     const timer = Number.isFinite(nextDueAt)
-      ? timers.setTimeout(Math.max(1, nextDueAt - performance.now()), undefined, {
-          signal: timerSignal,
-        })
-      : [];
-    await Promise.race([
-      promise,
-      ...[timer].flat().map((pendingTimer) => pendingTimer.catch(() => {})),
-    ]);
-    raceAbort.abort();
+      ? setTimeout(resolve, nextDueAt - performance.now())
+      : undefined;
+    await promise;
+    clearTimeout(timer);
   }
 
-  async answer(n: number, answered: Answered): Promise<boolean> {
-    if (this.states[n] === ANSWERED) return false;
-    const linePlace = this.append({ n, ...answered });
-    this.outcomePlaces.set(n, ...linePlace);
+  async answer(n: number, answered: Answered): Promise<void> {
+    if (this.states[n] === ANSWERED) return;
+    this.outcomePlaces.set(n, this.append({ n, ...answered }));
     this.counts.answered++;
     this.leave(n, ANSWERED);
-    return true;
   }
 
   async giveBack(n: number, failedOutcome: Failed, retryAfterMs?: number): Promise<void> {
     if (this.states[n] !== TAKEN) return;
     this.tries[n] = Math.min(255, this.tries[n]! + 1);
     if (retryAfterMs === undefined) {
-      this.outcomePlaces.set(n, ...this.append({ n, ...failedOutcome }));
+      this.outcomePlaces.set(n, this.append({ n, ...failedOutcome }));
       this.counts.failed++;
       return this.leave(n, FAILED);
     }
@@ -348,7 +324,7 @@ class LocalLedger implements RunLedger {
     for (const wake of [...this.returned.splice(0), ...this.waiting.splice(0)]) wake();
   }
 
-  private append(lineObject: object): [start: number, length: number] {
+  private append(lineObject: object): Place {
     const lineBytes = Buffer.from(`${JSON.stringify(lineObject)}\n`);
     const startOffset = this.end;
     try {
@@ -371,7 +347,7 @@ class LocalLedger implements RunLedger {
     return [startOffset, lineBytes.length - 1];
   }
 
-  private at([startOffset, byteLength]: [number, number]): any {
+  private at([startOffset, byteLength]: Place): any {
     const lineBytes = Buffer.allocUnsafe(byteLength);
     fs.readSync(this.fd, lineBytes, 0, byteLength, startOffset);
     return JSON.parse(lineBytes.toString("utf8"));

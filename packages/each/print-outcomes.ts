@@ -14,8 +14,10 @@ export async function print(running: Running): Promise<void> {
     const isStopped = stop.signal.aborted;
     const outcome = await ledger.outcome(inputNumber);
     if (outcome) await show(running, inputNumber, outcome);
-    if (outcome || isStopped) inputNumber++;
-    if (outcome || isStopped) continue;
+    if (outcome || isStopped) {
+      inputNumber++;
+      continue;
+    }
     const nextSettled = ledger.settled();
     if ((await ledger.outcome(inputNumber)) || stop.signal.aborted) continue; // it came meanwhile
     await new Promise<void>((resolve) => {

@@ -8,7 +8,7 @@ import { FRAME_TOKENS, foldRoom, promptLayers, tokensIn } from "./fold-sizes.ts"
 import { writeReduced } from "./print-outcomes.ts";
 import type { Answered, RunLedger } from "./run-ledger.ts";
 import type { Running } from "./running.ts";
-import { isSpent, showProgress } from "./spending.ts";
+import { isSpent, knownOf, showProgress } from "./spending.ts";
 
 const MIN_FOLD_TOKENS = 200;
 const MAX_NAME_CHARS = 200;
@@ -55,8 +55,8 @@ export async function reduce(running: Running, prompt: string): Promise<void> {
 /** How many tokens of answers one request may hold. */
 async function roomFor({ ctx, ledger }: Running, prompt: string): Promise<number> {
   const modelName = ledger.plan.model || (await firstAnswer(ledger)).model;
-  const described = await ctx.about.model(modelName, true).catch(() => undefined);
-  const roomTokens = foldRoom(described?.window, await promptLayers(ctx), prompt);
+  const { window } = await knownOf(modelName, ctx);
+  const roomTokens = foldRoom(window, await promptLayers(ctx), prompt);
   if (roomTokens >= MIN_FOLD_TOKENS) return roomTokens;
   throw fault(
     `Cannot reduce: the window of '${modelName}' is too small for the prompt and an answer. ` +

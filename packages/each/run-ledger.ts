@@ -43,7 +43,7 @@ export interface Plan {
   root: string;
   model: string;
   schema?: string; // as it was given
-  tools?: string[] | false;
+  tools?: false;
   unordered?: boolean;
   out?: string;
   batch?: boolean; // by the provider's batch interface
@@ -59,12 +59,9 @@ export interface RunLedger {
    * The next input without an answer that nobody has. Waits for one that was given back; undefined:
    * there is none.
    */
-  take(signal: AbortSignal): Promise<Taken | undefined>;
-  /**
-   * Keeps an answer. When it returns, a killed process does not lose it. False: the input had one
-   * already.
-   */
-  answer(inputNumber: number, answered: Answered): Promise<boolean>;
+  take(): Promise<Taken | undefined>;
+  /** Keeps an answer. When it returns, a killed process does not lose it. */
+  answer(inputNumber: number, answered: Answered): Promise<void>;
   /** Gives an input back: to be taken again after so many ms, or (no `retryAfterMs`) as failed. */
   giveBack(inputNumber: number, failedOutcome: Failed, retryAfterMs?: number): Promise<void>;
   /** What came of an input; undefined: nothing yet. */

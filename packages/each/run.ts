@@ -2,7 +2,7 @@
 // printed in order.
 import v8 from "node:v8";
 import type { Ctx, Fault, Image, Result, Typed, Zz } from "zz";
-import { CHARS_PER_TOKEN, fault, plural, usage, visible } from "zz/text";
+import { fault, plural, tokensOf, usage, visible } from "zz/text";
 import { askModel, type Mishap, pauseAfter, TRIES } from "./ask-model.ts";
 import { type Found, filesOf, linesOf, messageOf } from "./inputs.ts";
 import { createRun, findRun, openRun, readRun } from "./local-ledger.ts";
@@ -11,7 +11,7 @@ import { hasPlace, print, printAnswered, show } from "./print-outcomes.ts";
 import { reduce } from "./reduce.ts";
 import type { Answered, Input, Plan, RunLedger, Taken } from "./run-ledger.ts";
 import type { Running } from "./running.ts";
-import { batchPrice, estimate, isSpent, showProgress } from "./spending.ts";
+import { estimate, isSpent, knownOf, showProgress } from "./spending.ts";
 
 const DEFAULT_JOBS = 4;
 const QUEUED_JOBS = 64; // with --queue: as many as may wait for its workers
@@ -107,9 +107,7 @@ async function makePlan(
     const typedValue = flagValue(flagName);
     return typeof typedValue === "string" ? { [flagName]: typedValue } : {};
   };
-  const unordered = flagValue("unordered") ? { unordered: true } : {};
-  const batchOption = flagValue("batch") ? { batch: true } : {};
-  const toolsOption = flagValue("no-tools") || flagValue("batch") ? { tools: false as const } : {};
+  const isBatch = Boolean(flagValue("batch"));
   return {
     prompt,
     kind,
@@ -118,9 +116,9 @@ async function makePlan(
     ...textOption("schema"),
     ...textOption("out"),
     ...textOption("reduce"),
-    ...unordered,
-    ...batchOption,
-    ...toolsOption,
+    ...(flagValue("unordered") && { unordered: true }),
+    ...(isBatch && { batch: true }),
+    ...((isBatch || flagValue("no-tools")) && { tools: false as const }),
   };
 }
 
@@ -128,12 +126,10 @@ function limitsOf(typedLine: Typed): Running["limits"] {
   if (typedLine.values.has("queue") && typedLine.values.has("batch"))
     throw usage("Cannot use --batch with --queue: a batch is not for workers. Leave one out.");
   const defaultJobs = typedLine.values.has("queue") ? QUEUED_JOBS : DEFAULT_JOBS;
-  const jobs = Number(typedLine.values.get("jobs")?.at(-1) ?? defaultJobs);
+  const jobsValue = typedLine.values.get("jobs")?.at(-1) ?? defaultJobs;
+  const jobs = Number(jobsValue);
   if (!(Number.isInteger(jobs) && jobs > 0 && jobs <= MAX_JOBS))
-    throw usage(
-      `Cannot use --jobs '${typedLine.values.get("jobs")?.at(-1)}': ` +
-        `it takes a whole number from 1 to ${MAX_JOBS}.`,
-    );
+    throw usage(`Cannot use --jobs '${jobsValue}': it takes a whole number from 1 to ${MAX_JOBS}.`);
   const budget = typedLine.values.get("budget")?.at(-1);
   if (budget === undefined) return { jobs };
   const [, budgetNumber, isTokens] = /^\$?([\d.]+)(t?)$/.exec(String(budget)) ?? [];
@@ -161,10 +157,8 @@ async function askAndPrint(
   { worst, reduction = ledger.plan.reduce, isBatch, isWaiting }: How,
 ): Promise<Result> {
   const { plan, counts } = ledger;
-  const described = plan.model
-    ? await ctx.about.model(plan.model, true).catch(() => undefined)
-    : undefined;
-  if (limits.dollars && !described?.price)
+  const known = await knownOf(plan.model, ctx, isBatch);
+  if (limits.dollars && !known.price)
     throw usage(
       `Cannot keep to --budget: what '${plan.model || "the model"}' costs is not known. ` +
         "Give tokens: --budget 500000t.",
@@ -175,8 +169,7 @@ async function askAndPrint(
     ledger,
     stop: new AbortController(),
     limits,
-    ...(described?.price && { price: isBatch ? batchPrice(described.price) : described.price }),
-    ...(described?.window && { window: described.window }),
+    ...known,
     spent: { input: 0, output: 0 },
     files: new Map(),
     isShown: reduction === undefined || hasPlace(plan.out),
@@ -185,32 +178,24 @@ async function askAndPrint(
     started: zz.io.clock.now(),
   };
   zz.wrap("fetch", paceOf(zz.io.clock), { limit: DAY_MS });
-  const openInputs = plural(counts.inputs - counts.answered, "input");
-  if (counts.inputs > counts.answered)
-    ctx.note(`${openInputs} to ask. If it stops: ${resuming(ledger, ctx)}`);
+  const openCount = counts.inputs - counts.answered;
+  if (openCount)
+    ctx.note(`${plural(openCount, "input")} to ask. If it stops: ${resuming(ledger, ctx)}`);
   await report(running);
   const { isShown } = running;
   const isOrdered = isBatch || !plan.unordered;
   if (!isOrdered && isShown) await printAnswered(running);
-  const printed =
-    isOrdered && isShown
-      ? print(running).catch((error) => void (running.ended ??= error as Error))
-      : undefined;
-  if (isBatch) await askByBatches(running, isWaiting);
-  else await askByJobs(running);
+  const end = (error: Error) => void (running.ended ??= error);
+  const printed = isOrdered && isShown ? print(running).catch(end) : undefined;
+  if (isBatch) {
+    const { askByBatches } = await import("./batch/ask-by-batches.ts");
+    await askByBatches(running, isWaiting).catch(end);
+  } else await askByJobs(running);
   running.stop.abort();
   await printed;
-  if (reduction !== undefined && !running.ended)
-    await reduce(running, reduction).catch((error) => (running.ended ??= error as Error));
+  if (reduction !== undefined && !running.ended) await reduce(running, reduction).catch(end);
   ctx.progress("");
   return finishRun(running);
-}
-
-async function askByBatches(running: Running, isWaiting: boolean): Promise<void> {
-  const batches = await import("./batch/ask-by-batches.ts");
-  await batches
-    .askByBatches(running, isWaiting)
-    .catch((error) => (running.ended ??= error as Error));
 }
 
 async function askByJobs(running: Running): Promise<void> {
@@ -233,13 +218,12 @@ async function askUntilDone(running: Running): Promise<void> {
 
 /** Asks about one input. False: there is none left, or the run has to end. */
 async function askNext(running: Running): Promise<boolean> {
-  const { ledger, stop } = running;
-  const queue = running.ctx.service("queue");
+  const { ledger } = running;
   const { inputs, answered, failed } = ledger.counts;
   if (answered + failed < inputs && isSpent(running))
     running.ended ??= fault("Stopped: the budget is spent.", { exit: 3 });
   if (running.ended) return false;
-  const takenInput = await ledger.take(stop.signal).catch(() => undefined);
+  const takenInput = await ledger.take().catch(() => undefined);
   if (!takenInput) return false;
   if (running.ended) {
     // else the others would wait for what becomes of it
@@ -248,8 +232,10 @@ async function askNext(running: Running): Promise<boolean> {
   }
   const outcome = await answerTo(running, takenInput);
   if ("error" in outcome) await giveBack(running, takenInput, outcome);
-  else await ledger.answer(takenInput.n, outcome);
-  if (queue && !("error" in outcome)) await queue.forget(ledger.id, takenInput.n);
+  else {
+    await ledger.answer(takenInput.n, outcome);
+    await running.ctx.service("queue")?.forget(ledger.id, takenInput.n);
+  }
   await report(running);
   const isPrinted = ledger.plan.unordered && running.isShown;
   const finalOutcome = isPrinted ? await ledger.outcome(takenInput.n) : undefined;
@@ -264,7 +250,7 @@ async function answerTo(running: Running, { n, input }: Taken): Promise<Answered
   let message: { text: string; images?: Image[] };
   try {
     message = await messageOf(plan.prompt, input, ctx);
-    const messageTokens = Math.ceil(message.text.length / CHARS_PER_TOKEN);
+    const messageTokens = tokensOf(message.text);
     if (window && messageTokens > window)
       throw fault(`It is too long: about ${messageTokens} tokens, and the model takes ${window}.`, {
         exit: 3,
@@ -280,10 +266,8 @@ async function answerTo(running: Running, { n, input }: Taken): Promise<Answered
 
 async function giveBack(running: Running, { n, tries }: Taken, outcome: Mishap): Promise<void> {
   const { mayPass, ...failed } = outcome;
-  if (mayPass && tries + 1 < TRIES && !running.ended) {
-    return running.ledger.giveBack(n, failed, pauseAfter(tries));
-  }
-  await running.ledger.giveBack(n, failed);
+  const isAskedAgain = mayPass && tries + 1 < TRIES && !running.ended;
+  await running.ledger.giveBack(n, failed, isAskedAgain ? pauseAfter(tries) : undefined);
 }
 
 async function report({ ctx, ledger }: Running): Promise<void> {

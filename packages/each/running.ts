@@ -1,5 +1,5 @@
 // What the jobs of a run share.
-import type { Ctx, Model, Usage, Zz } from "zz";
+import type { Ctx, Price, Usage, Zz } from "zz";
 import type { RunLedger } from "./run-ledger.ts";
 
 export interface Running {
@@ -8,8 +8,8 @@ export interface Running {
   ledger: RunLedger;
   stop: AbortController;
   limits: { jobs: number; dollars?: number; tokens?: number };
-  price?: Model["price"];
-  window?: number;
+  price?: Price | undefined;
+  window?: number | undefined;
   spent: Usage;
   isShown: boolean; // whether each answer is printed, or written to a file
   worst: number; // exit code

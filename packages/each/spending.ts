@@ -1,6 +1,6 @@
 // What a run costs: beforehand, so far, and whether that is as much as it may.
-import type { Ctx, Model, Price, Result, Usage } from "zz";
-import { CHARS_PER_TOKEN, plural, usage } from "zz/text";
+import type { Ctx, Price, Result, Usage } from "zz";
+import { plural, tokensOf, usage } from "zz/text";
 import { foldRoom, foldsFor, promptLayers, tokensIn } from "./fold-sizes.ts";
 import { messageOf } from "./inputs.ts";
 import type { Input, Plan } from "./run-ledger.ts";
@@ -19,7 +19,7 @@ export function isSpent({ spent, limits, price, asked }: Running): boolean {
 
 export const dollarsOf = (
   { input, output, cached = 0 }: Usage,
-  modelPrice?: Model["price"],
+  modelPrice: Price | undefined,
 ): number => {
   if (!modelPrice) return 0;
   return (
@@ -30,11 +30,16 @@ export const dollarsOf = (
   );
 };
 
-/** What batches cost: half. */
-export const batchPrice = ({ input, output, cached }: Price): Price => {
-  const halfPrice = { input: input / 2, output: output / 2 };
-  return cached === undefined ? halfPrice : { ...halfPrice, cached: cached / 2 };
-};
+/** What is known of a model; by batches it costs half. */
+export async function knownOf(modelName: string, { about }: Ctx, isBatch?: boolean) {
+  const described = modelName
+    ? await about.model(modelName, true).catch(() => undefined)
+    : undefined;
+  const { price, window } = described ?? {};
+  if (!price || !isBatch) return { price, window };
+  const { input, output, cached = input } = price;
+  return { price: { input: input / 2, output: output / 2, cached: cached / 2 }, window };
+}
 
 export function showProgress(
   { ctx, zz, ledger, started, asked, spent, price }: Running,
@@ -70,45 +75,36 @@ export async function estimate(
   inputs: Iterable<Input> | AsyncIterable<Input>,
 ): Promise<Result> {
   const layers = await ctx.about.prompt();
-  const promptTokens = Math.ceil(
-    layers.reduce((charsSoFar, { text }) => charsSoFar + text.length, 0) / CHARS_PER_TOKEN,
-  );
-  const toolTokens =
-    plan.tools === false
-      ? 0
-      : Math.ceil(JSON.stringify(await ctx.about.offered()).length / CHARS_PER_TOKEN);
+  const promptTokens = tokensOf(layers.map(({ text }) => text).join(""));
+  const toolTokens = plan.tools === false ? 0 : tokensOf(JSON.stringify(await ctx.about.offered()));
   let [inputCount, tokens] = [0, 0];
   for await (const runInput of inputs) {
     const message = await messageOf(plan.prompt, runInput, ctx).catch(() => undefined);
-    if (message)
-      tokens += promptTokens + toolTokens + Math.ceil(message.text.length / CHARS_PER_TOKEN);
+    if (message) tokens += promptTokens + toolTokens + tokensOf(message.text);
     inputCount++;
   }
   if (!inputCount)
     throw usage("Cannot ask about nothing: no input came. Check the glob, or what is piped in.");
-  const described = plan.model
-    ? await ctx.about.model(plan.model, true).catch(() => undefined)
-    : undefined;
+  const { price, window } = await knownOf(plan.model, ctx, plan.batch);
   let requests = inputCount;
   if (plan.reduce !== undefined) {
-    const roomTokens = foldRoom(described?.window, await promptLayers(ctx), plan.reduce);
+    const roomTokens = foldRoom(window, await promptLayers(ctx), plan.reduce);
     const foldEstimate = foldsFor(inputCount, ASSUMED_OUTPUT_TOKENS, roomTokens);
     requests += foldEstimate.requests;
     tokens += foldEstimate.tokens + foldEstimate.requests * (promptTokens + tokensIn(plan.reduce));
   }
   const totalDollars = dollarsOf(
     { input: tokens, output: requests * ASSUMED_OUTPUT_TOKENS },
-    described?.price && (plan.batch ? batchPrice(described.price) : described.price),
+    price,
   );
-  const costWords = described?.price
+  const costWords = price
     ? `, about $${totalDollars.toFixed(2)}`
     : "; what the model costs is not known";
-  const foldCount = requests > inputCount ? { folds: requests - inputCount } : {};
   const data = {
     inputs: inputCount,
-    ...foldCount,
+    ...(requests > inputCount && { folds: requests - inputCount }),
     tokens,
-    ...(described?.price && { dollars: totalDollars }),
+    ...(price && { dollars: totalDollars }),
   };
   return {
     text:

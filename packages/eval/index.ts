@@ -1,7 +1,7 @@
 // /eval: looks up the files and symbols that the last answer names, then has the model judge the
 // answer with that evidence.
 import type { Ctx, Message, Reply, Zz } from "zz";
-import { wantsWords } from "zz/text";
+import { shorten, wantsWords } from "zz/text";
 import type { Finding } from "./look-up-names.ts";
 
 const USAGE_HINT = "use /eval, /eval N for the Nth last answer, /eval fast to do without the model";
@@ -161,7 +161,7 @@ async function askModel(
       (MAX_CHARS.question + MAX_CHARS.answer + MAX_CHARS.evidence),
   );
   const wrapPart = (partName: keyof typeof MAX_CHARS, partText: string) =>
-    `<${partName}>\n${shortened(partText, MAX_CHARS[partName] * scaleFactor)}\n</${partName}>`;
+    `<${partName}>\n${shorten(partText, MAX_CHARS[partName] * scaleFactor)}\n</${partName}>`;
   const text = [
     wrapPart("question", question),
     wrapPart("answer", answerText),
@@ -188,15 +188,6 @@ async function askModel(
     advice
       ? `${reply.model ?? "The model"} says:\n${advice}`
       : "The model had nothing to say about it.",
-  );
-}
-
-/** Like shorten() of zz/text, but worded for the model. */
-function shortened(fullText: string, maxChars: number): string {
-  if (fullText.length <= maxChars) return fullText;
-  return (
-    `${fullText.slice(0, maxChars * 0.7)}\n[… ${Math.round(fullText.length - maxChars * 0.9)} ` +
-    `characters are left out …]\n${fullText.slice(-maxChars * 0.2)}`
   );
 }
 

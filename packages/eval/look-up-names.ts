@@ -153,10 +153,7 @@ function isOfNode(symbolName: string): boolean {
 function membersOf(owner: object): string[] {
   const members = Object.entries(Object.getOwnPropertyDescriptors(owner));
   return members.flatMap(([memberName, { value }]) =>
-    typeof value === "function" ||
-    memberName === "JSON" ||
-    memberName === "Math" ||
-    memberName === "console"
+    typeof value === "function" || ["JSON", "Math", "console"].includes(memberName)
       ? [
           memberName,
           ...Object.getOwnPropertyNames(value),

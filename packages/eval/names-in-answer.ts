@@ -52,12 +52,10 @@ export function namesIn(answerText: string): { names: Named[]; ownCode: string }
   };
   walkTokens(new Lexer(LEXER_OPTIONS).lex(answerText.slice(0, MAX_CHARS)), (token: Token) => {
     if (token.type === "code") codeBlocks.push(token.text);
-    else if (token.type === "table")
-      for (const tableCell of [token as Tokens.Table].flatMap(({ header, rows }) =>
-        [header, ...rows].flat(),
-      ))
-        readNames(tableCell.text);
-    else if (
+    else if (token.type === "table") {
+      const { header, rows } = token as Tokens.Table;
+      for (const tableCell of [header, ...rows].flat()) readNames(tableCell.text);
+    } else if (
       token.type === "paragraph" ||
       token.type === "heading" ||
       (token.type === "text" && token.tokens)

@@ -18,18 +18,13 @@ const MAX_SYSTEM_CHARS = 20_000;
 /** On a name clash the project's agent wins. */
 function findAgents({ root, about, plugins }: Ctx): Agent[] {
   const { brought } = plugins;
-  const trusted = (relativeFile: string) =>
-    brought?.given === true && brought.files.includes(relativeFile);
-  const homeFiles = entriesOf(path.join(about.home, "agents")).map((fileName) =>
-    path.join(about.home, "agents", fileName),
-  );
+  const trusted = brought?.given ? brought.files : [];
+  const homeFolder = path.join(about.home, "agents");
+  const inHome = entriesOf(homeFolder).map((fileName) => path.join(homeFolder, fileName));
   const inProject = IN_PROJECT.flatMap((agentsFolder) =>
-    entriesOf(path.join(root, agentsFolder)).map((fileName) => `${agentsFolder}/${fileName}`),
-  );
-  const agentFiles = [
-    ...homeFiles,
-    ...inProject.filter(trusted).map((relativeFile) => path.join(root, relativeFile)),
-  ].filter((filePath) => filePath.endsWith(".md"));
+    trusted.filter((relativeFile) => path.posix.dirname(relativeFile) === agentsFolder),
+  ).map((relativeFile) => path.join(root, relativeFile));
+  const agentFiles = [...inHome, ...inProject].filter((filePath) => filePath.endsWith(".md"));
   const agents = agentFiles.flatMap((agentFile) => agentOf(agentFile, textOf(agentFile)) ?? []);
   return [...new Map(agents.map((agent) => [agent.name, agent])).values()];
 }

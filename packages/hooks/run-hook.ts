@@ -38,11 +38,11 @@ const saidIn = (output = ""): string => shorten(output.trim(), MAX_OUTPUT_CHARS)
 /** The forms that an output may have: a decision, or the newer one by event, or text. */
 function outcomeOf(hook: Hook, hookOutput: string): HookOutcome {
   const parsedOutput = jsonOrText(hookOutput.trim());
-  if (typeof parsedOutput !== "object" || parsedOutput === null || Array.isArray(parsedOutput)) {
+  if (!isRecord(parsedOutput)) {
     const isContext = hook.event === "UserPromptSubmit" || hook.event === "SessionStart";
     return { context: isContext ? saidIn(hookOutput) : "" };
   }
-  const { decision, reason, stopReason, ...general } = parsedOutput as Record<string, unknown>;
+  const { decision, reason, stopReason, ...general } = parsedOutput;
   const specific = Object(general.hookSpecificOutput) as Record<string, unknown>;
   const statedReason = [specific.permissionDecisionReason, reason, stopReason].find(isText) ?? "";
   const shownReason = saidIn(statedReason) || "no reason was given";

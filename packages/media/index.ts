@@ -8,7 +8,9 @@ export type Attachment = { label: string; what: Image | string };
 
 export default (zz: Zz) => {
   const waiting: Attachment[] = [];
-  const takeWaiting = (): Attachment[] => waiting.splice(0);
+  const attachWaiting = (chat: Ctx["chat"]) => {
+    for (const { what } of waiting.splice(0)) chat.attach(what);
+  };
 
   zz.flag({
     name: "attachment",
@@ -27,11 +29,10 @@ export default (zz: Zz) => {
   // of lines.
   zz.on("started", ({ stays }, { chat, note }) => {
     if (stays && waiting.length) note(attachedNote(waiting));
-    if (!stays) for (const { what } of takeWaiting()) chat.attach(what);
+    if (!stays) attachWaiting(chat);
   });
   zz.wrap("line", async (typedLine, runNext, ctx) => {
-    const attachments = isMessage(typedLine, ctx) ? takeWaiting() : [];
-    for (const { what } of attachments) ctx.chat.attach(what);
+    if (isMessage(typedLine, ctx)) attachWaiting(ctx.chat);
     return runNext(typedLine);
   });
 

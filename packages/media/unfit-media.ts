@@ -1,25 +1,25 @@
 // What a model does not take is not sent to it: refused where it goes with the message just asked,
 // and told in words where it is of earlier ones.
-import type { ChatRequest, Message, Model } from "zz";
+import type { ChatRequest, Image, Message, Model } from "zz";
 import { usage } from "zz/text";
 
 export function withoutUnfitMedia(request: ChatRequest, model: Model | undefined): ChatRequest {
-  const isTaken = (mediaType: string) => modelTakes(model, mediaType);
+  const isTaken = ({ type }: Image) => modelTakes(model, type);
   const answered = request.messages.findLastIndex(({ role }) => role === "assistant");
   const askedIndex = request.messages.findLastIndex(
     (message) => message.role === "user" && !message.aside,
   );
   const messages = request.messages.map((message, i): Message => {
     if (message.role === "assistant" || !message.images) return message;
-    const refused = message.images.find(({ type }) => !isTaken(type));
-    if (!refused) return message;
+    const { images, ...rest } = message;
+    const [takenImages, refused] = [
+      images.filter(isTaken),
+      images.filter((image) => !isTaken(image)),
+    ];
+    if (!refused[0]) return message;
     if (request.task === "chat" && i === askedIndex && askedIndex > answered)
-      throw refusal(request.model, refused.type);
-    const takenImages = message.images.filter(({ type }) => isTaken(type));
-    const leftOutNotes = message.images
-      .filter(({ type }) => !isTaken(type))
-      .map(({ type }) => `[${type}: ${UNSEEN_REASON}]`);
-    const { images: _, ...rest } = message;
+      throw refusal(request.model, refused[0].type);
+    const leftOutNotes = refused.map(({ type }) => `[${type}: ${UNSEEN_REASON}]`);
     return {
       ...rest,
       text: [message.text, ...leftOutNotes].join("\n"),

@@ -1,6 +1,6 @@
 // How a run stands, from any machine: what its zz told the queue, and what lies there.
 import type { Result } from "zz";
-import { plural, usage } from "zz/text";
+import { plural, tryTo, usage } from "zz/text";
 import type { Failure } from "./job.ts";
 import type { AskQueue, Connection } from "./queue.ts";
 
@@ -60,10 +60,5 @@ export async function statusOf(
   }
 }
 
-function reasonOf(failedReason: string | undefined): string {
-  try {
-    return String((JSON.parse(failedReason ?? "") as Failure).error);
-  } catch {
-    return failedReason ?? "it does not say why";
-  }
-}
+const reasonOf = (failedReason = "it does not say why"): string =>
+  tryTo(() => String((JSON.parse(failedReason) as Failure).error)) ?? failedReason;

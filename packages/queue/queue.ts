@@ -32,7 +32,7 @@ export function connection(
     if (!isClosed) once(`The queue ${where} is out of reach. zz goes on as soon as it is back.`);
   });
   client.on("ready", () => toldTexts.clear());
-  warningsOn(openedRedis).forEach(once);
+  tellRisks(openedRedis, once);
   return {
     where,
     client,
@@ -69,17 +69,15 @@ export function connection(
 }
 export type Connection = ReturnType<typeof connection>;
 
-const warningsOn = ({ where, keepsLog, evicts }: OpenedRedis): string[] => [
-  ...(keepsLog
-    ? []
-    : [
-        `The queue ${where} keeps no log on its disk: ` +
-          "what is under way is asked again if it restarts. Set 'appendonly yes' there.",
-      ]),
-  ...(evicts
-    ? [
-        `The queue ${where} throws data away when its memory is full (${evicts}). ` +
-          "Set 'maxmemory-policy noeviction' there.",
-      ]
-    : []),
-];
+function tellRisks({ where, keepsLog, evicts }: OpenedRedis, tell: (risk: string) => void): void {
+  if (!keepsLog)
+    tell(
+      `The queue ${where} keeps no log on its disk: ` +
+        "what is under way is asked again if it restarts. Set 'appendonly yes' there.",
+    );
+  if (evicts)
+    tell(
+      `The queue ${where} throws data away when its memory is full (${evicts}). ` +
+        "Set 'maxmemory-policy noeviction' there.",
+    );
+}

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import os from "node:os";
 import { Queue as BullQueue, QueueEvents } from "bullmq";
 import type { ChatRequest, Ctx, OpenedRedis, Queue, Reply, Result, RunReport, Zz } from "zz";
-import { fault } from "zz/text";
+import { fault, tryTo } from "zz/text";
 import {
   type Asked,
   ATTEMPTS,
@@ -254,10 +254,8 @@ const gistOf = ({ system: _, messages, ...asked }: Asked): string =>
   JSON.stringify([asked, messages.map((message) => ({ ...message, news: undefined }))]);
 
 function failureOf({ failedReason = "" }: AskJob): Error {
-  let failure: Partial<Failure> = {};
-  try {
-    failure = JSON.parse(failedReason);
-  } catch {} // BullMQ's own words
+  // else BullMQ's own words
+  const failure: Partial<Failure> = tryTo(() => JSON.parse(failedReason)) ?? {};
   const { error = `No worker could answer: ${failedReason}.`, exit = 1, kind } = failure;
   return fault(String(error), {
     exit: exit === 2 ? 1 : Number(exit), // of one input; the run goes on

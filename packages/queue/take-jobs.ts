@@ -2,10 +2,11 @@
 // A job is a stranger's request. Nothing in it is run: what the model calls goes back to the zz
 // that asked, and nothing of this machine is put into it.
 import { AsyncLocalStorage } from "node:async_hooks";
+import { once } from "node:events";
 import os from "node:os";
 import { DelayedError, UnrecoverableError, Worker } from "bullmq";
 import type { Ctx, Fault, OpenedRedis, Result, Zz } from "zz";
-import { plural } from "zz/text";
+import { plural, tryTo } from "zz/text";
 import {
   type Asked,
   type Failure,
@@ -82,10 +83,7 @@ export async function work(
   ctx.note(
     `Working for ${where}, ${plural(jobs, "job")} at a time. Ctrl+C finishes what is under way.`,
   );
-  await new Promise<void>((resolve) => {
-    if (stop.aborted) resolve();
-    else stop.addEventListener("abort", () => resolve(), { once: true });
-  });
+  if (!stop.aborted) await once(stop, "abort");
   ctx.note("Finishing what is under way. Ctrl+C again leaves it to other workers.");
   await worker.close();
   clearInterval(telling);
@@ -130,7 +128,7 @@ async function answerJob(working: Working, takenJob: AskJob, lockToken: string):
   const requestText = await server.attempt(() => client.hget(keys.texts(data.run), data.text));
   const askedRequest =
     requestText !== null && hashOf(requestText) === data.text
-      ? readRequest(requestText)
+      ? tryTo(() => readAsked(requestText))
       : undefined;
   if (!askedRequest) throw garbage(working, id);
   try {
@@ -174,12 +172,4 @@ function garbage({ server }: Working, id: string): Error {
   server.once(`The queue has jobs that zz did not make, such as '${id}'. They are not done.`);
   const failure: Failure = { error: "It is no job that zz made.", exit: 1 };
   return new UnrecoverableError(JSON.stringify(failure));
-}
-
-function readRequest(requestText: string): Asked | undefined {
-  try {
-    return readAsked(requestText);
-  } catch {
-    return undefined;
-  }
 }

@@ -52,7 +52,7 @@ export default (zz: Zz<typeof defaults>) => {
     zz.store({ name, open: (storeUrl, homeFolder) => openStore(zz, storeUrl, homeFolder) });
   zz.service("redis", {
     async open(url, openOptions) {
-      const { where } = addressIn(zz, url, openOptions.named);
+      const where = addressIn(zz, url, openOptions.named);
       const password = passwordBy(zz, openOptions.keyCommand, `${openOptions.what}.key_command`);
       const connectOptions = {
         url,
@@ -114,7 +114,7 @@ function openStore(zz: Zz<typeof defaults>, url: string, homeFolder: string): Se
     throw usage(
       `Cannot use the store: ${zz.configFault}. Correct it, so that nothing goes elsewhere.`,
     );
-  const { where } = addressIn(zz, url, "the setting `store`");
+  const where = addressIn(zz, url, "the setting `store`");
   const { prefix, cluster, replicas, seconds, lock_seconds: lockSeconds } = zz.config;
   const password = passwordBy(zz, zz.config.key_command, "redis.key_command");
   const options = { url, where, password, prefix, cluster, replicas, seconds, lockSeconds };
@@ -124,7 +124,7 @@ function openStore(zz: Zz<typeof defaults>, url: string, homeFolder: string): Se
 }
 
 /** The URL as messages name it. Its password is never shown. */
-function addressIn(zz: Zz<typeof defaults>, serverUrl: string, named: string): { where: string } {
+function addressIn(zz: Zz<typeof defaults>, serverUrl: string, named: string): string {
   const parsedUrl = URL.parse(serverUrl);
   const isWhole =
     parsedUrl &&
@@ -138,7 +138,7 @@ function addressIn(zz: Zz<typeof defaults>, serverUrl: string, named: string): {
     );
   const { protocol, host, pathname, search, password } = parsedUrl;
   if (password) zz.secret(decodeURIComponent(password));
-  return { where: `${protocol}//${host}${pathname.replace(/^\/$/, "")}${search}` };
+  return `${protocol}//${host}${pathname.replace(/^\/$/, "")}${search}`;
 }
 
 function passwordBy(
@@ -147,11 +147,10 @@ function passwordBy(
   setting: string,
 ): string {
   if (!command) return "";
-  const runOptions = {
+  const { status, stdout, error } = programs.run("sh", ["-c", command], {
     timeout: seconds * 1_000,
-    stdio: ["ignore", "pipe", "ignore"] as ["ignore", "pipe", "ignore"],
-  };
-  const { status, stdout, error } = programs.run("sh", ["-c", command], runOptions);
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   const [password = ""] = String(stdout).split("\n");
   if (error || status !== 0 || !password.trim())
     throw usage(

@@ -5,10 +5,11 @@ import os from "node:os";
 
 /** The machine as processes see it: containers of one host have numbers of their own. */
 function machine(): string {
+  const host = os.hostname().replace(/\s/g, "_");
   try {
-    return `${os.hostname()}/${fs.readlinkSync("/proc/self/ns/pid").replace(/\D/g, "")}`;
+    return `${host}/${fs.readlinkSync("/proc/self/ns/pid").replace(/\D/g, "")}`;
   } catch {
-    return os.hostname();
+    return host;
   }
 }
 
@@ -32,10 +33,9 @@ function startOf(processId: number): string {
 }
 
 export const newOwner = (): string =>
-  `${machine().replace(/\s/g, "_")} ${process.pid} ${startOf(process.pid)} ` +
-  Math.random().toString(36).slice(2, 10);
+  `${machine()} ${process.pid} ${startOf(process.pid)} ` + Math.random().toString(36).slice(2, 10);
 
 export function isGone(lockOwner: string): boolean {
   const [ownerMachine, processId, start] = lockOwner.split(" ");
-  return ownerMachine === machine().replace(/\s/g, "_") && startOf(Number(processId)) !== start;
+  return ownerMachine === machine() && startOf(Number(processId)) !== start;
 }

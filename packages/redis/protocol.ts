@@ -37,7 +37,6 @@ export interface Questions {
   release(id: string): void;
   rename(id: string, newTitle: string): void;
   remove(id: string): void;
-  quit(): void;
 }
 export type Question = keyof Questions;
 export type Asked = { question: Question; given: unknown[] };

@@ -29,6 +29,7 @@ const keysOf = (id: string) => [
   keyNamed("writers"),
   keyNamed(`lines:${id}`),
   keyNamed("index"),
+  keyNamed("titles"),
 ];
 const lockMs = options.lockSeconds * 1_000;
 
@@ -38,10 +39,7 @@ const runScript = (
   ...scriptArgs: (string | number)[]
 ): Promise<string[]> =>
   server.ask(
-    (client) =>
-      client.eval(script, 5, ...keysOf(id), keyNamed("titles"), id, ...scriptArgs) as Promise<
-        string[]
-      >,
+    (client) => client.eval(script, 5, ...keysOf(id), id, ...scriptArgs) as Promise<string[]>,
   );
 
 const answers: {
@@ -127,7 +125,7 @@ const answers: {
     const [isLogged, replicaCount] = await server.ask(async (client) => {
       // It waits for what this connection wrote, and a cut one was another: so write again.
       const renewal = [writing?.token ?? "", options.owner, lockMs];
-      await client.eval(RENEW, 5, ...keysOf(id), keyNamed("titles"), id, ...renewal);
+      await client.eval(RENEW, 5, ...keysOf(id), id, ...renewal);
       const writingNode = await nodeWith(client, keyNamed("writers"));
       if (!server.keepsByLog()) return [1, await writingNode.wait(replicas, waitLimitMs)];
       return writingNode.call("WAITAOF", 1, replicas, waitLimitMs) as Promise<number[]>;
@@ -147,9 +145,6 @@ const answers: {
   },
   async remove(id) {
     await runScript(REMOVE, id);
-  },
-  async quit() {
-    server.quit();
   },
 };
 

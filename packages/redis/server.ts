@@ -13,7 +13,6 @@ export interface Server {
   ask<T>(askClient: (client: Redis | Cluster) => Promise<T>): Promise<T>;
   keepsByLog(): boolean; // whether it can be asked to write its log to the disk now
   news(): string[]; // what the person should know of it; only once
-  quit(): void;
 }
 
 export function openServer(options: Options): Server {
@@ -65,7 +64,6 @@ export function openServer(options: Options): Server {
     },
     keepsByLog: () => canKeepByLog,
     news: () => unseenWarnings?.splice(0) ?? [],
-    quit: dropClient,
   };
 
   /** What is under way is not sent again later: zz has gone on without it. */

@@ -12,16 +12,17 @@ const MAX_BYTES = 100_000; // of a file
 /** What a team's settings have no business with: keys travel by `/keys` and the environment. */
 const KEY_SETTING = /"key"\s*:/;
 
-/** The files of a folder that go into the store. */
-export function readTeam(folder: string): TeamFiles {
-  const candidateNames = [
+/** The settings and all that is among the prompts, as far as it is there. */
+const filesIn = (folder: string): string[] =>
+  [
     SETTINGS,
     ...entriesOf(path.join(folder, "prompts")).map((promptName) => `prompts/${promptName}`),
-  ];
-  const namedTexts = candidateNames
-    .filter(
-      (fileName) => TEAM_FILE_NAME.test(fileName) && fs.existsSync(path.join(folder, fileName)),
-    )
+  ].filter((fileName) => fs.existsSync(path.join(folder, fileName)));
+
+/** The files of a folder that go into the store. */
+export function readTeam(folder: string): TeamFiles {
+  const namedTexts = filesIn(folder)
+    .filter((fileName) => TEAM_FILE_NAME.test(fileName))
     .map((fileName) => [fileName, textOf(path.join(folder, fileName))] as const);
   const teamFiles = Object.fromEntries(namedTexts.sort());
   const refuse = (refusalReason: string) =>
@@ -48,14 +49,8 @@ export function receiveTeam(homeFolder: string, storedFiles: TeamFiles): string[
         TEAM_FILE_NAME.test(fileName) && Buffer.byteLength(fileText) <= MAX_BYTES,
     )
     .slice(0, MAX_FILES);
-  const present = [
-    SETTINGS,
-    ...entriesOf(path.join(folder, "prompts")).map((promptName) => `prompts/${promptName}`),
-  ];
-  const goneNames = present.filter(
-    (fileName) =>
-      !acceptedFiles.some(([keptName]) => keptName === fileName) &&
-      fs.existsSync(path.join(folder, fileName)),
+  const goneNames = filesIn(folder).filter(
+    (fileName) => !acceptedFiles.some(([keptName]) => keptName === fileName),
   );
   const changed = acceptedFiles.filter(
     ([fileName, fileText]) => textOf(path.join(folder, fileName)) !== fileText,

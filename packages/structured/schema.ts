@@ -2,7 +2,16 @@
 // Refuses what is not a schema, or what no answer can fit, before the model is asked.
 import fs from "node:fs";
 import path from "node:path";
-import { anyOf, codeOf, errnoSentence, shortSchema, tryTo, usage, wrongInSchema } from "zz/text";
+import {
+  anyOf,
+  codeOf,
+  errnoSentence,
+  ownValue,
+  shortSchema,
+  tryTo,
+  usage,
+  wrongInSchema,
+} from "zz/text";
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -98,7 +107,7 @@ export const shortForm = (shortText: string): JsonSchema => shortSchema(shortTex
 // Checks: what no answer can fit
 
 const TYPE_NAMES = ["string", "number", "integer", "boolean", "object", "array", "null"];
-const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
@@ -114,10 +123,7 @@ function resolveTarget(rootSchema: unknown, reference: string): unknown {
         .replaceAll("~0", "~"),
     )
     .reduce<unknown>(
-      (innerSchema, pathStep) =>
-        Object.hasOwn(Object(innerSchema), pathStep)
-          ? (innerSchema as JsonSchema)[pathStep]
-          : undefined,
+      (innerSchema, pathStep) => ownValue(innerSchema as JsonSchema, pathStep),
       rootSchema,
     );
 }

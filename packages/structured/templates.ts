@@ -1,7 +1,7 @@
 // Templates: what -t puts on the command line, and the file that --save writes.
 import fs from "node:fs";
 import path from "node:path";
-import type { Command, Ctx, Result, Typed } from "zz";
+import type { Ctx, Result, Typed } from "zz";
 import {
   errnoSentence,
   fault,
@@ -14,7 +14,7 @@ import {
   writeWhole,
 } from "zz/text";
 import type { Wanted } from "./index.ts";
-import { type JsonSchema, readSchema, shortForm } from "./schema.ts";
+import { isObject, type JsonSchema, readSchema, shortForm } from "./schema.ts";
 
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SAVED_MARK = "saved: by --save";
@@ -60,8 +60,8 @@ export async function expandTemplate(
     wanted.schema = await inlineSchema(head.schema);
   else if (/^(first|last)$/.test(head.extract ?? "") && !wanted.schema)
     wanted.extract ??= head.extract as "first" | "last";
-  const options = head.options ? (tryTo(() => JSON.parse(head.options!)) as unknown) : {};
-  if (typeof options !== "object" || !options || Array.isArray(options))
+  const options: unknown = head.options ? tryTo(() => JSON.parse(head.options!)) : {};
+  if (!isObject(options))
     throw usage(
       `Cannot use the template '${name}': its 'options' are not a JSON object. ` +
         'Write {"temperature": 0}.',
@@ -96,12 +96,10 @@ export async function save(
     throw usage(`${refused}: -t is a template already. Say its words and flags again, without -t.`);
   const file = path.join(about.home, "prompts", `${name}.md`);
   const wasSavedHere = textOf(file).includes(`\n${SAVED_MARK}\n`);
-  const existing: Pick<Command, "name"> | undefined = about.commands.find(
-    (command) => command.name === name,
-  );
-  if ((existing || fs.existsSync(file)) && !wasSavedHere)
+  const isCommand = about.commands.some((command) => command.name === name);
+  if ((isCommand || fs.existsSync(file)) && !wasSavedHere)
     throw usage(
-      `${refused}: '${existing ? `/${name}` : file}' is there already. Choose another name.`,
+      `${refused}: '${isCommand ? `/${name}` : file}' is there already. Choose another name.`,
     );
   const templateBody = words
     .filter((typedWord) => typedWord !== "-")
@@ -149,16 +147,12 @@ async function buildHead(
     optionPair.slice(0, optionPair.indexOf("=")),
     jsonOrText(optionPair.slice(optionPair.indexOf("=") + 1)),
   ]);
-  const [modelName, systemText, schemaText] = [
-    readTexts("model").at(-1),
-    readTexts("system").at(-1),
-    readTexts("schema").at(-1),
-  ];
+  const systemText = readTexts("system").at(-1);
   const toolNames = flagValues.has("no-tools") ? "none" : readTexts("tool").join(", ");
   const headRows: [string, string | undefined][] = [
-    ["model", modelName],
+    ["model", readTexts("model").at(-1)],
     ["system", systemText && JSON.stringify(systemText)],
-    ["schema", schema && (await schemaRow(schema, schemaText ?? ""))],
+    ["schema", schema && (await schemaRow(schema, readTexts("schema").at(-1) ?? ""))],
     ["extract", extract],
     ["options", options.length ? JSON.stringify(Object.fromEntries(options)) : undefined],
     ["tools", toolNames],

@@ -1,9 +1,9 @@
 // Recognizes objects that are calls: what models call the name and the arguments, and what they
 // wrap them in.
 
-import { typeOf } from "./coerce.ts";
+import { isObject } from "./coerce.ts";
 import { type Json, readJson, skipSpace, type Work, wholeJson } from "./json.ts";
-import { matchAt } from "./search-text.ts";
+import { matchAt, skipMatch } from "./search-text.ts";
 import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Source, type Tool } from "./types.ts";
 
 const NAME_KEYS = ["name", "tool_name", "tool", "function", "action", "recipient_name"];
@@ -17,9 +17,6 @@ const ARGUMENTS = [
   "params",
 ];
 const SIDE_KEYS = /^(id|type|tool_call_id|call_id|index|thought|thoughts|reason|reasoning)$/;
-
-type Obj = Record<string, unknown>;
-const isObject = (value: unknown): value is Obj => typeOf(value) === "object";
 
 /**
  * The calls in a value; undefined if it is something else. strong: marks around it say that it is a
@@ -60,21 +57,16 @@ function callsIn(
   }
   const nameKey = NAME_KEYS.find((candidate) => typeof value[candidate] === "string");
   const argsKey = ARGUMENTS.find((candidate) => Object.hasOwn(value, candidate));
-  if (
-    nameKey &&
-    (argsKey || Object.keys(value).every((key) => key === nameKey || SIDE_KEYS.test(key)))
-  ) {
-    if (!argsKey && !strong) return undefined;
-    const otherKeys = Object.keys(value).filter(
-      (key) => key !== nameKey && key !== argsKey && !SIDE_KEYS.test(key),
-    );
-    if (otherKeys.length && !strong) return undefined;
+  const hasOthers = Object.keys(value).some(
+    (key) => key !== nameKey && key !== argsKey && !SIDE_KEYS.test(key),
+  );
+  if (nameKey && (argsKey || !hasOthers)) {
     const name = value[nameKey] as string;
-    if (/^directly[-_]answer$/.test(name)) return undefined;
-    const { args, wrong } = argumentsIn(argsKey && value[argsKey], source.work);
-    const cut =
-      json.cut && (!argsKey || json.open.has(value[argsKey]) || !isWhole(value[argsKey], json));
-    return [{ name, args, id: readCallId(value), cut, wrong }];
+    if ((!strong && (!argsKey || hasOthers)) || /^directly[-_]answer$/.test(name)) return undefined;
+    const given = argsKey && value[argsKey];
+    const isWhole = isObject(given) && !json.open.has(given);
+    const id = readCallId(value);
+    return [{ name, ...argumentsIn(given, source.work), id, cut: json.cut && !isWhole }];
   }
   const [key = "", ...furtherKeys] = Object.keys(value);
   if (
@@ -86,28 +78,19 @@ function callsIn(
   return [{ name: key, args: value[key], cut: json.cut && json.open.has(value[key]) }];
 }
 
-/**
- * Whether arguments were whole when the text ended: an object that was closed, or none that began
- * after it.
- */
-function isWhole(args: unknown, parsedJson: Json): boolean {
-  return !parsedJson.cut || (isObject(args) && !parsedJson.open.has(args));
-}
-
-function readCallId({ id, tool_call_id, call_id }: Obj): string | undefined {
+function readCallId({ id, tool_call_id, call_id }: Raw["args"]): string | undefined {
   const callId = id ?? call_id ?? tool_call_id;
   return typeof callId === "string" && callId && callId.length <= 100 ? callId : undefined;
 }
 
 /** Reads arguments: an object, or its JSON, encoded up to twice; {} if there is nothing. */
-export function argumentsIn(encoded: unknown, work: Work): { args: Obj; wrong?: string } {
+export function argumentsIn(encoded: unknown, work: Work): Pick<Raw, "args" | "wrong"> {
   let decodedValue = encoded;
   for (let i = 0; i < 2 && typeof decodedValue === "string"; i++) {
     if (!decodedValue.trim()) return { args: {} };
     decodedValue = wholeJson(decodedValue, work);
   }
-  if (decodedValue === undefined && (encoded === undefined || encoded === "")) return { args: {} };
-  if (decodedValue === null) return { args: {} };
+  if (encoded === undefined || decodedValue === null) return { args: {} };
   if (isObject(decodedValue)) return { args: decodedValue };
   return { args: {}, wrong: "they are not a JSON object" };
 }
@@ -118,14 +101,11 @@ export function readArguments(
   name: string,
   jsonStart: number,
   bare = false,
-): { call: Raw; end: number } | undefined {
+): Piece | undefined {
   const parsedJson = readJson(text, jsonStart, work, bare);
-  return (
-    parsedJson && {
-      call: { name, ...argumentsIn(parsedJson.value, work), cut: parsedJson.cut },
-      end: parsedJson.end,
-    }
-  );
+  if (!parsedJson) return undefined;
+  const { value, cut, end } = parsedJson;
+  return { calls: [{ name, ...argumentsIn(value, work), cut }], end };
 }
 
 const FENCE_START = /```[a-z_]{0,20}[ \t]{0,10}\r?\n?/y;
@@ -134,8 +114,19 @@ const BETWEEN = /[\s;,}\]]{0,200}/y;
 /** Skips white space and the beginning of a fence. */
 export function skipFence(sourceText: string, startIndex: number): number {
   const textStart = skipSpace(sourceText, startIndex);
-  const fenceMatch = matchAt(FENCE_START, sourceText, textStart);
-  return fenceMatch ? skipSpace(sourceText, textStart + fenceMatch[0].length) : textStart;
+  return skipSpace(sourceText, skipMatch(FENCE_START, sourceText, textStart));
+}
+
+/** The index after the mark that closes what ended at an index, or that index. */
+export function skipCloser(
+  closer: RegExp,
+  sourceText: string,
+  index: number,
+  mayBeFenced = false,
+): number {
+  const closeStart = (mayBeFenced ? skipFence : skipSpace)(sourceText, index);
+  const closeEnd = skipMatch(closer, sourceText, closeStart);
+  return closeEnd > closeStart ? closeEnd : index;
 }
 
 // calls in Python's syntax, which need not be searched for objects
@@ -163,7 +154,7 @@ export function readObjects(
     }
     calls.push(...objectCalls);
     callsEnd = parsedJson.end;
-    nextIndex = matchAt(BETWEEN, text, callsEnd)![0].length + callsEnd;
+    nextIndex = skipMatch(BETWEEN, text, callsEnd);
     if (text[nextIndex] !== "{" && text[nextIndex] !== "[") break;
     if (text.startsWith("[TOOL", nextIndex)) break;
   }
@@ -175,20 +166,19 @@ const TRAILING = /(?:\s|[;.}\]]){0,60}/y;
 const FENCE_END = /```(?!\w)/y;
 /** Skips stray brackets, the end of a fence, and closing marks. */
 function skipClosers(sourceText: string, callsEnd: number, closers?: RegExp): number {
-  let trailEnd = callsEnd + matchAt(TRAILING, sourceText, callsEnd)![0].length;
+  let trailEnd = skipMatch(TRAILING, sourceText, callsEnd);
   if (matchAt(FENCE_END, sourceText, trailEnd)) {
     callsEnd = trailEnd + 3;
-    trailEnd = callsEnd + matchAt(TRAILING, sourceText, callsEnd)![0].length;
+    trailEnd = skipMatch(TRAILING, sourceText, callsEnd);
   }
-  const closeMatch = closers && matchAt(closers, sourceText, trailEnd);
-  if (closeMatch) return trailEnd + closeMatch[0].length;
-  return trailEnd === sourceText.length ? trailEnd : callsEnd;
+  const closedEnd = closers ? skipMatch(closers, sourceText, trailEnd) : trailEnd;
+  return closedEnd > trailEnd || trailEnd === sourceText.length ? closedEnd : callsEnd;
 }
 
 /** The longest name of an offered tool that a text begins with. */
 export function longestName(candidateText: string, tools: readonly Tool[]): string | undefined {
-  const matchingNames = tools
-    .filter(({ name }) => candidateText.startsWith(name))
-    .map(({ name }) => name);
-  return matchingNames.sort((first, second) => second.length - first.length)[0];
+  return tools
+    .map(({ name }) => name)
+    .filter((name) => candidateText.startsWith(name))
+    .sort((first, second) => second.length - first.length)[0];
 }

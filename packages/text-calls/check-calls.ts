@@ -80,12 +80,18 @@ const CUT_ALL =
 const CUT_REASON =
   "The call was cut off before its arguments were complete and did not run. " +
   "Send it again, shorter or in parts.";
-export function asCalls(takenCalls: readonly CheckedCall[], noneReason = ""): Call[] {
+/** `isCut`: the text ended within one more, before its name. */
+export function asCalls(
+  takenCalls: readonly CheckedCall[],
+  isCut = false,
+  noneReason = "",
+): Call[] {
   const takenIds = new Set<string>();
-  const isCutOff = ({ verdict, raw }: CheckedCall) => verdict === "cut" || raw.cut === true;
+  const isCutOff = ({ verdict, raw }: Pick<CheckedCall, "verdict" | "raw">) =>
+    verdict === "cut" || raw.cut === true;
   // the text may have ended within the name
   const namedCalls = takenCalls.filter(({ raw, name }) => name || !raw.cut);
-  const cutReason = takenCalls.some(isCutOff) ? CUT_ALL : "";
+  const cutReason = isCut || takenCalls.some(isCutOff) ? CUT_ALL : "";
   return namedCalls
     .slice(0, MAX_CALLS_PER_REPLY + 1)
     .map(({ raw, verdict, name, args, broken: reason }, i) => {
@@ -98,10 +104,14 @@ export function asCalls(takenCalls: readonly CheckedCall[], noneReason = ""): Ca
       const wrongReason =
         raw.wrong &&
         `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
-      const isCutCall = isCutOff({ raw, verdict, name, args });
       const broken =
-        noneReason || tooMany || (isCutCall && CUT_REASON) || wrongReason || reason || cutReason;
+        noneReason ||
+        tooMany ||
+        (isCutOff({ verdict, raw }) && CUT_REASON) ||
+        wrongReason ||
+        reason ||
+        cutReason;
       return { id, name, args, ...(broken && { broken }) };
     });
 }
-const makeCallId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
+export const makeCallId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;

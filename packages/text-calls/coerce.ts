@@ -1,6 +1,6 @@
 // Turns what a text contained into a call of an offered tool: cleans the name, converts values to
 // the types of the tool's schema if nothing is lost by it, and checks the result.
-import { anyOf, tryTo } from "zz/text";
+import { anyOf, ownValue, tryTo } from "zz/text";
 import { setField, type Work, wholeJson } from "./json.ts";
 import type { Tool } from "./types.ts";
 
@@ -46,11 +46,11 @@ export function toolFor(givenName: string, tools: readonly Tool[]): Tool | undef
     unprefixed.replace(/:\d{1,6}$/, ""),
     unprefixed.split(/\s/)[0]!,
     unprefixed.split(".").at(-1)!,
-    ...(halfName + halfName === unprefixed ? [halfName] : []),
+    halfName + halfName === unprefixed ? halfName : "",
     bareName,
     bareName.split(".").at(-1)!,
+    bareName.replace(/^functions/, ""),
   ];
-  if (/^functions/.test(bareName)) spellings.push(bareName.replace(/^functions/, ""));
   for (const fitting of [
     (spelling: string) => exact.get(spelling),
     (spelling: string) => similar.get(loosenName(spelling)),
@@ -68,58 +68,37 @@ function coerceValue(
   value: unknown,
   raw: boolean,
   work: Work,
-  rootSchema = schema,
+  rootSchema: Schema,
   depth = 0,
 ): unknown {
   if (depth > 30) return value;
-  const wantedTypes = typesOf(schema, rootSchema);
+  const resolved = resolveRef(schema, rootSchema);
+  const wantedTypes = typesOf(resolved, rootSchema);
+  const coerceInner = (innerSchema: Schema, innerValue: unknown, isRaw = false) =>
+    coerceValue(innerSchema, innerValue, isRaw, work, rootSchema, depth + 1);
   if (typeof value === "string")
-    return coerceText(schema, value, wantedTypes, raw, work, rootSchema, depth);
+    return coerceText(resolved, value, wantedTypes, raw, work, coerceInner);
   if (
     wantedTypes.size &&
     !wantedTypes.has(typeOf(value)) &&
     !(typeOf(value) === "integer" && wantedTypes.has("number"))
   ) {
-    if (wantedTypes.has("array") && value !== null)
-      return [
-        coerceValue(
-          resolveRef(schema, rootSchema).items,
-          value,
-          false,
-          work,
-          rootSchema,
-          depth + 1,
-        ),
-      ];
+    if (wantedTypes.has("array") && value !== null) return [coerceInner(resolved.items, value)];
     if (wantedTypes.has("string") && typeof value === "number") return String(value);
-    const wrapper = value as { type?: unknown; value?: unknown };
-    if (
-      typeOf(value) === "object" &&
-      wrapper.value !== undefined &&
-      Object.keys(wrapper).every((wrapperKey) => /^(type|value)$/.test(wrapperKey))
-    )
-      // the schema echoed around the value
-      return coerceValue(schema, wrapper.value, false, work, rootSchema, depth + 1);
-    return value;
+    const isEcho = // of the schema, around the value
+      isObject(value) &&
+      value.value !== undefined &&
+      Object.keys(value).every((echoedKey) => /^(type|value)$/.test(echoedKey));
+    return isEcho ? coerceInner(resolved, value.value) : value;
   }
-  if (Array.isArray(value)) {
-    const { items } = resolveRef(schema, rootSchema);
-    return items
-      ? value.map((element) => coerceValue(items, element, false, work, rootSchema, depth + 1))
-      : value;
-  }
-  if (typeof value !== "object" || value === null) return value;
-  const converted: Record<string, unknown> = {};
-  const properties = propertiesOf(schema, rootSchema);
-  for (const [fieldName, fieldValue] of Object.entries(value))
-    setField(
-      converted,
-      fieldName,
-      Object.hasOwn(properties, fieldName)
-        ? coerceValue(properties[fieldName], fieldValue, false, work, rootSchema, depth + 1)
-        : fieldValue,
-    );
-  return converted;
+  if (Array.isArray(value)) return value.map((element) => coerceInner(resolved.items, element));
+  if (!isObject(value)) return value;
+  const properties = propertiesOf(resolved, rootSchema);
+  const converted = Object.entries(value).map(([fieldName, fieldValue]) => [
+    fieldName,
+    coerceInner(ownValue(properties, fieldName), fieldValue),
+  ]);
+  return Object.fromEntries(converted);
 }
 
 /**
@@ -132,13 +111,11 @@ function coerceText(
   wantedTypes: Set<string>,
   raw: boolean,
   work: Work,
-  rootSchema: Schema,
-  depth: number,
+  coerceInner: (innerSchema: Schema, innerValue: unknown, isRaw?: boolean) => unknown,
 ): unknown {
   if (!wantedTypes.size || (wantedTypes.has("string") && (!raw || wantedTypes.size === 1)))
     return valueText;
-  const enumValues = listEnum(schema, rootSchema);
-  if (enumValues.includes(valueText)) return valueText;
+  if (schema.const === valueText || schema.enum?.includes(valueText)) return valueText;
   const trimmed = valueText.trim();
   if (wantedTypes.has("null") && /^(null|none)$/i.test(trimmed)) return null;
   if (
@@ -159,23 +136,13 @@ function coerceText(
   if (wantedTypes.has("object") || wantedTypes.has("array")) {
     const parsedValue = /^[[{"(]/.test(trimmed) ? wholeJson(trimmed, work) : undefined;
     if (parsedValue !== undefined && wantedTypes.has(typeOf(parsedValue)))
-      return coerceValue(schema, parsedValue, false, work, rootSchema, depth + 1);
+      return coerceInner(schema, parsedValue);
     if (wantedTypes.has("array") && !wantedTypes.has("string")) {
-      const element =
-        parsedValue === undefined || typeof parsedValue === "string" ? valueText : parsedValue;
-      return [
-        coerceValue(
-          resolveRef(schema, rootSchema).items,
-          element,
-          raw,
-          work,
-          rootSchema,
-          depth + 1,
-        ),
-      ];
+      const isText = parsedValue === undefined || typeof parsedValue === "string";
+      return [coerceInner(schema.items, isText ? valueText : parsedValue, raw)];
     }
     if (typeof parsedValue === "string" && wantedTypes.has("object"))
-      return coerceValue(schema, parsedValue, raw, work, rootSchema, depth + 1);
+      return coerceInner(schema, parsedValue, raw);
   }
   return valueText;
 }
@@ -191,19 +158,15 @@ const NULL_AS_TEXT = /content|text|new|code|source|data|command|query/i;
  * null; texts stay.
  */
 export function decodeArgs(args: Record<string, unknown>): Record<string, unknown> {
-  const decodedArgs: Record<string, unknown> = {};
-  for (const [fieldName, fieldValue] of Object.entries(args)) {
+  const decodedFields = Object.entries(args).flatMap(([fieldName, fieldValue]) => {
     const trimmed = typeof fieldValue === "string" ? fieldValue.trim() : "";
     const isData =
       /^(true|false)$/.test(trimmed) || (/^[[{]/.test(trimmed) && !TEXTUAL.test(fieldName));
-    if (trimmed === "null" && !NULL_AS_TEXT.test(fieldName)) continue;
-    setField(
-      decodedArgs,
-      fieldName,
-      isData ? (tryTo(() => JSON.parse(trimmed)) ?? fieldValue) : fieldValue,
-    );
-  }
-  return decodedArgs;
+    if (trimmed === "null" && !NULL_AS_TEXT.test(fieldName)) return [];
+    const decoded = isData ? tryTo(() => JSON.parse(trimmed)) : undefined;
+    return [[fieldName, decoded ?? fieldValue] as const];
+  });
+  return Object.fromEntries(decodedFields);
 }
 
 /** Converts arguments to the types of a tool's schema. */
@@ -224,8 +187,8 @@ export function argumentsFor(
   ) {
     const innerArgs =
       typeof args[onlyKey] === "string" ? wholeJson(args[onlyKey], work) : args[onlyKey];
-    if (typeOf(innerArgs) === "object") {
-      fields = innerArgs as Record<string, unknown>;
+    if (isObject(innerArgs)) {
+      fields = innerArgs;
       raw = false;
     }
   }
@@ -289,7 +252,7 @@ export async function fits(
   }
 }
 
-export function propertiesOf(schema: Schema, rootSchema: Schema): Record<string, Schema> {
+function propertiesOf(schema: Schema, rootSchema: Schema): Record<string, Schema> {
   const resolved = resolveRef(schema, rootSchema);
   const schemaParts = [
     resolved,
@@ -299,12 +262,12 @@ export function propertiesOf(schema: Schema, rootSchema: Schema): Record<string,
   ];
   return Object.assign(
     {},
-    ...schemaParts.map((schemaPart) => resolveRef(schemaPart, rootSchema).properties ?? {}),
+    ...schemaParts.map((schemaPart) => resolveRef(schemaPart, rootSchema).properties),
   );
 }
 
 /** The types that a schema accepts; empty if it accepts any. */
-export function typesOf(schema: Schema, rootSchema: Schema, depth = 0): Set<string> {
+function typesOf(schema: Schema, rootSchema: Schema, depth = 0): Set<string> {
   const resolved = resolveRef(schema, rootSchema);
   if (depth > 10) return new Set();
   if (resolved.type !== undefined)
@@ -345,11 +308,6 @@ const ALIASES: Record<string, string> = {
   list: "array",
 };
 
-function listEnum(schema: Schema, rootSchema: Schema): unknown[] {
-  const resolved = resolveRef(schema, rootSchema);
-  return resolved.enum ?? (resolved.const === undefined ? [] : [resolved.const]);
-}
-
 /** The schema, or the one in the same document that its $ref points to. */
 function resolveRef(schema: Schema, rootSchema: Schema): Schema {
   let resolved = schema;
@@ -364,6 +322,9 @@ function resolveRef(schema: Schema, rootSchema: Schema): Schema {
       .reduce((innerSchema: Schema, pathKey: string) => innerSchema?.[pathKey], rootSchema);
   return typeof resolved === "object" && resolved !== null ? resolved : {};
 }
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeOf(value) === "object";
 
 export function typeOf(value: unknown): string {
   if (value === null) return "null";

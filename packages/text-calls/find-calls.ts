@@ -12,12 +12,13 @@ import {
 } from "./check-calls.ts";
 import { toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
-import { closerOf, isThinking, type Mark, marksIn } from "./marks.ts";
+import { type Mark, marksIn } from "./marks.ts";
 import { isTalk, talkIn } from "./mentioned-calls.ts";
-import { readCall, readPythonic } from "./pythonic.ts";
+import { readPythonic } from "./pythonic.ts";
 import { matchAt, openSource, quotes } from "./search-text.ts";
 import { readBareHarmony, readUnmarked } from "./special-tokens.ts";
 import { BLOCK_END } from "./tagged-calls.ts";
+import { THINKING_MARKS } from "./thinking.ts";
 import type { Piece, Source, Tool } from "./types.ts";
 
 interface FoundCalls {
@@ -78,15 +79,6 @@ async function callsAfterMarks(
   const markSet = marksIn(text);
   if (!markSet) return undefined;
   const { pattern: marks, marks: kinds } = markSet;
-  const wrapper = { at: -1, end: -1 };
-  const emptyState = {
-    start: -1,
-    end: 0,
-    bad: -1,
-    muted: -1,
-    aside: { from: -1, calls: [] },
-    named: false,
-  };
   const scan: Scan = {
     source,
     worded,
@@ -95,8 +87,13 @@ async function callsAfterMarks(
     kinds,
     quoted: quotes(text),
     takenCalls: [],
-    wrapper,
-    ...emptyState,
+    start: -1,
+    end: 0,
+    bad: -1,
+    wrapper: { at: -1, end: -1 },
+    muted: -1,
+    aside: { from: Infinity, calls: [] },
+    named: false,
   };
   for (
     let markMatch = marks.exec(text);
@@ -109,25 +106,17 @@ async function callsAfterMarks(
   }
   if (scan.start < 0) return undefined;
   const { aside } = scan;
-  const hasAside = aside.calls.length > 0;
-  const textBefore = text.slice(0, hasAside ? Math.min(aside.from, scan.start) : scan.start);
+  const textBefore = text.slice(0, Math.min(aside.from, scan.start));
   const orderedCalls =
     aside.from < scan.start
       ? [...aside.calls, ...scan.takenCalls]
       : [...scan.takenCalls, ...aside.calls];
-  if (endsInCall(scan))
-    orderedCalls.push({
-      raw: { name: "", args: {}, cut: true },
-      verdict: "cut",
-      name: "",
-      args: {},
-    });
   const introduction = scan.named
     ? textBefore.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "")
     : textBefore;
   return {
     text: tidyText(introduction),
-    calls: asCalls(orderedCalls, hasAside ? MIXED_REASON : ""),
+    calls: asCalls(orderedCalls, endsInCall(scan), aside.calls.length ? MIXED_REASON : ""),
   };
 }
 const MIXED_REASON =
@@ -157,7 +146,7 @@ async function setAside(
   const fittingCalls = (await checkCalls(source, piece.calls, translate)).filter(
     ({ verdict }) => verdict === "fits",
   );
-  if (fittingCalls.length && aside.from < 0) aside.from = pieceStart;
+  if (fittingCalls.length) aside.from = Math.min(aside.from, pieceStart);
   aside.calls.push(...fittingCalls);
 }
 
@@ -167,9 +156,10 @@ async function readMark(scan: Scan, markMatch: RegExpExecArray): Promise<boolean
   const { text } = source;
   const markStart = markMatch.index;
   const markEnd = markStart + markMatch[0].length;
-  if (isThinking(markMatch[0])) {
+  const thinkingEnd = THINKING_MARKS.get(markMatch[0]);
+  if (thinkingEnd) {
     // calls inside of thinking do not count
-    marks.lastIndex = source.next(closerOf(markMatch[0]), markEnd)?.end ?? markEnd;
+    marks.lastIndex = source.next(thinkingEnd, markEnd)?.end ?? markEnd;
     return true;
   }
   const quoting = scan.quoted.how(markStart);
@@ -182,10 +172,12 @@ async function readMark(scan: Scan, markMatch: RegExpExecArray): Promise<boolean
   const piece = mark.read?.(source, markStart, markEnd, markMatch[0]);
   const pieceStart = Math.min(piece?.start ?? outerStart, outerStart);
   scan.muted = -1;
+  // A call that follows another one directly counts, however it is indented.
+  const isNextCall = scan.start >= 0 && isNothing(text.slice(scan.end, markStart));
   if (
-    (quoting === "quoted" && !isNextCall()) ||
+    (quoting === "quoted" && !isNextCall) ||
     (muted >= 0 && isNothing(text.slice(muted, markStart))) ||
-    (piece && isSpoken())
+    (piece && !isNextCall && isTalk(text, pieceStart, piece.end))
   ) {
     const isWhole = piece && !piece.calls.at(-1)?.cut;
     const isMixed =
@@ -202,14 +194,6 @@ async function readMark(scan: Scan, markMatch: RegExpExecArray): Promise<boolean
   if (!lostCall) return true;
   if (worded || scan.start >= 0) await takePiece(scan, lostCall, pieceStart, markEnd, markMatch[0]);
   return false; // marks after this are part of the call
-
-  function isSpoken(): boolean {
-    return !isNextCall() && isTalk(text, pieceStart, piece!.end);
-  }
-  /** A call that follows another one directly counts, however it is indented. */
-  function isNextCall(): boolean {
-    return scan.start >= 0 && isNothing(text.slice(scan.end, markStart));
-  }
 }
 
 const CLOSERS = /<\|?\/?[\w｜|▁ ]{1,40}\|?>/g;
@@ -283,61 +267,43 @@ async function callsWithoutMarks(
   options: SearchOptions,
 ): Promise<FoundCalls | undefined> {
   const { text, tools } = source;
-  const named = openSource(
-    text,
-    tools.filter((tool) => !tool.foreign),
-    options.ended,
-  ); // without foreign names, which code may well call
+  const { translate, ended } = options;
+  // without foreign names, which code may well call
+  const ownTools = tools.filter((tool) => !tool.foreign);
+  const named = openSource(text, ownTools, ended);
+  const ifAlone = (piece: Piece | undefined, pieceSource: Source, pieceTranslate?: Translate) =>
+    piece && isAlone(source, piece.end, options)
+      ? callsIfAllFit(pieceSource, piece, pieceTranslate)
+      : undefined;
   const start = skipSpace(text, 0);
   const fenced = insideOfFence(text.slice(start));
   if (fenced) {
     const inner = await findCalls(fenced.body, tools, options);
     if (inner && !inner.text) return inner;
     if (!fenced.isCode) return undefined;
-    const codeSource = openSource(fenced.body, named.tools, options.ended);
+    const codeSource = openSource(fenced.body, ownTools, ended);
     return callsIfAllFit(codeSource, readPythonic(codeSource, 0, { list: false, many: true }));
   }
   const harmony = readBareHarmony(source);
-  if (harmony)
-    return callsIfAllFit(
-      source,
-      harmony,
-      options,
-      text.slice(0, harmony.start ?? 0),
-      harmony.thinking,
-    );
-  const char = text[start];
-  if (char === "{" || char === "[") {
-    const objects = readObjects(
-      source,
-      start,
-      false,
-      /<\/(?:tool_call|function)>|<\|e(?:om|ot)_id\|>|<\|im_end\|>/y,
-    );
-    if (objects)
-      return isAlone(source, objects.end, options)
-        ? callsIfAllFit(source, objects, options)
-        : undefined;
-    const python = char === "[" ? readPythonic(named, start, { list: true }) : undefined;
-    return python && isAlone(source, python.end, options)
-      ? callsIfAllFit(named, python)
-      : undefined;
+  if (harmony) {
+    const found = await callsIfAllFit(source, harmony, translate);
+    const { thinking } = harmony;
+    return found && { ...found, text: tidyText(text.slice(0, harmony.start)), thinking };
+  }
+  const isList = text[start] === "[";
+  if (isList || text[start] === "{") {
+    const objects = readObjects(source, start, false, OBJECTS_END);
+    if (objects) return ifAlone(objects, source, translate);
+    return isList ? ifAlone(readPythonic(named, start, { list: true }), named) : undefined;
   }
   const tagMatch = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
-  const tagged = tagMatch
-    ? readObjects(source, start + tagMatch[0].length, true, BLOCK_END)
-    : undefined;
-  if (tagged)
-    return isAlone(source, tagged.end, options)
-      ? callsIfAllFit(source, tagged, options)
-      : undefined;
-  const objects = readUnmarked(named, start);
-  if (objects)
-    return isAlone(source, objects.end, options) ? callsIfAllFit(named, objects) : undefined;
-  if (!readCall(named, start)) return undefined;
-  const python = readPythonic(named, start, { list: false, many: true });
-  return python && isAlone(source, python.end, options) ? callsIfAllFit(named, python) : undefined;
+  const tagged = tagMatch && readObjects(source, start + tagMatch[0].length, true, BLOCK_END);
+  if (tagged) return ifAlone(tagged, source, translate);
+  const calls =
+    readUnmarked(named, start) ?? readPythonic(named, start, { list: false, many: true });
+  return ifAlone(calls, named);
 }
+const OBJECTS_END = /<\/(?:tool_call|function)>|<\|e(?:om|ot)_id\|>|<\|im_end\|>/y;
 
 const MAX_BEGINNINGS = 8;
 const BEGINNING = /^(?=\{\s{0,20}["']|\[\s{0,20}(?:\{|[A-Za-z_]\w{0,60}\()|functions\.\w)/gm;
@@ -351,14 +317,7 @@ async function callsOnLastLines(
   options: SearchOptions,
 ): Promise<FoundCalls | undefined> {
   const quoteScan = quotes(text);
-  const beginnings = new RegExp(BEGINNING);
-  for (
-    let triedCount = 0, lineMatch = beginnings.exec(text);
-    lineMatch && triedCount < MAX_BEGINNINGS;
-    triedCount++, lineMatch = beginnings.exec(text)
-  ) {
-    const lineStart = lineMatch.index;
-    beginnings.lastIndex = lineStart + 1;
+  for (const { index: lineStart } of [...text.matchAll(BEGINNING)].slice(0, MAX_BEGINNINGS)) {
     // then the text talks about it
     const isMarked = /<[|\w:]{1,40}>\s{0,5}$/.test(
       text.slice(Math.max(0, lineStart - 50), lineStart),
@@ -377,17 +336,11 @@ async function callsOnLastLines(
 async function callsIfAllFit(
   source: Source,
   piece: Piece | undefined,
-  { translate }: Partial<SearchOptions> = {},
-  textBefore = "",
-  thinking = "",
+  translate?: Translate,
 ): Promise<FoundCalls | undefined> {
   const takenCalls = await checkCalls(source, piece?.calls ?? [], translate);
-  if (
-    !takenCalls.length ||
-    !takenCalls.every(({ verdict }) => verdict === "fits" || verdict === "cut")
-  )
-    return undefined;
-  return { text: tidyText(textBefore), calls: asCalls(takenCalls), ...(thinking && { thinking }) };
+  const isMeant = takenCalls.every(({ verdict }) => verdict === "fits" || verdict === "cut");
+  return takenCalls.length && isMeant ? { text: "", calls: asCalls(takenCalls) } : undefined;
 }
 
 /** Whether nothing follows the calls on their line, and the text does not just talk about them. */

@@ -21,8 +21,8 @@ const describeTool = (tool: Tool): string =>
     type: "function",
     function: { name: tool.name, description: tool.description, parameters: tool.schema },
   });
-const jsonLines = (tools: readonly Tool[]): string =>
-  `<tools>\n${tools.map(describeTool).join("\n")}\n</tools>`;
+const asTools = (tools: readonly Tool[]): string => tools.map(describeTool).join("\n");
+const jsonLines = (tools: readonly Tool[]): string => `<tools>\n${asTools(tools)}\n</tools>`;
 const response = ({ text }: { text: string }): string =>
   `<tool_response>\n${text}\n</tool_response>`;
 const plainResult = ({ name, text }: { name: string; text: string }): string =>
@@ -30,11 +30,10 @@ const plainResult = ({ name, text }: { name: string; text: string }): string =>
 
 /** JSON without any format's marks: their first character is written as an escape. */
 const escapeJson = (jsonValue: unknown): string =>
-  JSON.stringify(jsonValue)
-    .replace(/[<[\]`]/g, (char) => (char === "<" || char === "`" ? escapeChar(char) : char))
-    .replace(/[｜\u2028\u2029]/g, escapeChar);
-const escapeChar = (char: string): string =>
-  `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  JSON.stringify(jsonValue).replace(
+    /[<`｜\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 const writeValue = (argumentValue: unknown): string =>
   typeof argumentValue === "string" ? argumentValue : JSON.stringify(argumentValue);
@@ -117,12 +116,13 @@ function coderTools(tools: readonly Tool[]): string {
   return `<tools>\n${toolTexts.join("\n")}\n</tools>`;
 }
 
-function glmCall({ name, args }: Written, tools: readonly Tool[]): string {
+function glmCall(call: Written, tools: readonly Tool[]): string {
+  const { name, args } = call;
   if (
     !isPlain(args, schemaOf(name, tools)) ||
     Object.values(args).some((argumentValue) => /^\\n|\\n$/.test(writeValue(argumentValue)))
   )
-    return hermesCall({ id: "", name, args });
+    return hermesCall(call);
   const argumentPairs = Object.entries(args).map(
     ([argumentName, argumentValue]) =>
       `<arg_key>${argumentName}</arg_key>\n` +
@@ -185,8 +185,6 @@ function pythonCalls(calls: readonly Written[]): string {
       .join(", ")})`;
   return `<|python_start|>[${calls.map(writeCall).join(", ")}]<|python_end|>`;
 }
-
-const asTools = (tools: readonly Tool[]): string => tools.map(describeTool).join("\n");
 
 /**
  * The first format whose pattern matches the model's name is used. The last one matches any name.

@@ -45,13 +45,14 @@ async function callsMeant(call: Call, ctx: Ctx): Promise<Call[]> {
     Object.keys(args).every((argumentName) => Object.hasOwn(properties, argumentName)) &&
     required.every((requiredName) => Object.hasOwn(args, requiredName));
   if (ownTool && (ownTool.kind !== "read" || isExact)) return [call];
-  const meantCalls = await (await import("./habits/calls.ts")).ownCalls([call], tools, ctx);
+  const meantCalls = await (await import("./habits/calls.ts")).ownCalls(call, tools, ctx);
   const onlyReads = ({ name }: Call) => tools.find((tool) => tool.name === name)?.kind === "read";
   return ownTool && !meantCalls.every(onlyReads) ? [call] : meantCalls;
 }
 
+const translated = new WeakSet<Call>(); // calls from texts that were translated already
+
 export default (zz: Zz<typeof defaults>) => {
-  const translated = new WeakSet<Call>(); // calls from texts that were translated already
   const inWords = new Set<string>(); // models whose server refused tools
 
   zz.on("configured", () => inWords.clear()); // another server may answer now
@@ -59,12 +60,9 @@ export default (zz: Zz<typeof defaults>) => {
   // outermost, to see calls that another plugin found in the text
   zz.wrap(
     "request",
-    async (request, next, ctx) => translateCalls(request, await next(request), ctx, translated),
+    async (request, next, ctx) => translateCalls(request, await next(request), ctx),
     "first",
   );
-
-  const rescued = (request: ChatRequest, reply: Reply, isWorded: boolean, ctx: Ctx) =>
-    rescueReply(request, reply, isWorded, ctx, translated);
 
   zz.service("toolNames", {
     own: async (foreignName) => (await import("./habits/calls.ts")).ownName(foreignName),
@@ -119,27 +117,8 @@ async function callOwnTools(
   return result;
 }
 
-/** What a reply holds as text becomes calls; those are `translated` already. */
-async function rescueReply(
-  request: ChatRequest,
-  reply: Reply,
-  isWorded: boolean,
-  ctx: Ctx,
-  translated: WeakSet<Call>,
-): Promise<Reply> {
-  const readReply = await readCalls(request, reply, isWorded, ctx);
-  if (readReply !== reply)
-    for (const rescuedCall of readReply.calls) if (!rescuedCall.broken) translated.add(rescuedCall);
-  return readReply;
-}
-
 /** Turns calls of other programs' tools into zz's own. */
-async function translateCalls(
-  request: ChatRequest,
-  answer: Reply,
-  ctx: Ctx,
-  translated: WeakSet<Call>,
-): Promise<Reply> {
+async function translateCalls(request: ChatRequest, answer: Reply, ctx: Ctx): Promise<Reply> {
   let reply = answer;
   if (!request.tools.length) return reply;
   const callableTools = toolsOf(request, ctx);
@@ -151,7 +130,7 @@ async function translateCalls(
   if (reply.calls.every((call) => translated.has(call))) return reply;
   const { ownCalls } = await import("./habits/calls.ts");
   const translations = reply.calls.map((call) =>
-    translated.has(call) ? [call] : ownCalls([call], callableTools, ctx),
+    translated.has(call) ? [call] : ownCalls(call, callableTools, ctx),
   );
   return { ...reply, calls: (await Promise.all(translations)).flat() };
 }
@@ -160,7 +139,8 @@ async function translateCalls(
 const toolsOf = ({ tools, task }: ChatRequest, { about }: Ctx): ChatRequest["tools"] =>
   tools.length && task === "chat" ? about.tools : tools;
 
-async function readCalls(
+/** What a reply holds as text becomes calls; those are `translated` already. */
+async function rescued(
   request: ChatRequest,
   reply: Reply,
   worded: boolean,
@@ -178,16 +158,17 @@ async function readCalls(
     ...tools,
     ...toolsOf(request, ctx).filter(({ name }) => !offeredNames.has(name)),
   ];
-  const translate = (call: Call) => ownCalls([call], allTools, ctx);
   try {
-    return await rescue(reply, {
+    const rescuedReply = await rescue(reply, {
       tools: allTools,
       foreign: foreignTools(allTools),
-      translate,
+      translate: (call) => ownCalls(call, allTools, ctx),
       options,
       schema,
       worded,
     });
+    for (const call of rescuedReply.calls) if (!call.broken) translated.add(call);
+    return rescuedReply;
   } catch (error) {
     ctx.note(`The answer was not searched for calls: ${(error as Error)?.message}`);
     return reply;

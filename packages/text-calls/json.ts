@@ -1,5 +1,6 @@
 // Reads JSON as models write it, and Python's literals: strictly if it is valid JSON, else with the
 // usual syntax errors. It never invents a value.
+import { matchAt, skipMatch } from "./search-text.ts";
 
 /** How many characters may still be examined, so that every text takes linear time. */
 export type Work = { left: number };
@@ -73,19 +74,10 @@ export function wholeJson(jsonText: string, work: Work): unknown {
     : undefined;
 }
 
-export function skipSpace(sourceText: string, index: number): number {
-  for (; index < sourceText.length; index++) {
-    const charCode = sourceText.charCodeAt(index);
-    if (
-      charCode !== 32 &&
-      (charCode < 9 || charCode > 13) &&
-      charCode !== 0xa0 &&
-      charCode !== 0xfeff
-    )
-      break;
-  }
-  return index;
-}
+const SPACE = /[\t-\r \u00a0\ufeff]*/y;
+const COMMA = new RegExp(`${SPACE.source}(?:,${SPACE.source})?`, "y");
+export const skipSpace = (sourceText: string, index: number): number =>
+  skipMatch(SPACE, sourceText, index);
 
 /** Where valid JSON would end, judging by brackets and strings; -1 if it does not. */
 function balancedEnd(sourceText: string, startIndex: number, work: Work): number {
@@ -178,7 +170,7 @@ class Reader {
     if (stringValue !== undefined) return stringValue;
     const numberText = this.take(syntax === "bare" ? BARE_NUMBER : NUMBER);
     if (numberText) return Number(numberText.replaceAll("_", ""));
-    const literalWord = this.match(WORD)?.[0] ?? "";
+    const literalWord = matchAt(WORD, text, this.at)?.[0] ?? "";
     if (Object.hasOwn(LITERAL_WORDS, literalWord)) {
       this.at += literalWord.length;
       return LITERAL_WORDS[literalWord];
@@ -196,7 +188,7 @@ class Reader {
     this.open.add(objectFields);
     if (closer === "}") this.at++;
     for (;;) {
-      this.skipCommas();
+      this.take(COMMA);
       if (this.at >= text.length) return this.ended(objectFields);
       if (text[this.at] === closer) break;
       const isValue = this.syntax === "python" && closer === "}"; // a key may be any literal
@@ -211,7 +203,8 @@ class Reader {
       const fieldValue = this.value(depth + 1);
       if (fieldValue !== undefined) setField(objectFields, fieldName, fieldValue);
       if (this.cut) return objectFields;
-      if (depth === 0 && this.closedByTag()) return this.ended(objectFields);
+      if (depth === 0 && text.startsWith("</", skipSpace(text, this.at)))
+        return this.ended(objectFields); // only the last brace is missing
       this.separated(closer);
     }
     this.at++;
@@ -226,7 +219,7 @@ class Reader {
     this.open.add(elements);
     this.at++;
     for (;;) {
-      this.skipCommas();
+      this.take(COMMA);
       if (this.at >= text.length) return this.ended(elements);
       if (text[this.at] === closer) break;
       const listValue = this.value(depth + 1);
@@ -243,33 +236,7 @@ class Reader {
   /** A comma, a closing bracket, or (as some models do) the next object at once. */
   separated(closer: string): void {
     this.at = skipSpace(this.text, this.at);
-    const nextChar = this.text[this.at];
-    if (nextChar === undefined || nextChar === "," || nextChar === closer || nextChar === "{")
-      return;
-    throw NOT_JSON;
-  }
-
-  /** Whether a closing tag follows, so that only the last brace is missing. */
-  closedByTag(): boolean {
-    return this.text.startsWith("</", skipSpace(this.text, this.at));
-  }
-
-  skipCommas(): void {
-    this.at = skipSpace(this.text, this.at);
-    if (this.text[this.at] === ",") this.at = skipSpace(this.text, this.at + 1);
-  }
-
-  quote(): (typeof QUOTE_MARKS)[number] | undefined {
-    const firstChar = this.text[this.at];
-    if (
-      firstChar !== '"' &&
-      firstChar !== "'" &&
-      firstChar !== "<" &&
-      firstChar !== "\u201c" &&
-      firstChar !== "\u2018"
-    )
-      return undefined;
-    return QUOTE_MARKS.find(([opener]) => this.text.startsWith(opener, this.at));
+    if (![undefined, ",", closer, "{"].includes(this.text[this.at])) throw NOT_JSON;
   }
 
   /** The string that begins here; in Python with all that follow it directly. */
@@ -279,7 +246,7 @@ class Reader {
     for (let partStart = this.at; ; partStart = skipSpace(text, this.at)) {
       this.at = partStart;
       const prefix = syntax === "python" ? (this.take(STRING_PREFIX) ?? "") : "";
-      const quoteMarks = this.quote();
+      const quoteMarks = QUOTE_MARKS.find(([opener]) => text.startsWith(opener, this.at));
       if (!quoteMarks) {
         this.at = partStart;
         return joinedText;
@@ -317,22 +284,16 @@ class Reader {
   }
 
   unquoted(): string {
-    WORD_END.lastIndex = this.at;
-    const wordEnd = WORD_END.exec(this.text)?.index ?? this.text.length;
+    const wordEnd = matchAt(WORD_END, this.text, this.at)?.index ?? this.text.length;
     const bareWord = this.text.slice(this.at, wordEnd).trim();
     if (!bareWord) throw NOT_JSON;
     this.at = wordEnd;
     return bareWord;
   }
 
-  match(pattern: RegExp): RegExpExecArray | null {
-    pattern.lastIndex = this.at;
-    return pattern.exec(this.text);
-  }
-
   /** What a sticky pattern matches here, and goes past it. */
   take(pattern: RegExp): string | undefined {
-    const matched = this.match(pattern)?.[0];
+    const matched = matchAt(pattern, this.text, this.at)?.[0];
     this.at += matched?.length ?? 0;
     return matched;
   }

@@ -9,7 +9,7 @@ import {
   readMarked,
   readNamedBlock,
 } from "./tagged-calls.ts";
-import { closerOf, OPENERS } from "./thinking.ts";
+import { THINKING_MARKS } from "./thinking.ts";
 import type { Reader } from "./types.ts";
 
 export interface Mark {
@@ -83,7 +83,7 @@ export const MARKS: Mark[] = [
     read: special.readList,
     worded: true,
   },
-  ...OPENERS.map((opener) => ({
+  ...[...THINKING_MARKS.keys()].map((opener) => ({
     marker: literal(opener),
     hint: OPENER_HINTS.find((hint) => opener.startsWith(hint)) ?? opener,
   })),
@@ -94,15 +94,8 @@ export const MARKS: Mark[] = [
  * which.
  */
 export function marksIn(replyText: string): { marks: Mark[]; pattern: RegExp } | undefined {
-  const present = new Map<string, boolean>();
-  const marks = MARKS.filter(({ hint }) => {
-    if (!present.has(hint)) present.set(hint, replyText.includes(hint));
-    return present.get(hint);
-  });
+  const marks = MARKS.filter(({ hint }) => replyText.includes(hint));
   return marks.length
     ? { marks, pattern: new RegExp(marks.map(({ marker }) => `(${marker})`).join("|"), "gm") }
     : undefined;
 }
-
-export const isThinking = (marker: string): boolean => OPENERS.includes(marker);
-export { closerOf };

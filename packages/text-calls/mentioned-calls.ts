@@ -112,9 +112,9 @@ const LINE_LEADER = anyOf(
   /^\s{0,20}(\d{1,7}\s{0,5}[\t:|│]|[\w./-]{1,200}:\d{1,7}:)/,
 );
 /** Comments and strings of code, which hold texts of others. */
-const HOLDERS: [closer: string, opener: string][] = [
-  ["-->", "<!--"],
-  ["*/", "/*"],
+const HOLDERS = [
+  ["<!--", "-->"],
+  ["/*", "*/"],
 ];
 const OPENING_TAG = /<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,100})?>/g;
 const WRAPPER = anyOf(
@@ -151,18 +151,13 @@ function isInHolder(replyText: string, callStart: number, callEnd: number): bool
   ];
   if (textBefore.split('"""').length % 2 === 0 && textAfter.includes('"""')) return true;
   if (OPEN_TEMPLATE.test(textBefore) && textAfter.includes("`")) return true;
-  const isUnclosed = ([opener, closer]: string) =>
-    textBefore.lastIndexOf(opener!) > textBefore.lastIndexOf(closer!);
-  if (QUOTATIONS.some((quotePair) => isUnclosed(quotePair) && textAfter.includes(quotePair[1]!)))
-    return true;
-  const tagsByCloser = new Map(
-    [...textBefore.matchAll(OPENING_TAG)].flatMap(([openTag, tagName]) =>
-      WRAPPER.test(tagName!) ? [] : [[`</${tagName}>`, openTag] as const],
-    ),
-  );
-  return [...HOLDERS, ...tagsByCloser].some(
-    ([closer, opener]) =>
-      textAfter.includes(closer) && textBefore.lastIndexOf(opener) > textBefore.lastIndexOf(closer),
+  const tags = Array.from(textBefore.matchAll(OPENING_TAG))
+    .filter(([, tagName]) => !WRAPPER.test(tagName!))
+    .map(([openTag, tagName]) => [openTag, `</${tagName}>`]);
+  return [...QUOTATIONS, ...HOLDERS, ...tags].some(
+    ([opener, closer]) =>
+      textAfter.includes(closer!) &&
+      textBefore.lastIndexOf(opener!) > textBefore.lastIndexOf(closer!),
   );
 }
 

@@ -1,4 +1,5 @@
 // Calls in Python's syntax: [name(key="value", …), …]. They are read as literals, never run.
+import { skipCloser } from "./call-shapes.ts";
 import { toolFor } from "./coerce.ts";
 import { readLiteral, setField, skipSpace } from "./json.ts";
 import { matchAt } from "./search-text.ts";
@@ -38,10 +39,7 @@ export function readPythonic(
 }
 
 /** Reads `name(…)`, also as `x = name(…)` and `print(name(…))`. */
-export function readCall(
-  source: Source,
-  startIndex: number,
-): { call: Raw; end: number } | undefined {
+function readCall(source: Source, startIndex: number): Read | undefined {
   const { text } = source;
   const assigned = matchAt(KEYWORD, text, startIndex);
   let nextIndex = assigned ? skipSpace(text, startIndex + assigned[0].length) : startIndex;
@@ -54,19 +52,14 @@ export function readCall(
   if (!headMatch) return undefined;
   const parsedCall = readArguments(source, headMatch[1]!, nextIndex + headMatch[0].length);
   if (!parsedCall) return undefined;
-  const end =
-    isPrinted && text[skipSpace(text, parsedCall.end)] === ")"
-      ? skipSpace(text, parsedCall.end) + 1
-      : parsedCall.end;
+  const { call } = parsedCall;
+  const end = isPrinted ? skipCloser(/\)/y, text, parsedCall.end) : parsedCall.end;
   source.work.left -= end - startIndex;
-  return source.work.left > 0 ? { call: parsedCall.call, end } : undefined;
+  return source.work.left > 0 ? { call, end } : undefined;
 }
 
-function readArguments(
-  source: Source,
-  name: string,
-  bodyStart: number,
-): { call: Raw; end: number } | undefined {
+type Read = { call: Raw; end: number };
+function readArguments(source: Source, name: string, bodyStart: number): Read | undefined {
   const { text } = source;
   const args: Raw["args"] = {};
   const positional: unknown[] = [];

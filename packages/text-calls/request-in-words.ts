@@ -25,17 +25,17 @@ function messagesAsText({ messages, tools }: ChatRequest, format: Format): Messa
     }
     const { calls: _, extra: __, ...otherFields } = message;
     const text = [message.text, format.calls(madeCalls, tools)].filter(Boolean).join("\n");
-    written.push({ ...otherFields, text }, ...results(messages, i, madeCalls, format));
+    written.push({ ...otherFields, text }, resultsOf(messages, i, madeCalls, format));
   }
   return written;
 }
 
-function results(
+function resultsOf(
   messages: readonly Message[],
   position: number,
   madeCalls: readonly Call[],
   format: Format,
-): Message[] {
+): Message {
   const nextIndex = messages.findIndex(({ role }, i) => i > position && role === "assistant");
   const laterMessages = messages.slice(position + 1, nextIndex < 0 ? undefined : nextIndex);
   const answers = madeCalls.map(({ id, name }, index) => {
@@ -48,11 +48,9 @@ function results(
     };
   });
   const images = answers.flatMap((answer) => answer.images);
-  return [
-    {
-      role: "user",
-      text: answers.map(({ text }) => text).join("\n"),
-      ...(images.length && { images }),
-    },
-  ];
+  return {
+    role: "user",
+    text: answers.map(({ text }) => text).join("\n"),
+    ...(images.length && { images }),
+  };
 }

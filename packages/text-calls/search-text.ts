@@ -47,6 +47,9 @@ export function matchAt(
   pattern.lastIndex = index;
   return pattern.exec(sourceText);
 }
+/** The index after what a sticky pattern matches at an index, or that index. */
+export const skipMatch = (pattern: RegExp, sourceText: string, index: number): number =>
+  index + (matchAt(pattern, sourceText, index)?.[0].length ?? 0);
 
 /**
  * Tells whether a place is in a fence, inline code, a quotation or an indented block. Ask from left
@@ -71,11 +74,10 @@ export function quotes(sourceText: string) {
       }
       if (openFence || isTicked) return "code";
       const textBefore = sourceText.slice(Math.max(lineStart, toIndex - 200), toIndex);
-      const isStart = Math.max(lineStart, toIndex - 200) === lineStart;
-      if (isStart && lineStart > 0 && /^(\s{0,3}>(?!>>)| {4,}$|\t+$)/.test(textBefore))
-        return "quoted";
-      if (isStart && /^\s{0,3}>(?!>>)/.test(textBefore)) return "quoted";
-      return /(?:^|[\s([{=:,>])["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(textBefore)
+      const isIndented = lineStart > 0 && /^( {4,}|\t+)$/.test(textBefore);
+      const isInLine = toIndex - lineStart <= 200;
+      return (isInLine && (isIndented || /^\s{0,3}>(?!>>)/.test(textBefore))) ||
+        /(?:^|[\s([{=:,>])["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(textBefore)
         ? "quoted"
         : undefined;
     },
@@ -86,23 +88,17 @@ export function quotes(sourceText: string) {
     while (sourceText[runEnd] === runChar) runEnd++;
     const runLength = runEnd - scanIndex;
     const isAlone =
-      runLength >= 3 &&
-      !sourceText.slice(lineStart, scanIndex).slice(0, 4).trim() &&
-      scanIndex - lineStart < 4;
+      runLength >= 3 && scanIndex - lineStart < 4 && !sourceText.slice(lineStart, scanIndex).trim();
     if (isAlone && !openFence) openFence = sourceText.slice(scanIndex, runEnd);
     else if (
       isAlone &&
       openFence[0] === runChar &&
       runLength >= openFence.length &&
-      isBlank(runEnd)
+      matchAt(BLANK_REST, sourceText, runEnd)
     )
       openFence = "";
     else if (runChar === "`" && !openFence) isTicked = !isTicked;
     return runEnd;
   }
-  function isBlank(fromIndex: number): boolean {
-    for (let i = fromIndex; i < sourceText.length && sourceText[i] !== "\n"; i++)
-      if (sourceText[i] !== " " && sourceText[i] !== "\r") return false;
-    return true;
-  }
 }
+const BLANK_REST = /[ \r]*(?:\n|$)/y;

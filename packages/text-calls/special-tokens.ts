@@ -1,46 +1,34 @@
 // Calls after special tokens: Mistral, DeepSeek, Kimi, Granite, Command, Phi, InternLM, Gemma,
 // gpt-oss and others.
 import { anyOf } from "zz/text";
-import { argumentsIn, readArguments, readObjects, skipFence } from "./call-shapes.ts";
+import { argumentsIn, readArguments, readObjects, skipCloser, skipFence } from "./call-shapes.ts";
 import { toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
 import { readPythonic } from "./pythonic.ts";
-import { matchAt } from "./search-text.ts";
+import { matchAt, skipMatch } from "./search-text.ts";
 import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
-/** Reads objects or a list of them after a marker, in JSON or in Python. */
-const makeListReader =
-  (closers: RegExp): Reader =>
-  (source, _at, markerEnd) => {
-    const { text } = source;
-    const objects = readObjects(source, markerEnd, true, closers);
-    if (objects) return objects;
-    const callStart = skipSpace(text, markerEnd);
-    const codeStart = skipFence(text, callStart); // MiniCPM writes Python in a fence
-    const isFencedCode = codeStart > callStart && text[codeStart] !== "[";
-    const readList = () =>
-      text[callStart] === "[" ? readPythonic(source, callStart, { list: true }) : undefined;
-    const pythonCalls = isFencedCode
-      ? readPythonic(source, codeStart, { list: false, many: true })
-      : readList();
-    if (!pythonCalls) return undefined;
-    const closeStart = isFencedCode
-      ? skipFence(text, pythonCalls.end)
-      : skipSpace(text, pythonCalls.end);
-    const closeMatch = matchAt(closers, text, closeStart);
-    return {
-      ...pythonCalls,
-      end: closeMatch ? closeStart + closeMatch[0].length : pythonCalls.end,
-    };
-  };
-
-export const readList = makeListReader(
-  anyOf(
-    /<\|\/tool_calls?\|>|<\|tool_call_end\|>|<\|END_ACTION\|>|<\|action_end\|>/y,
-    /<\|tools_suffix\|>|<\|python_end\|>|<\|e(?:om|ot)_id\|>/y,
-    /<\/?function_calls?>|<\/TOOLCALL>|<\/tool_calls>/y,
-  ),
+const LIST_END = anyOf(
+  /<\|\/tool_calls?\|>|<\|tool_call_end\|>|<\|END_ACTION\|>|<\|action_end\|>/y,
+  /<\|tools_suffix\|>|<\|python_end\|>|<\|e(?:om|ot)_id\|>/y,
+  /<\/?function_calls?>|<\/TOOLCALL>|<\/tool_calls>/y,
 );
+
+/** Reads objects or a list of them after a marker, in JSON or in Python. */
+export const readList: Reader = (source, _at, markerEnd) => {
+  const { text } = source;
+  const objects = readObjects(source, markerEnd, true, LIST_END);
+  if (objects) return objects;
+  const callStart = skipSpace(text, markerEnd);
+  const codeStart = skipFence(text, callStart); // MiniCPM writes Python in a fence
+  const isFencedCode = codeStart > callStart && text[codeStart] !== "[";
+  const pythonCalls = isFencedCode
+    ? readPythonic(source, codeStart, { list: false, many: true })
+    : readPythonic(source, callStart, { list: true });
+  if (!pythonCalls) return undefined;
+  const { calls, end } = pythonCalls;
+  return { calls, end: skipCloser(LIST_END, text, end, isFencedCode) };
+};
 
 /** `<|python_tag|>`: JSON, a built-in tool as name.call(…), or calls in Python. */
 export const readPythonTag: Reader = (source, markerStart, markerEnd, marker) => {
@@ -66,9 +54,8 @@ export const readLines: Reader = (source, markerStart, markerEnd, marker) => {
   if (listedCalls) return listedCalls;
   const pythonCalls = readPythonic(source, markerEnd, { list: false, many: true });
   if (!pythonCalls) return undefined;
-  const closeStart = skipSpace(source.text, pythonCalls.end);
-  const closeMatch = matchAt(/<\/function_calls?>/y, source.text, closeStart);
-  return { ...pythonCalls, end: closeMatch ? closeStart + closeMatch[0].length : pythonCalls.end };
+  const end = skipCloser(/<\/function_calls?>/y, source.text, pythonCalls.end);
+  return { ...pythonCalls, end };
 };
 
 // ── A name, a mark, and arguments in JSON ──
@@ -102,7 +89,7 @@ function readNamed(
       headMatch &&
       readArguments(source, toolName, skipFence(text, nextIndex + headMatch[0].length), bare);
     if (!parsedCall) break;
-    calls.push({ ...parsedCall.call, id });
+    calls.push(...parsedCall.calls.map((call) => ({ ...call, id })));
     callEnd = skipAll(end, text, fence ? skipFence(text, parsedCall.end) : parsedCall.end);
     if (!begin) break;
   }
@@ -112,14 +99,12 @@ function readNamed(
 
 /** The index after all that a sticky pattern matches one after the other. */
 function skipAll(pattern: RegExp | undefined, sourceText: string, startIndex: number): number {
-  let nextIndex = startIndex;
-  for (
-    let skipMatch = pattern && matchAt(pattern, sourceText, nextIndex);
-    skipMatch?.[0];
-    skipMatch = matchAt(pattern!, sourceText, nextIndex)
-  )
-    nextIndex += skipMatch[0].length;
-  return nextIndex;
+  if (!pattern) return startIndex;
+  for (let index = startIndex; ; ) {
+    const nextIndex = skipMatch(pattern, sourceText, index);
+    if (nextIndex === index) return index;
+    index = nextIndex;
+  }
 }
 
 /** A call whose text ended after the name, before the arguments. */
@@ -209,12 +194,9 @@ export const readArgs: Reader = (source, markerStart, markerEnd) => {
 };
 
 /** The call of an offered tool, by the arguments that follow. */
-function namedCall(source: Source, toolName: string, bodyStart: number): Piece | undefined {
-  const parsedCall =
-    toolFor(toolName, source.tools) &&
-    readArguments(source, toolName, skipSpace(source.text, bodyStart));
-  return parsedCall && { calls: [parsedCall.call], end: parsedCall.end };
-}
+const namedCall = (source: Source, toolName: string, bodyStart: number) =>
+  toolFor(toolName, source.tools) &&
+  readArguments(source, toolName, skipSpace(source.text, bodyStart));
 
 export const readDeepSeek: Reader = (source, markerStart) =>
   readNamed(source, markerStart, DEEPSEEK);
@@ -275,10 +257,7 @@ export const readHarmony: Reader = (source, markerStart) => {
         : { calls: [{ name: recipient, args: {}, cut: true }], end: text.length };
     const endMatch = source.next(HARMONY_END, parsedCall.end);
     const isCallEnd = endMatch && text.startsWith("<|call|>", endMatch.at);
-    return {
-      calls: [parsedCall.call],
-      end: (isCallEnd ? endMatch.end : endMatch?.at) ?? text.length,
-    };
+    return { ...parsedCall, end: (isCallEnd ? endMatch.end : endMatch?.at) ?? text.length };
   }
   const end = source.next(HARMONY_END, bodyStart)?.at ?? text.length;
   return headMatch[2] === "analysis" ? { calls: [], end } : undefined;
@@ -291,7 +270,7 @@ const BARE_TO = new RegExp(
     String.raw`(?:commentary\s{0,5})?(?:json|code)?\s{0,20}(?=\{)`,
   "g",
 );
-export function readBareHarmony(source: Source): (Piece & { thinking: string }) | undefined {
+export function readBareHarmony(source: Source) {
   const { text } = source;
   if (!text.includes("to=functions.")) return undefined;
   BARE_TO.lastIndex = 0;
@@ -305,7 +284,7 @@ export function readBareHarmony(source: Source): (Piece & { thinking: string }) 
   ) {
     const parsedCall = readArguments(source, headMatch[1]!, BARE_TO.lastIndex);
     if (!parsedCall) continue;
-    calls.push(parsedCall.call);
+    calls.push(...parsedCall.calls);
     if (firstStart < 0) firstStart = headMatch.index;
     end = BARE_TO.lastIndex = parsedCall.end;
   }
@@ -353,19 +332,11 @@ export const readAction: Reader = (source, markerStart, markerEnd) => {
   const jsonStart = skipFence(text, inputStart);
   const parsedCall =
     text[jsonStart] === "{" ? readArguments(source, actionName, jsonStart) : undefined;
-  if (parsedCall) return { calls: [parsedCall.call], end: Math.max(parsedCall.end, end) };
+  if (parsedCall) return { ...parsedCall, end: Math.max(parsedCall.end, end) };
   const { properties = {} } = namedTool.schema as { properties?: object };
   const parameterNames = Object.keys(properties);
   const plainInput = text.slice(inputStart, end).trim();
   if (parameterNames.length > 1 || (parameterNames.length === 1 && !plainInput)) return undefined;
-  return {
-    calls: [
-      {
-        name: actionName,
-        args: parameterNames.length ? { [parameterNames[0]!]: plainInput } : {},
-        raw: true,
-      },
-    ],
-    end,
-  };
+  const args = parameterNames.length ? { [parameterNames[0]!]: plainInput } : {};
+  return { calls: [{ name: actionName, args, raw: true }], end };
 };

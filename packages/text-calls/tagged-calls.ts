@@ -1,10 +1,10 @@
 // Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and
 // values, MiniCPM's tags.
 import { anyOf } from "zz/text";
-import { longestName, readArguments, readObjects, skipFence } from "./call-shapes.ts";
-import { toolFor } from "./coerce.ts";
+import { longestName, readArguments, readObjects, skipCloser, skipFence } from "./call-shapes.ts";
+import { isObject, toolFor } from "./coerce.ts";
 import { setField, skipSpace, wholeJson } from "./json.ts";
-import { matchAt } from "./search-text.ts";
+import { matchAt, skipMatch } from "./search-text.ts";
 import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** An XML value, without one line break at either end, which belongs to the tags. */
@@ -88,14 +88,10 @@ const OPEN_TAGS: Tags = {
   wrapperEnd: /<\|close\|>tools<\|sep\|>/y,
 };
 
-const makeTagReader =
-  (tagFamily: Tags): Reader =>
-  (source, markerStart) =>
-    readSeries(source, markerStart, tagFamily);
 /** `<function=NAME>`, `<invoke name="NAME">` or Kimi's `call tool="NAME"`, one after the other. */
-export const readFunction = makeTagReader(FUNCTION_TAGS);
-export const readInvoke = makeTagReader(INVOKE_TAGS);
-export const readKimi3 = makeTagReader(OPEN_TAGS);
+export const readFunction: Reader = (source, at) => readSeries(source, at, FUNCTION_TAGS);
+export const readInvoke: Reader = (source, at) => readSeries(source, at, INVOKE_TAGS);
+export const readKimi3: Reader = (source, at) => readSeries(source, at, OPEN_TAGS);
 
 function readSeries(source: Source, startIndex: number, tagFamily: Tags): Piece | undefined {
   const { text } = source;
@@ -106,34 +102,19 @@ function readSeries(source: Source, startIndex: number, tagFamily: Tags): Piece 
     calls.length < MAX_CALLS_PER_MARK;
     nextIndex = skipSpace(text, end)
   ) {
-    const parsedCall = readTaggedCall(source, nextIndex, tagFamily);
+    const headMatch = matchAt(tagFamily.head, text, nextIndex);
+    const parsedCall =
+      headMatch && readBody(source, groupOf(headMatch), nextIndex + headMatch[0].length, tagFamily);
     if (!parsedCall) break;
-    calls.push(parsedCall.call);
+    calls.push(...parsedCall.calls);
     end = parsedCall.end;
   }
   if (!calls.length) return undefined;
-  for (let i = 0; i < 3; i++) {
-    const closeStart = skipSpace(text, end);
-    end =
-      closeStart +
-      (matchAt(tagFamily.wrapperEnd, text, closeStart)?.[0].length ?? end - closeStart);
-  }
+  for (let i = 0; i < 3; i++) end = skipCloser(tagFamily.wrapperEnd, text, end);
   return { calls, end };
 }
 
-function readTaggedCall(
-  source: Source,
-  startIndex: number,
-  tagFamily: Tags,
-): { call: Raw; end: number } | undefined {
-  const { text } = source;
-  const headMatch = matchAt(tagFamily.head, text, startIndex);
-  if (!headMatch) return undefined;
-  return readBody(source, groupOf(headMatch), startIndex + headMatch[0].length, tagFamily);
-}
-
-type Read = { call: Raw; end: number; closed?: boolean };
-function readBody(source: Source, name: string, bodyStart: number, tags: Tags): Read | undefined {
+function readBody(source: Source, name: string, bodyStart: number, tags: Tags): Piece | undefined {
   const { text } = source;
   const parameters = Object.keys((toolFor(name, source.tools)?.schema.properties as object) ?? {});
   let next = skipFence(text, bodyStart);
@@ -147,32 +128,20 @@ function readBody(source: Source, name: string, bodyStart: number, tags: Tags): 
     if (!keyMatch) break;
     const keyName = groupOf(keyMatch).trim();
     const valueStart = next + keyMatch[0].length;
-    const stopIndex = Math.min(
-      ...tags.stops.map(
-        (pattern) => source.next(pattern, valueStart)?.at ?? Number.POSITIVE_INFINITY,
-      ),
-    );
-    const valueSpan = valueEnd(
-      source,
-      valueStart,
-      tags.valueEnd,
-      tags.nextKey,
-      stopIndex,
-      (offset) => {
-        if (tags === PAIR_TAGS)
-          return (source.next("</arg_value", valueStart)?.at ?? text.length) > offset;
-        const otherMatch = matchAt(tags.key, text, offset);
-        const otherKey = otherMatch && groupOf(otherMatch);
-        return (
-          tags === FUNCTION_TAGS &&
-          !!otherKey &&
-          otherKey !== keyName &&
-          parameters.includes(otherKey) &&
-          !(otherKey in args)
-        );
-      },
-    );
-    const valueText = text.slice(valueStart, valueSpan.end);
+    const valueSpan = valueEnd(source, valueStart, tags, (offset) => {
+      if (tags === PAIR_TAGS)
+        return (source.next("</arg_value", valueStart)?.at ?? text.length) > offset;
+      const otherMatch = matchAt(tags.key, text, offset);
+      const otherKey = otherMatch && groupOf(otherMatch);
+      return (
+        tags === FUNCTION_TAGS &&
+        !!otherKey &&
+        otherKey !== keyName &&
+        parameters.includes(otherKey) &&
+        !(otherKey in args)
+      );
+    });
+    const valueText = text.slice(valueStart, valueSpan?.at);
     const textFlag = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(keyMatch[0])?.[1];
     const isWhole = tags === OPEN_TAGS || keyMatch[0].endsWith("=");
     setField(
@@ -183,14 +152,17 @@ function readBody(source: Source, name: string, bodyStart: number, tags: Tags): 
         : unwrapCdata(isWhole ? valueText : trimValue(valueText)),
     );
     if (!textFlag) call.raw = true;
-    if (!valueSpan.closed) return { call: { ...call, cut: true }, end: text.length };
-    next = skipSpace(text, valueSpan.next);
+    if (!valueSpan) return { calls: [{ ...call, cut: true }], end: text.length };
+    next = skipSpace(text, valueSpan.end);
   }
-  const closeMatch = matchAt(tags.end, text, next);
-  call.loose = !closeMatch && skipSpace(text, next) >= text.length;
-  const hasNoValues = call.loose && tags !== PAIR_TAGS && !Object.keys(args).length;
-  call.cut = !closeMatch && (isPartial(text, skipSpace(text, next), tags) || hasNoValues);
-  return { call, end: next + (closeMatch?.[0].length ?? 0), closed: closeMatch !== null };
+  const end = skipMatch(tags.end, text, next);
+  if (end > next) return { calls: [call], end };
+  const followingIndex = skipSpace(text, next);
+  const isEmpty = !Object.keys(args).length;
+  call.loose = followingIndex >= text.length;
+  call.cut = isPartial(text, followingIndex, tags) || (call.loose && isEmpty && tags !== PAIR_TAGS);
+  const isJustWord = tags === PAIR_TAGS && isEmpty && !call.loose && !call.cut; // after the tag
+  return isJustWord ? undefined : { calls: [call], end };
 }
 
 /** What the first group says that took part. Kimi K3 writes entities. */
@@ -216,24 +188,17 @@ function isPartial(sourceText: string, index: number, tagFamily: Tags): boolean 
 function valueEnd(
   source: Source,
   valueStart: number,
-  closing: RegExp,
-  opening: RegExp,
-  stopIndex: number,
+  tags: Tags,
   isNextKey: (keyIndex: number) => boolean,
-): { end: number; next: number; closed: boolean } {
-  const closeMatch = source.next(closing, valueStart);
-  const nextOpening = source.next(opening, valueStart);
-  if (
-    nextOpening &&
-    nextOpening.at < Math.min(closeMatch?.at ?? stopIndex, stopIndex) &&
-    isNextKey(nextOpening.at)
-  )
-    return { end: nextOpening.at, next: nextOpening.at, closed: true };
-  if (closeMatch) return { end: closeMatch.at, next: closeMatch.end, closed: true };
-  if (nextOpening && nextOpening.at < stopIndex)
-    return { end: nextOpening.at, next: nextOpening.at, closed: true };
-  if (Number.isFinite(stopIndex)) return { end: stopIndex, next: stopIndex, closed: true };
-  return { end: source.text.length, next: source.text.length, closed: false };
+): { at: number; end: number } | undefined {
+  const indexOf = (pattern: RegExp) => source.next(pattern, valueStart)?.at ?? Infinity;
+  const closing = source.next(tags.valueEnd, valueStart);
+  const keyIndex = indexOf(tags.nextKey);
+  const stopIndex = Math.min(...tags.stops.map(indexOf));
+  const isUnclosed = closing && keyIndex < Math.min(closing.at, stopIndex) && isNextKey(keyIndex);
+  if (closing && !isUnclosed) return closing;
+  const at = Math.min(keyIndex, stopIndex);
+  return Number.isFinite(at) ? { at, end: at } : undefined;
 }
 
 /** The value without CDATA, in which MiniCPM may wrap it. */
@@ -247,15 +212,10 @@ function jsonBody(
   toolName: string,
   jsonStart: number,
   closePattern: RegExp,
-): { call: Raw; end: number } | undefined {
+): Piece | undefined {
   const parsedCall = readArguments(source, toolName, jsonStart);
   if (!parsedCall) return undefined;
-  const closeStart = skipFence(source.text, parsedCall.end);
-  const closeMatch = matchAt(closePattern, source.text, closeStart);
-  return {
-    call: parsedCall.call,
-    end: closeMatch ? closeStart + closeMatch[0].length : parsedCall.end,
-  };
+  return { ...parsedCall, end: skipCloser(closePattern, source.text, parsedCall.end, true) };
 }
 
 /** DeepSeek marks each value as plain text or JSON. */
@@ -294,22 +254,8 @@ function readPairs(source: Source, startIndex: number): Piece | undefined {
     ? headMatch[1]
     : longestName(text.slice(startIndex, startIndex + 400).split("<")[0]!, tools);
   if (!meantName) return undefined;
-  const parsedCall = readBody(
-    source,
-    meantName,
-    startIndex + (hasName ? headMatch[0] : meantName).length,
-    PAIR_TAGS,
-  );
-  const isJustWord =
-    parsedCall &&
-    !Object.keys(parsedCall.call.args).length &&
-    parsedCall.call.raw &&
-    !parsedCall.call.cut &&
-    !parsedCall.closed;
-  // just a word after the tag
-  return !parsedCall || (isJustWord && !parsedCall.call.loose)
-    ? undefined
-    : { calls: [parsedCall.call], end: parsedCall.end };
+  const bodyStart = startIndex + (hasName ? headMatch[0] : meantName).length;
+  return readBody(source, meantName, bodyStart, PAIR_TAGS);
 }
 
 // ── ipuaro: <tool_call name="NAME"><KEY>VALUE</KEY> … </tool_call> ──
@@ -328,10 +274,7 @@ export const readNamedBlock: Reader = (source, markerStart) => {
   const name = headMatch[1]!;
   let nextIndex = skipSpace(text, markerStart + headMatch[0].length);
   if (headMatch[2]) return { calls: [{ name, args: {}, raw: true }], end: nextIndex };
-  if (text[nextIndex] === "{") {
-    const parsedCall = jsonBody(source, name, nextIndex, NAMED_END);
-    return parsedCall && { calls: [parsedCall.call], end: parsedCall.end };
-  }
+  if (text[nextIndex] === "{") return jsonBody(source, name, nextIndex, NAMED_END);
   const args: Raw["args"] = {};
   for (;;) {
     const keyMatch = matchAt(NAMED_KEY, text, nextIndex);
@@ -345,11 +288,8 @@ export const readNamedBlock: Reader = (source, markerStart) => {
     setField(args, keyMatch[1]!, unwrapCdata(trimValue(text.slice(valueStart, closeMatch.at))));
     nextIndex = skipSpace(text, closeMatch.end);
   }
-  const endMatch = matchAt(NAMED_END, text, nextIndex);
-  return {
-    calls: [{ name, args, raw: true, cut: !endMatch }],
-    end: nextIndex + (endMatch?.[0].length ?? 0),
-  };
+  const end = skipMatch(NAMED_END, text, nextIndex);
+  return { calls: [{ name, args, raw: true, cut: end === nextIndex }], end };
 };
 
 // ── MiniMax M3: every tag after a mark, a tag for each parameter ──
@@ -373,13 +313,8 @@ export const readMarked: Reader = (source, markerStart) => {
       plainText.slice(headPattern.lastIndex, callEnd < 0 ? plainText.length : callEnd),
       0,
     );
-    const isObject = typeof parsedArgs === "object" && !Array.isArray(parsedArgs);
-    calls.push({
-      name: headMatch[1]!,
-      args: isObject ? parsedArgs : {},
-      raw: true,
-      cut: callEnd < 0,
-    });
+    const args = isObject(parsedArgs) ? parsedArgs : {};
+    calls.push({ name: headMatch[1]!, args, raw: true, cut: callEnd < 0 });
     if (callEnd < 0) break;
     headPattern.lastIndex = callEnd;
   }

@@ -1,8 +1,9 @@
 // Takes thinking, by the marks of each family, and the marks around an answer out of a text. The
 // kernel knows <think>.
-import { matchAt } from "./search-text.ts";
+import { matchAt, skipMatch } from "./search-text.ts";
 
-const MARK_PAIRS: [open: string, close: string][] = [
+/** What begins thinking, also in the middle of a text, and what ends it. */
+export const THINKING_MARKS = new Map([
   ["<think>", "</think>"],
   ["<thinking>", "</thinking>"],
   ["<thought>", "</thought>"],
@@ -11,17 +12,13 @@ const MARK_PAIRS: [open: string, close: string][] = [
   ["[THINK]", "[/THINK]"],
   ["<|START_THINKING|>", "<|END_THINKING|>"],
   ["<|channel>thought", "<channel|>"],
-];
+]);
 /**
  * Closing tokens that occur nowhere else: without an opening one, everything before them is
  * thinking.
  */
 const LONE_CLOSERS = ["[/THINK]", "</seed:think>", "<|END_THINKING|>"];
 const ANSWER_MARKS = /<\|(?:START|END)_(?:RESPONSE|TEXT)\|>/g;
-/** Marks that begin thinking in the middle of a text. */
-export const OPENERS = MARK_PAIRS.map(([open]) => open);
-export const closerOf = (opener: string): string =>
-  MARK_PAIRS.find(([open]) => open === opener)![1];
 
 type Parts = { text: string; thinking: string };
 
@@ -34,22 +31,20 @@ export function takeThinking(replyText: string): Parts {
   let text = replyText;
   for (;;) {
     const trimmedText = text.trimStart();
-    const markPair = MARK_PAIRS.find(([opener]) => trimmedText.startsWith(opener));
+    const markPair = [...THINKING_MARKS].find(([opener]) => trimmedText.startsWith(opener));
     if (!markPair) break;
-    const closeIndex = trimmedText.indexOf(markPair[1], markPair[0].length);
+    const [opener, closer] = markPair;
+    const closeIndex = trimmedText.indexOf(closer, opener.length);
     const innerText = trimmedText
-      .slice(markPair[0].length, closeIndex < 0 ? undefined : closeIndex)
+      .slice(opener.length, closeIndex < 0 ? undefined : closeIndex)
       .trim();
     // a repeated opening mark
-    thoughts.push(
-      innerText.startsWith(markPair[0]) ? innerText.slice(markPair[0].length).trim() : innerText,
-    );
+    thoughts.push(innerText.startsWith(opener) ? innerText.slice(opener.length).trim() : innerText);
     text =
       closeIndex < 0
         ? ""
-        : trimmedText.slice(closeIndex + markPair[1].length).replace(/^\s{1,1000}/, "");
-    if (closeIndex >= 0 && text.startsWith(markPair[1]))
-      text = text.slice(markPair[1].length).trimStart();
+        : trimmedText.slice(closeIndex + closer.length).replace(/^\s{1,1000}/, "");
+    if (text.startsWith(closer)) text = text.slice(closer.length).trimStart();
   }
   const loneCloser = thoughts.length
     ? undefined
@@ -59,8 +54,7 @@ export function takeThinking(replyText: string): Parts {
     thoughts.push(text.slice(0, closerStart).trim());
     text = text.slice(closerStart + loneCloser.length).trimStart();
   }
-  if (text.includes("<|START_") || text.includes("<|END_")) text = text.replace(ANSWER_MARKS, "");
-  return { text, thinking: thoughts.filter(Boolean).join("\n") };
+  return { text: text.replace(ANSWER_MARKS, ""), thinking: thoughts.filter(Boolean).join("\n") };
 }
 
 const SEGMENT_HEAD = new RegExp(
@@ -83,8 +77,7 @@ function harmonySegments(replyText: string): Parts | undefined {
     const headMatch = matchAt(SEGMENT_HEAD, replyText, segmentStart);
     if (!headMatch) break;
     const bodyStart = segmentStart + headMatch[0].length;
-    SEGMENT_END.lastIndex = bodyStart;
-    const endMatch = SEGMENT_END.exec(replyText);
+    const endMatch = matchAt(SEGMENT_END, replyText, bodyStart);
     const bodyEnd = endMatch?.index ?? replyText.length;
     const bodyText = replyText.slice(bodyStart, bodyEnd);
     segmentStart =
@@ -92,9 +85,7 @@ function harmonySegments(replyText: string): Parts | undefined {
     if (/\sto=|^to=/.test(headMatch[0].replace("<|start|>assistant", " ")))
       shownParts.push(replyText.slice(bodyStart - headMatch[0].length, segmentStart));
     else (headMatch[1] === "analysis" ? thoughts : shownParts).push(bodyText);
-    segmentStart +=
-      replyText.slice(segmentStart, segmentStart + 100).length -
-      replyText.slice(segmentStart, segmentStart + 100).trimStart().length;
+    segmentStart = skipMatch(/\s{0,100}/y, replyText, segmentStart);
   }
   if (segmentStart < replyText.length) shownParts.push(replyText.slice(segmentStart));
   return shownParts.length || thoughts.length

@@ -18,7 +18,7 @@ export interface Raw {
   wrong?: string | undefined; // why its arguments cannot be used
 }
 /** Adjacent calls, and the end of their markup. */
-export type Piece = { calls: Raw[]; end: number; thinking?: string; start?: number };
+export type Piece = { calls: Raw[]; end: number; start?: number };
 
 /**
  * A text that is searched from start to end. Results are remembered, so that a missing mark is

@@ -77,8 +77,8 @@ const SERVICES: [url: RegExp, make: (url: string, sendRequest: Send) => BatchSer
 ];
 
 /** The batches of earlier runs of zz: those whose results are not here yet, and all ids. */
-function batchesIn(ledger: RunLedger): Pick<Batches, "underWay" | "ids" | "count"> {
-  const earlier: Pick<Batches, "underWay" | "ids" | "count"> = { underWay: [], ids: [], count: 0 };
+function batchesIn(ledger: RunLedger) {
+  const earlier = { underWay: [] as Batch[], ids: [] as string[], count: 0 };
   for (; ; earlier.count++) {
     const keptBatch = ledger.kept(`batch ${earlier.count}`) as Batch | undefined;
     if (!keptBatch) return earlier;
@@ -87,11 +87,11 @@ function batchesIn(ledger: RunLedger): Pick<Batches, "underWay" | "ids" | "count
   }
 }
 
-async function takeAll({ ledger, stop }: Running): Promise<number[]> {
+async function takeAll({ ledger }: Running): Promise<number[]> {
   const { inputs, answered, failed } = ledger.counts;
   const numbers: number[] = [];
   for (let remaining = inputs - answered - failed; remaining > 0; remaining--) {
-    const takenInput = await ledger.take(stop.signal);
+    const takenInput = await ledger.take();
     if (!takenInput) break;
     numbers.push(takenInput.n);
   }
@@ -292,8 +292,7 @@ async function collect(batches: Batches, endedBatch: Batch, id: string): Promise
     }
   });
   if (isForeign) {
-    const { id: _, ...unsubmitted } = endedBatch;
-    Object.assign(endedBatch, { ...unsubmitted, foreign: [...endedBatch.foreign, id] });
+    endedBatch.foreign = [...endedBatch.foreign, id];
     delete endedBatch.id;
     await ledger.keep(endedBatch.key, endedBatch);
     return [];
@@ -344,7 +343,7 @@ async function keepResult(
 
 // Numbers of inputs, as "0-99,105"
 
-export function rangesOf(numbers: readonly number[]): string {
+function rangesOf(numbers: readonly number[]): string {
   const numberRanges: [first: number, last: number][] = [];
   for (const inputNumber of numbers) {
     const lastRange = numberRanges.at(-1);
@@ -358,7 +357,7 @@ export function rangesOf(numbers: readonly number[]): string {
     .join();
 }
 
-export const numbersIn = (rangesText: string): number[] =>
+const numbersIn = (rangesText: string): number[] =>
   rangesText.split(",").flatMap((rangeText) => {
     const [firstNumber = 0, lastNumber = firstNumber] = rangeText.split("-").map(Number);
     return Array.from({ length: lastNumber - firstNumber + 1 }, (_, i) => firstNumber + i);

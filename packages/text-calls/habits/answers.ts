@@ -4,13 +4,13 @@
 import fs from "node:fs";
 import type { Call, Ctx, Reply } from "zz";
 import { tryTo } from "zz/text";
-import { editsOfBlocks } from "./blocks.ts";
+import { makeCallId } from "../check-calls.ts";
+import { type Edit, editsOfBlocks } from "./blocks.ts";
 
 const SEARCH_BLOCK = /^<{5,9} ?SEARCH>?[ \t]*\r?\n[\s\S]*?^>{5,9} ?REPLACE[ \t]*$/gm;
 const MAX_TEXT_CHARS = 1_000_000;
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
-type Edit = { old_string: string; new_string: string };
 interface Block {
   path: string;
   edit: Edit;
@@ -29,29 +29,26 @@ export function withBlocks(reply: Reply, ctx: Ctx): Reply {
     if (!block) return reply;
     blocks.push(block);
   }
-  const editsByPath = new Map<string, Edit[]>();
-  for (const { path, edit } of blocks)
-    editsByPath.set(path, [...(editsByPath.get(path) ?? []), edit]);
+  const blocksByPath = [...Map.groupBy(blocks, ({ path }) => path)];
   if (
-    !editsByPath.size ||
-    ![...editsByPath].every(([filePath, fileEdits]) => isMeant(filePath, fileEdits, ctx))
+    !blocks.length ||
+    !blocksByPath.every(([filePath, fileBlocks]) => isMeant(filePath, fileBlocks, ctx))
   )
     return reply;
   const proseText = blocks.reduceRight(
     (remaining, { from, to }) => remaining.slice(0, from) + remaining.slice(to),
     text,
   );
-  const calls = [...editsByPath].map(
-    ([path, fileEdits]): Call => ({
+  const calls = blocksByPath.map(
+    ([path, fileBlocks]): Call => ({
       id: makeCallId(),
       name: "edit_file",
-      args: { path, edits: fileEdits },
+      args: { path, edits: fileBlocks.map(({ edit }) => edit) },
     }),
   );
   return { ...reply, text: proseText.replace(/\n{3,}/g, "\n\n").trim(), calls, finish: "calls" };
 }
 
-const makeCallId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
 const FENCE_LINE = /^(`{3,}|~{3,})[\w+.-]*\s*$/;
 const PATH_LINE = /^[#>*\s]*[`*"']*([\w@.][\w@./+-]*)[`*"':]*\s*$/;
 
@@ -66,7 +63,7 @@ function blockAt(
   earlierBlock: Block | undefined,
 ): Block | undefined {
   const parsedEdits = editsOfBlocks(blockText);
-  if (typeof parsedEdits === "string" || !parsedEdits[0]) return undefined;
+  if (typeof parsedEdits === "string") return undefined;
   const linesAbove: { line: string; from: number }[] = [];
   const leastIndex = earlierBlock?.to ?? 0;
   for (let lineEnd = blockStart - 1; lineEnd > leastIndex && linesAbove.length < 3; ) {
@@ -75,9 +72,10 @@ function blockAt(
     lineEnd = from - 1;
   }
   const pathIndex = linesAbove.findIndex(({ line }) => line && !FENCE_LINE.test(line));
-  const path = PATH_LINE.exec(linesAbove[pathIndex]?.line ?? "")?.[1] ?? earlierBlock?.path;
+  const namedPath = PATH_LINE.exec(linesAbove[pathIndex]?.line ?? "")?.[1];
+  const path = namedPath ?? earlierBlock?.path;
   if (!path) return undefined;
-  let lastUsed = PATH_LINE.test(linesAbove[pathIndex]?.line ?? "") ? pathIndex : -1;
+  let lastUsed = namedPath ? pathIndex : -1;
   if (FENCE_LINE.test(linesAbove[lastUsed + 1]?.line ?? "")) lastUsed++;
   const ownLines = linesAbove.slice(0, lastUsed + 1);
   const isFenced = ownLines.length
@@ -90,7 +88,7 @@ function blockAt(
   const to = blockEnd + (closing ? closing[0].length : 0);
   return {
     path,
-    edit: parsedEdits[0],
+    edit: parsedEdits[0]!,
     from: ownLines.at(-1)?.from ?? blockStart,
     to,
     isOpen: isFenced && !closing,
@@ -98,7 +96,7 @@ function blockAt(
 }
 
 /** Whether the file exists, may be read, and contains all that the edits replace. */
-function isMeant(filePath: string, fileEdits: Edit[], { files, permissions }: Ctx): boolean {
+function isMeant(filePath: string, fileBlocks: Block[], { files, permissions }: Ctx): boolean {
   const absolutePath = tryTo(() => files.path(filePath));
   if (!absolutePath || permissions.secret(filePath)) return false;
   const fileStats = tryTo(() => fs.statSync(absolutePath));
@@ -109,5 +107,7 @@ function isMeant(filePath: string, fileEdits: Edit[], { files, permissions }: Ct
   );
   const hasText = (oldText: string) =>
     fileText.includes(oldText) || fileText.endsWith(oldText.replace(/\n$/, ""));
-  return fileEdits.every(({ old_string }) => old_string.trim() !== "" && hasText(old_string));
+  return fileBlocks.every(
+    ({ edit: { old_string } }) => old_string.trim() !== "" && hasText(old_string),
+  );
 }

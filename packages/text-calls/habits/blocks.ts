@@ -1,10 +1,11 @@
 // SEARCH/REPLACE blocks as edits; for an incomplete block, a sentence that says what is missing.
 
-type Edit = { old_string: string; new_string: string };
+export type Edit = { old_string: string; new_string: string };
 const SEARCH_LINE = /^(<{5,9}|-{5,9}) ?SEARCH>?\s*$/;
 const MIDDLE_LINE = /^={5,9}\s*$/;
 const REPLACE = /^(>{5,9}|\+{5,9}) ?REPLACE\s*$/;
-const LINE_HINT = /^:(start_line|end_line):\s*\d+\s*$/;
+/** The line numbers that some models put in front; the text alone decides where an edit applies. */
+const HINTS = /^(?:(?::(?:start|end)_line:[^\S\n]*\d+[^\S\n]*\n)+(?:-{5,9}[^\S\n]*\n)?|-{7}\n)/;
 const ESCAPED = /^\\(?=<{5,9}|={5,9}|>{5,9}|-{5,9})/; // a line of the text that looks like a marker
 
 export function editsOfBlocks(blocksText: string): Edit[] | string {
@@ -36,7 +37,7 @@ export function editsOfBlocks(blocksText: string): Edit[] | string {
           `a REPLACE line without a ${state === "search" ? "=======" : "SEARCH"} line before it`,
         );
       parsedEdits.push({
-        old_string: joinLines(withoutHints(search)),
+        old_string: joinLines(search).replace(HINTS, ""),
         new_string: joinLines(replace),
       });
       state = "outside";
@@ -56,18 +57,3 @@ const missing = (state: string): string =>
   state === "search" ? "======= and no >>>>>>> REPLACE" : ">>>>>>> REPLACE";
 const joinLines = (blockLines: string[]): string =>
   blockLines.length ? `${blockLines.join("\n")}\n` : "";
-
-/**
- * Drops the line numbers that some models put in front; the text alone decides where an edit
- * applies.
- */
-function withoutHints(searchLines: string[]): string[] {
-  let lineIndex = 0;
-  while (LINE_HINT.test(searchLines[lineIndex] ?? "")) lineIndex++;
-  if (lineIndex)
-    return searchLines.slice(
-      /^-{5,9}\s*$/.test(searchLines[lineIndex] ?? "") ? lineIndex + 1 : lineIndex,
-    );
-  if (/^-{7}$/.test(searchLines[0] ?? "")) return searchLines.slice(1);
-  return searchLines;
-}

@@ -1,49 +1,31 @@
 // Applies the table of habits to the calls of a reply.
 import type { Call, ChatRequest, Ctx } from "zz";
 import { ownValue } from "zz/text";
-import { fits } from "../coerce.ts";
-import {
-  type Args,
-  bareName,
-  bareNames,
-  isArgs,
-  renameArgs,
-  withoutFolder,
-} from "./rename-arguments.ts";
+import { fits, isObject } from "../coerce.ts";
+import { type Args, bareName, bareNames, renameArgs, withoutFolder } from "./rename-arguments.ts";
 import { EDITORS, HABITS, type Habit } from "./table.ts";
 import { type AskedCall, type GivenCall, VALUES } from "./values.ts";
 
 type Tools = ChatRequest["tools"];
 type MeantCall = Omit<GivenCall, "args"> & { call: Call };
 
-/**
- * The same calls as calls of zz's own tools. Those that need no translation, or have none, stay as
- * they are.
- */
-export async function ownCalls(calls: readonly Call[], tools: Tools, ctx: Ctx): Promise<Call[]> {
-  const translatedCalls: Call[] = [];
-  // the tool reports it
-  for (const call of calls)
-    translatedCalls.push(...(await ownCall(call, tools, ctx).catch(() => [call])));
-  return translatedCalls;
-}
+const NAMED: Habit[] = [...HABITS, { to: "edit_file", names: EDITORS.names, params: {} }];
+
+/** What a call is as calls of zz's own tools; one without a translation stays as it is. */
+export const ownCalls = (call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> =>
+  translated(call, tools, ctx).catch(() => [call]); // the tool reports it
 
 /** zz's own tool for a name that another program has for it. */
 export function ownName(foreignName: string): string | undefined {
-  const editorHabit = { to: "edit_file", names: EDITORS.names };
-  const isNamed = ({ to, names }: Pick<Habit, "to" | "names">) =>
-    bareNames(`${to} ${names}`).includes(bareName(foreignName));
-  return foreignName.length > MAX_NAME_CHARS
-    ? undefined
-    : [...HABITS, editorHabit].find(isNamed)?.to;
+  if (foreignName.length > MAX_NAME_CHARS) return undefined;
+  return NAMED.find((habit) => isNamed(habit, bareName(foreignName)))?.to;
 }
 
 /** These tools under the names of other programs, for finding calls in a text. */
 export function foreignTools(tools: Tools): Tools {
   const takenNames = new Set(tools.map(({ name }) => bareName(name)));
   const foreign: Tools = [];
-  const editorHabit: Habit = { to: "edit_file", names: EDITORS.names, params: {} };
-  for (const { to, names } of [...HABITS, editorHabit]) {
+  for (const { to, names } of NAMED) {
     const ownTool = tools.find(({ name }) => name === to);
     for (const name of ownTool ? names.split(" ") : []) {
       if (takenNames.has(bareName(name))) continue;
@@ -54,8 +36,11 @@ export function foreignTools(tools: Tools): Tools {
   return foreign;
 }
 
-async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
-  const original = isArgs(call.args) ? call.args : {};
+const isNamed = ({ to, names }: Habit, name: string): boolean =>
+  bareNames(`${to} ${names}`).includes(name);
+
+async function translated(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
+  const original = isObject(call.args) ? call.args : {};
   if (call.name.length > MAX_NAME_CHARS) return [call];
   const [fullName = ""] = call.name.replace(NAME_PREFIX, "").split(/<\||[{(["<\n]/);
   for (const written of new Set([fullName, fullName.split(".").at(-1)!])) {
@@ -68,9 +53,7 @@ async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
       (name !== "fswrite" || "command" in original);
     const meantTool = isEditor ? editorsTool(original) : undefined;
     const habit = HABITS.find((candidate) =>
-      isEditor
-        ? candidate.to === meantTool
-        : bareNames(`${candidate.to} ${candidate.names}`).includes(name),
+      isEditor ? candidate.to === meantTool : isNamed(candidate, name),
     );
     const tool = tools.find((candidate) => candidate.name === habit?.to);
     if (habit && tool && (!sameTool || sameTool === tool))
@@ -88,7 +71,7 @@ async function translateCall(
   isEditor: boolean,
 ): Promise<Call[]> {
   const { call, original, tool, ctx } = meantCall;
-  if (tool.name === call.name && isArgs(call.args) && (await fits(tool, call.args, true)))
+  if (tool.name === call.name && isObject(call.args) && (await fits(tool, call.args, true)))
     return [call];
   if (call.broken) return [{ ...call, name: tool.name }];
   const { command, ...others } = original;
@@ -120,10 +103,8 @@ function wrongEditor(command: unknown): string | undefined {
 
 /** Makes paths relative to the project. */
 function withoutRoot(args: Args, projectRoot: string): Args {
-  const isPathField = ([fieldName]: [string, unknown]) =>
-    ["path", "from", "to", "paths"].includes(fieldName);
   const shortened = Object.entries(args)
-    .filter(isPathField)
+    .filter(([fieldName]) => ["path", "from", "to", "paths"].includes(fieldName))
     .map(([fieldName, fieldValue]) => [
       fieldName,
       Array.isArray(fieldValue)

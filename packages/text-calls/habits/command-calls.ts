@@ -2,22 +2,13 @@
 // or a patch.
 import { basename, posix } from "node:path";
 import { tryTo } from "zz/text";
-import { type Args, bareName, hasOwnName, withoutFolder } from "./rename-arguments.ts";
+import { type Args, bareName, bareNames, hasOwnName, withoutFolder } from "./rename-arguments.ts";
 import type { AskedCall, GivenCall } from "./values.ts";
 
-const FOLDERS = [
-  "workdir",
-  "cwd",
-  "cd",
-  "directory",
-  "dir_path",
-  "working_directory",
-  "working_dir",
-  "folder",
-  "dir",
-  "exec_dir",
-].map(bareName);
-const SECONDS = ["timeout_seconds", "timeout_secs", "timeout_sec", "timeout_s"].map(bareName);
+const FOLDERS = bareNames(
+  "workdir cwd cd directory dir_path working_directory working_dir folder dir exec_dir",
+);
+const SECONDS = bareNames("timeout_seconds timeout_secs timeout_sec timeout_s");
 // tools whose timeout is in seconds
 const IN_SECONDS = ["executebash", "executecommand", "terminal"];
 const LEAST_MS = 1_000; // a smaller timeout counts as seconds

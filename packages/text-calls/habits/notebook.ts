@@ -2,7 +2,7 @@
 // cell.
 import { randomUUID } from "node:crypto";
 import type { Ctx } from "zz";
-import { tryTo } from "zz/text";
+import { ownValue, tryTo } from "zz/text";
 import { readLiteral, skipSpace } from "../json.ts";
 import type { Args } from "./rename-arguments.ts";
 import type { AskedCall } from "./values.ts";
@@ -27,8 +27,8 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
   } = args;
   if (typeof path !== "string") return "path must be the name of a notebook.";
   if (typeof source !== "string") return "new_source must be a text.";
-  if (!["replace", "insert", "delete"].includes(String(edit_mode)))
-    return "edit_mode must be replace, insert or delete.";
+  const changeOf = ownValue(CHANGES, String(edit_mode));
+  if (!changeOf) return "edit_mode must be replace, insert or delete.";
   const read = await files.read(path).catch((error: Error) => error);
   if (read instanceof Error) return read.message;
   const { text } = read;
@@ -43,34 +43,12 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
   if (!Number.isInteger(index) || index >= cells.length || index < (isInsert ? -1 : 0))
     return noSuchCell(path, cell_id ?? cellNumber ?? "", cells.length);
   const indent = /\n([ \t]+)"/.exec(text)?.[1] ?? "";
-  const writeCell = (cell: Cell) =>
-    JSON.stringify(cell, null, indent).replaceAll("\n", `\n${indent.repeat(2)}`);
-  const glue = indent ? `,\n${indent.repeat(2)}` : ",";
-  const edited = (from: number, endOffset: number, newText: string): AskedCall[] | string => {
-    const old = text.slice(from, endOffset);
-    return text.indexOf(old) === text.lastIndexOf(old)
-      ? [["edit_file", { path, old_string: old, new_string: newText, ...otherArgs }]]
-      : `'${path}' has several such cells. Use edit_lines.`;
-  };
-  if (isInsert)
-    return insertCell(
-      { text, list, cells, parsedCells, index, glue, source, cell_type },
-      edited,
-      writeCell,
-    );
-  const { from, to } = cells[index]!;
-  if (edit_mode === "delete") {
-    if (cells.length === 1) return edited(list.from, list.to, '"cells": []');
-    return index + 1 < cells.length
-      ? edited(from, cells[index + 1]!.from, "")
-      : edited(cells[index - 1]!.to, to, "");
-  }
-  return replaceCell(
-    parsedCells[index]!,
-    { text, from, to, indent, source, cell_type },
-    edited,
-    writeCell,
-  );
+  const notebook = { text, list, cells, parsedCells, indent, source, cell_type };
+  const [from, to, new_string] = changeOf(notebook, index);
+  const old_string = text.slice(from, to);
+  return text.indexOf(old_string) === text.lastIndexOf(old_string)
+    ? [["edit_file", { path, old_string, new_string, ...otherArgs }]]
+    : `'${path}' has several such cells. Use edit_lines.`;
 }
 
 /** Undefined: it is no notebook. */
@@ -81,73 +59,63 @@ function cellListIn(notebookText: string): Part | undefined {
   );
 }
 
-interface CellPlace {
+interface Notebook {
   text: string;
   list: Part;
   cells: Part[];
   parsedCells: Cell[];
-  index: number; // of the cell that it comes after
-  glue: string;
-  source: string;
-  cell_type: unknown;
-}
-function insertCell(
-  { text, list, cells, parsedCells, index, glue, source, cell_type }: CellPlace,
-  buildEdit: (startOffset: number, endOffset: number, newText: string) => AskedCall[] | string,
-  writeCell: (cell: Cell) => string,
-): AskedCall[] | string {
-  const cellKind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
-  const hasIds = parsedCells.some(({ id }) => id !== undefined);
-  const newCellText = writeCell(newCell(cellKind, source, hasIds));
-  if (!cells.length) return buildEdit(list.from, list.to, `"cells": [${newCellText}]`);
-  const nearCell = cells[Math.max(0, index)]!;
-  const oldText = text.slice(nearCell.from, nearCell.to);
-  return buildEdit(
-    nearCell.from,
-    nearCell.to,
-    index < 0 ? newCellText + glue + oldText : oldText + glue + newCellText,
-  );
-}
-
-interface CellEdit {
-  text: string;
-  from: number;
-  to: number;
   indent: string;
-  source: string;
+  source: string; // of the cell, as it is to be
   cell_type: unknown;
 }
-/** Only its source, where that is told from others by its text; else all of it. */
-function replaceCell(
-  oldCell: Cell,
-  { text, from, to, indent, source, cell_type }: CellEdit,
-  buildEdit: (startOffset: number, endOffset: number, newText: string) => AskedCall[] | string,
-  writeCell: (cell: Cell) => string,
-): AskedCall[] | string {
-  if (cell_type === undefined || cell_type === oldCell.cell_type) {
-    const sourcePart = members(text, from).find(({ key }) => key === "source");
-    const sourceJson = JSON.stringify(linesOf(source), null, indent).replaceAll(
-      "\n",
-      `\n${indent.repeat(3)}`,
-    );
-    const oldText = sourcePart && text.slice(sourcePart.from, sourcePart.to);
-    if (oldText && text.indexOf(oldText) === text.lastIndexOf(oldText))
-      return buildEdit(sourcePart.from, sourcePart.to, `"source": ${sourceJson}`);
-  }
-  const { outputs: _o, execution_count: _e, ...kept } = oldCell;
-  const cellKind = String(cell_type ?? oldCell.cell_type);
-  return buildEdit(
-    from,
-    to,
-    writeCell({
+type Change = [from: number, to: number, newText: string];
+
+/** `index`: of the cell that is changed, or that a new one comes after. */
+const CHANGES: Record<string, (notebook: Notebook, index: number) => Change> = {
+  insert({ text, list, cells, parsedCells, indent, source, cell_type }, index) {
+    const cellKind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
+    const hasIds = parsedCells.some(({ id }) => id !== undefined);
+    const newCellText = writeJson(newCell(cellKind, source, hasIds), indent, 2);
+    if (!cells.length) return [list.from, list.to, `"cells": [${newCellText}]`];
+    const { from, to } = cells[Math.max(0, index)]!;
+    const oldText = text.slice(from, to);
+    const cellTexts = index < 0 ? [newCellText, oldText] : [oldText, newCellText];
+    return [from, to, cellTexts.join(indent ? `,\n${indent.repeat(2)}` : ",")];
+  },
+
+  delete({ list, cells }, index) {
+    if (cells.length === 1) return [list.from, list.to, '"cells": []'];
+    return index + 1 < cells.length
+      ? [cells[index]!.from, cells[index + 1]!.from, ""]
+      : [cells[index - 1]!.to, cells[index]!.to, ""];
+  },
+
+  /** Only its source, where that is told from others by its text; else all of it. */
+  replace({ text, cells, parsedCells, indent, source, cell_type }, index) {
+    const { from, to } = cells[index]!;
+    const oldCell = parsedCells[index]!;
+    if (cell_type === undefined || cell_type === oldCell.cell_type) {
+      const sourcePart = members(text, from).find(({ key }) => key === "source");
+      const oldText = sourcePart && text.slice(sourcePart.from, sourcePart.to);
+      if (oldText && text.indexOf(oldText) === text.lastIndexOf(oldText)) {
+        const sourceJson = writeJson(linesOf(source), indent, 3);
+        return [sourcePart.from, sourcePart.to, `"source": ${sourceJson}`];
+      }
+    }
+    const { outputs: _o, execution_count: _e, ...kept } = oldCell;
+    const cellKind = String(cell_type ?? oldCell.cell_type);
+    const changedCell = {
       ...kept,
       cell_type: cellKind,
       ...(cellKind === "code" && EMPTY_RUN),
       source: linesOf(source),
-    }),
-  );
-}
+    };
+    return [from, to, writeJson(changedCell, indent, 2)];
+  },
+};
 
+const writeJson = (value: object, indent: string, depth: number): string =>
+  JSON.stringify(value, null, indent).replaceAll("\n", `\n${indent.repeat(depth)}`);
 const EMPTY_RUN = { execution_count: null, outputs: [] };
 const linesOf = (cellSource: string): string[] => cellSource.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 const newCell = (cellKind: string, cellSource: string, hasIds: boolean): Cell => ({

@@ -5,8 +5,6 @@ import { type Habit, IDLE } from "./table.ts";
 export type Args = Record<string, unknown>;
 type Tools = ChatRequest["tools"];
 
-export const isArgs = (value: unknown): value is Args =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 export const bareName = (fullName: string): string => fullName.replace(/[-_.]/g, "").toLowerCase();
 export const bareNames = (spacedNames: string): string[] => spacedNames.split(" ").map(bareName);
 

@@ -114,6 +114,10 @@ const isPattern = (query: string): boolean =>
   /[\\^$.*+?()[\]{}|]/.test(query) &&
   tryTo(() => new RegExp(query.replace(/^\(\?i\)/, ""))) !== undefined;
 
+/** A glob for what any of these find. */
+export const oneGlob = (globs: string[]): string =>
+  globs.length === 1 ? globs[0]! : `{${globs.join(",")}}`;
+
 /** Makes one glob of a list, names separated by commas, or a file type. */
 function mergeGlobs(args: Args): void {
   const { glob, type } = args;
@@ -121,7 +125,7 @@ function mergeGlobs(args: Args): void {
   const globNames = isNames ? glob.split(/\s*,\s*/) : [];
   const globList = Array.isArray(glob) ? glob : globNames;
   if (globList.length && globList.every((globPart) => typeof globPart === "string"))
-    args.glob = globList.length === 1 ? globList[0] : `{${globList.join(",")}}`;
+    args.glob = oneGlob(globList);
   const endingGlob =
     typeof type === "string" && args.glob === undefined && ownValue(GLOBS_BY_TYPE, type);
   if (!endingGlob) return;

@@ -3,10 +3,11 @@
 import { existsSync, statSync } from "node:fs";
 import type { ChatRequest, Ctx } from "zz";
 import { plural, tryTo } from "zz/text";
+import { isObject } from "../coerce.ts";
 import { editsOfBlocks } from "./blocks.ts";
 import { commandCall } from "./command-calls.ts";
-import { type Args, bareName, isArgs, renameArgs } from "./rename-arguments.ts";
-import { grepCall } from "./searches.ts";
+import { type Args, bareName, renameArgs } from "./rename-arguments.ts";
+import { grepCall, oneGlob } from "./searches.ts";
 import { EDIT } from "./table.ts";
 
 /**
@@ -30,22 +31,28 @@ type Converted = AskedCall[] | string | undefined;
 
 export const VALUES: Record<string, (request: GivenCall) => Converted | Promise<Converted>> = {
   read_file: readCalls,
-  write_file: ({ args }) => writeCall(args),
-  edit_file: (request) =>
-    request.name.includes("notebook") ? notebookCall(request) : editCalls(request),
+  write_file: writeCall,
+  edit_file: async (request) =>
+    request.name.includes("notebook")
+      ? (await import("./notebook.ts")).notebookEdit(request.args, request.ctx)
+      : editCalls(request),
   edit_lines: insertCall,
   list_dir: listCall,
   glob: globCall,
   grep: grepCall,
   run_command: commandCall,
-  find_references: ({ args }) => void onlyOne(args, "path"),
-  repo_map: ({ args }) =>
-    void (
-      Array.isArray(args.target_directories) && moveArgument(args, "target_directories", "focus")
-    ),
-  check_types: ({ args }) =>
-    void (typeof args.paths === "string" && Object.assign(args, { paths: [args.paths] })),
-  todo: ({ args }) => todoCall(args),
+  find_references({ args }) {
+    if (Array.isArray(args.path) && args.path.length === 1) args.path = args.path[0];
+  },
+  repo_map({ args }) {
+    if (!Array.isArray(args.target_directories)) return;
+    args.focus ??= args.target_directories;
+    delete args.target_directories;
+  },
+  check_types({ args }) {
+    if (typeof args.paths === "string") args.paths = [args.paths];
+  },
+  todo: todoCall,
 };
 
 const MAX_FILES = 20; // files that one call may read
@@ -56,15 +63,12 @@ async function readCalls({ args, original, name, tools, ctx }: GivenCall): Promi
   const listedFiles = [
     original.files,
     original.paths,
-    isArgs(original.args) ? original.args.file : undefined,
+    isObject(original.args) ? original.args.file : undefined,
   ].find(Boolean);
   if (listedFiles !== undefined && args.path === undefined) return listedReads(listedFiles);
-  if (
-    typeof args.should_read_entire_file === "boolean" ||
-    /^(true|false)$/.test(String(args.should_read_entire_file))
-  ) {
-    if (String(args.should_read_entire_file) === "true")
-      for (const field of ["start", "end", "limit"]) delete args[field];
+  const isEntire = String(args.should_read_entire_file);
+  if (/^(true|false)$/.test(isEntire)) {
+    if (isEntire === "true") for (const field of ["start", "end", "limit"]) delete args[field];
     delete args.should_read_entire_file;
   }
   for (const rangeKey of ["view_range", "read_range", "line_range", "lines", "range"]) {
@@ -90,9 +94,7 @@ function rangeOf(rangeValue: unknown): [number, number] | undefined {
       ? rangeValue.replace(/^\s*\[|\]\s*$/g, "").split(/\s*[-:,]\s*(?=-?\d+\s*$)/)
       : listedParts;
   const [startLine, endLine] = rangeParts.map((rangePart) =>
-    typeof rangePart === "number" || /^-?\d+$/.test(String(rangePart).trim())
-      ? Number(rangePart)
-      : Number.NaN,
+    /^\s*-?\d+\s*$/.test(String(rangePart)) ? Number(rangePart) : Number.NaN,
   );
   return rangeParts.length === 2 && Number.isInteger(startLine) && Number.isInteger(endLine)
     ? [startLine!, endLine!]
@@ -119,16 +121,15 @@ function parseList(value: unknown): unknown[] {
 
 /** One read for each of [{ path, line_ranges: [[1, 50]] }] or { path }. */
 function listedReads(listedFiles: unknown): Converted {
-  const fileList = parseList(listedFiles);
-  const fileReads = fileList.flatMap((listedFile): AskedCall[] | undefined => {
-    const { path, line_range, line_ranges, lineRanges, ...otherArgs }: Args = isArgs(listedFile)
+  const fileReads = parseList(listedFiles).flatMap((listedFile): AskedCall[] => {
+    const { path, line_range, line_ranges, lineRanges, ...otherArgs }: Args = isObject(listedFile)
       ? listedFile
       : { path: listedFile };
-    if (typeof path !== "string") return [["read_file", { path, ...otherArgs }]];
     const manyRanges = line_ranges ?? lineRanges;
-    const singleRange = line_range === undefined ? [] : [line_range].flat(0);
+    const singleRange = line_range === undefined ? [] : [line_range];
     const allRanges = Array.isArray(manyRanges) ? manyRanges : singleRange;
-    if (!allRanges.length) return [["read_file", { path, ...otherArgs }]];
+    if (typeof path !== "string" || !allRanges.length)
+      return [["read_file", { path, ...otherArgs }]];
     return allRanges.map((lineRange): AskedCall => {
       const [start, end] = rangeOf(lineRange) ?? [];
       return [
@@ -138,7 +139,7 @@ function listedReads(listedFiles: unknown): Converted {
           : { path, start, end, ...otherArgs },
       ];
     });
-  }) as AskedCall[];
+  });
   return fileReads.length ? fileReads : "it names no file. Give a path.";
 }
 
@@ -152,12 +153,12 @@ async function manyReads(
   ctx: Ctx,
 ): Promise<Converted> {
   const wantedFiles = [paths, include, files].flatMap((listValue) => parseList(listValue));
-  if (wantedFiles.some(isArgs)) return listedReads(wantedFiles);
+  if (wantedFiles.some(isObject)) return listedReads(wantedFiles);
   if (!wantedFiles.length) return "it names no file. Give paths.";
-  const patternOf = (wantedPath: unknown) =>
+  const patternOf = (wantedPath: string) =>
     isFolder(wantedPath, ctx)
-      ? `${String(wantedPath).replace(/\/+$/, "")}/**/*`.replace(/^\.\//, "")
-      : /[*?{[]/.test(String(wantedPath)) && String(wantedPath);
+      ? `${wantedPath.replace(/\/+$/, "")}/**/*`.replace(/^\.\//, "")
+      : /[*?{[]/.test(wantedPath) && wantedPath;
   const callsByName = new Map<string, AskedCall>();
   for (const path of wantedFiles) {
     const isThere =
@@ -186,7 +187,7 @@ async function manyReads(
   return [...callsByName.values()];
 }
 
-function writeCall(args: Args): Converted {
+function writeCall({ args }: GivenCall): Converted {
   if (args.append === true || /^(a|append)$/.test(String(args.mode)))
     return (
       "it writes whole files and cannot append. " +
@@ -195,28 +196,20 @@ function writeCall(args: Args): Converted {
   if (args.append === false) delete args.append;
 }
 
-async function notebookCall({ args, ctx }: GivenCall): Promise<Converted> {
-  const { notebookEdit } = await import("./notebook.ts");
-  return notebookEdit(args, ctx);
-}
-
-const DRY_RUN = /^(dryrun|preview|previewonly)$/;
-const PATTERN = /^(useregex|isregex|regex)$/;
+const LIMITATIONS: [parameter: RegExp, limitation: string][] = [
+  [/^(dryrun|preview|previewonly)$/, "it always makes the edit"],
+  [/^(useregex|isregex|regex)$/, "it takes plain text, no patterns"],
+];
 
 async function editCalls({ args, original, name, ctx }: GivenCall): Promise<Converted> {
   for (const [argumentName, value] of Object.entries(args)) {
-    if (
-      String(value) !== "true" ||
-      !(DRY_RUN.test(bareName(argumentName)) || PATTERN.test(bareName(argumentName)))
-    )
-      continue;
-    const limitation = DRY_RUN.test(bareName(argumentName))
-      ? "it always makes the edit"
-      : "it takes plain text, no patterns";
-    return (
-      `${limitation}, so ${argumentName} cannot be true. ` +
-      "Nothing was changed. Send the call without it."
-    );
+    const [, limitation] =
+      LIMITATIONS.find(([parameter]) => parameter.test(bareName(argumentName))) ?? [];
+    if (limitation && String(value) === "true")
+      return (
+        `${limitation}, so ${argumentName} cannot be true. ` +
+        "Nothing was changed. Send the call without it."
+      );
   }
   if (args.code_edit !== undefined || args.code !== undefined) return sketchCall(args, ctx);
   if (args.diff !== undefined && args.old_string === undefined) return diffCall(args);
@@ -228,15 +221,14 @@ async function editCalls({ args, original, name, ctx }: GivenCall): Promise<Conv
       );
     args.replace_all ??= true;
   }
-  if (name.startsWith("strreplace") || original.command === "str_replace")
-    if (typeof args.old_string === "string") args.new_string ??= "";
+  const isReplace = name.startsWith("strreplace") || original.command === "str_replace";
+  if (isReplace && typeof args.old_string === "string") args.new_string ??= "";
   const countProblem = await unexpectedCount(args, ctx);
   if (countProblem) return countProblem;
   const parsedEdits =
     typeof args.edits === "string" ? tryTo(() => JSON.parse(args.edits as string)) : args.edits;
-  const editList = Array.isArray(parsedEdits) ? parsedEdits : undefined;
-  const allEdits = isArgs(parsedEdits) ? [parsedEdits] : editList;
-  if (allEdits) return listedEdits(args, allEdits);
+  if (typeof parsedEdits === "object" && parsedEdits)
+    return listedEdits(args, [parsedEdits].flat());
   return makesNewFile(args)
     ? [["create_file", { path: args.path, content: args.new_string }]]
     : undefined;
@@ -287,14 +279,14 @@ function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Converted {
   const editsByPath = new Map<unknown, unknown[]>();
   const unknownFields: Args = {};
   for (const edit of edits) {
-    const { path = args.path, ...fields } = isArgs(edit)
+    const { path = args.path, ...fields } = isObject(edit)
       ? renameArgs(edit, {
           params: { ...EDIT, path: "file_path file" },
           idle: "expected_replacements=1",
         })
       : { edit };
     const plainEdit = "edit" in fields ? fields.edit : { ...fields };
-    if (isArgs(plainEdit))
+    if (isObject(plainEdit))
       for (const fieldName of Object.keys(plainEdit))
         if (!Object.hasOwn(EDIT, fieldName)) {
           // unknown, and reported
@@ -304,25 +296,11 @@ function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Converted {
         }
     editsByPath.set(path, [...(editsByPath.get(path) ?? []), plainEdit]);
   }
-  if (editsByPath.size < 2)
-    return [
-      [
-        "edit_file",
-        {
-          ...args,
-          path: [...editsByPath.keys()][0] ?? args.path,
-          edits,
-          ...unknownFields,
-          ...onlyEdits(editsByPath),
-        },
-      ],
-    ];
+  if (!edits.length) editsByPath.set(args.path, []);
   return [...editsByPath].map(
     ([path, edits]): AskedCall => ["edit_file", { ...args, path, edits, ...unknownFields }],
   );
 }
-const onlyEdits = (editsByPath: Map<unknown, unknown[]>): Args =>
-  editsByPath.size ? { edits: [...editsByPath.values()][0] } : {};
 
 /**
  * A sketch of a file makes a new file. "existing code" for left-out parts would need a model that
@@ -343,32 +321,24 @@ function sketchCall({ path, code_edit, code, ...otherArgs }: Args, { files }: Ct
 /** Edits from SEARCH/REPLACE blocks or a diff. */
 function diffCall({ diff, ...args }: Args): Converted {
   if (typeof diff !== "string") return "diff must be a text of SEARCH/REPLACE blocks.";
+  const { path, ...otherArgs } = args;
   if (/^\s*(\*\*\* Begin Patch|diff --git |--- .*\n\+\+\+ )/.test(diff))
-    return [["apply_patch", { patch: diff, ...argsWithoutPath(args) }]];
+    return [["apply_patch", { patch: diff, ...otherArgs }]];
   if (/^@@ .*@@/.test(diff))
-    return [
-      [
-        "apply_patch",
-        { patch: `--- a/${args.path}\n+++ b/${args.path}\n${diff}`, ...argsWithoutPath(args) },
-      ],
-    ];
+    return [["apply_patch", { patch: `--- a/${path}\n+++ b/${path}\n${diff}`, ...otherArgs }]];
   const edits = editsOfBlocks(diff);
   if (typeof edits === "string") return `${edits} Nothing was changed.`;
   const [firstEdit] = edits;
   if (edits.length === 1 && !firstEdit!.old_string)
-    return [
-      ["write_file", { path: args.path, content: firstEdit!.new_string, ...argsWithoutPath(args) }],
-    ];
+    return [["write_file", { path, content: firstEdit!.new_string, ...otherArgs }]];
   return [["edit_file", { ...args, edits }]];
 }
-const argsWithoutPath = ({ path: _, ...otherArgs }: Args): Args => otherArgs;
 
 async function insertCall({ args, original, name, ctx }: GivenCall): Promise<Converted> {
-  const namedLine = ["insert_line", "line", "line_number"]
-    .map((field) => args[field])
-    .find((candidate) => candidate !== undefined);
-  for (const field of ["insert_line", "line", "line_number"])
-    if (name !== "replacelines") delete args[field];
+  const { insert_line, line, line_number } = args;
+  const namedLine = insert_line ?? line ?? line_number;
+  if (name !== "replacelines")
+    for (const field of ["insert_line", "line", "line_number"]) delete args[field];
   if (namedLine === undefined) return undefined;
   const lineNumber =
     typeof namedLine === "string" && /^\d+$/.test(namedLine) ? Number(namedLine) : namedLine;
@@ -384,11 +354,8 @@ async function insertCall({ args, original, name, ctx }: GivenCall): Promise<Con
 /** The number of lines of a file, for appending. */
 async function lineCount(filePath: unknown, { files }: Ctx): Promise<number | undefined> {
   if (typeof filePath !== "string") return undefined;
-  const fileText = await files.read(filePath).then(
-    (file) => file.text,
-    () => undefined,
-  );
-  return fileText === undefined ? undefined : fileText.replace(/\n$/, "").split("\n").length;
+  const file = await files.read(filePath).catch(() => undefined);
+  return file?.text.replace(/\n$/, "").split("\n").length;
 }
 
 function listCall({ args, tools }: GivenCall): Converted {
@@ -402,7 +369,7 @@ function globCall({ args, name }: GivenCall): Converted {
   if (args.path === "") delete args.path;
   const patterns = parseList(args.pattern);
   if (patterns.length && patterns.every((patternPart) => typeof patternPart === "string"))
-    args.pattern = patterns.length === 1 ? patterns[0] : `{${patterns.join(",")}}`;
+    args.pattern = oneGlob(patterns);
   const { pattern } = args;
   if (typeof pattern !== "string") return undefined;
   const isFuzzy = name === "filesearch" && !/[*?{[]/.test(pattern);
@@ -411,29 +378,17 @@ function globCall({ args, name }: GivenCall): Converted {
   else if (isAnywhere) args.pattern = `**/${pattern}`;
 }
 
-function onlyOne(args: Args, fieldName: string): void {
-  const { [fieldName]: fieldValue } = args;
-  if (Array.isArray(fieldValue) && fieldValue.length === 1) args[fieldName] = fieldValue[0];
-}
-
-function moveArgument(args: Args, oldName: string, newName: string): void {
-  args[newName] ??= args[oldName];
-  delete args[oldName];
-}
-
 /** A list of steps in any form, as zz's steps and the numbers of those that are done. */
-function todoCall(args: Args): Converted {
+function todoCall({ args }: GivenCall): Converted {
   const { set } = args;
   const stepRows =
     typeof set === "string" ? set.split("\n").filter((stepRow) => stepRow.trim()) : set;
   if (!Array.isArray(stepRows)) return undefined;
   const parsedSteps = stepRows.map((stepRow) => {
     if (typeof stepRow !== "string") {
-      const { content, step, title, text, description, task, status, done, completed } = isArgs(
+      const { content, step, title, text, description, task, status, done, completed } = Object(
         stepRow,
-      )
-        ? stepRow
-        : {};
+      ) as Args;
       const isDone =
         /^(completed|done|complete)$/i.test(String(status)) || done === true || completed === true;
       return { text: content ?? step ?? title ?? text ?? description ?? task, isDone };

@@ -33,7 +33,7 @@ async function read(
   more: Partial<Reply> = {},
 ): Promise<Reply> {
   const { ctx, tools, foreign } = known;
-  const translate = (call: Call) => ownCalls([call], tools, ctx);
+  const translate = (call: Call) => ownCalls(call, tools, ctx);
   const reply: Reply = { text, thinking: "", calls: [], finish: "stop", ...more };
   return rescue(reply, { tools, foreign, translate, options: {}, worded });
 }
@@ -59,7 +59,7 @@ test("A call under a foreign name is found in every format", async (t) => {
         // what no format can write, and what fits no tool
         if (program === "hostile" || typeof own?.[1] === "string" || name.includes("<|")) continue;
         const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", root)) as Call["args"];
-        const native = await ownCalls([{ id: "1", name, args }], tools, ctx);
+        const native = await ownCalls({ id: "1", name, args }, tools, ctx);
         const text = format.calls([{ id: `functions.${name}:0`, name, args }], tools);
         const found = (await read(it, `So:\n${text}`, true)).calls;
         if (!isSame(found, native))

@@ -34,7 +34,7 @@ describe("Calls as other programs' models make them", () => {
   async function become(name: string, given: unknown): Promise<[name: string, args: any][]> {
     const { ctx, root } = await house();
     const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", root));
-    const own = await ownCalls([{ id: "1", name, args }], ctx.about.tools, ctx);
+    const own = await ownCalls({ id: "1", name, args }, ctx.about.tools, ctx);
     const why = (broken: string, name: string) => broken.replace(`Cannot call '${name}': `, "");
     return own.map(({ name, args, broken }) => [
       name,

@@ -8,7 +8,7 @@ import { makePrivate, writePrivate } from "../system/atomic-write.ts";
 import { FOLDER, type FolderModes, folderModes, LINK, TYPE } from "../system/file-state.ts";
 import { partIn } from "../system/temporary-files.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { entriesOf, jsonIn, textOf } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 
 /** What a look at a file shows; null: it does not exist; a time that is not a number is any. */
@@ -362,5 +362,6 @@ function keptMsOf(sessions: string, ownerSession: string): number {
 
 export function keptMoves(sessions: string, keptName: string): Moves | undefined {
   const kept = path.join(keptMovesFolder(sessions), path.basename(keptName));
-  return tryTo(() => ({ ...JSON.parse(textOf(path.join(kept, "list.json"))), kept }));
+  const keptList = jsonIn(path.join(kept, "list.json"));
+  return keptList && { ...keptList, kept };
 }

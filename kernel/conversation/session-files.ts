@@ -16,7 +16,7 @@ import {
 import { acquireLock, isHeldByAnother, updatePrivateFile } from "../system/locks.ts";
 import { sweepParts } from "../system/temporary-files.ts";
 import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
-import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { entriesOf, jsonIn } from "../text/read-quietly.ts";
 import { veiledJson } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
 import { compare, tryTo } from "../text/words.ts";
@@ -263,9 +263,7 @@ function findUseTime(fileStat: fs.Stats, endText: string): number {
 /** Titles of renamed sessions, kept in one file so that lists need not read every session. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
 function titlesOf(home: string): Record<string, string> {
-  const titleEntries = Object.entries(
-    (tryTo(() => JSON.parse(textOf(titlesFile(home)))) as object) ?? {},
-  );
+  const titleEntries = Object.entries<string>(jsonIn(titlesFile(home)) ?? {});
   return Object.fromEntries(titleEntries.filter(([, title]) => typeof title === "string"));
 }
 function keepTitle(home: string, id: string, newTitle: string): void {

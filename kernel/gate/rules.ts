@@ -27,7 +27,7 @@ import {
   neverMatches,
   pathPattern,
 } from "../text/name-patterns.ts";
-import { isInside, isInsideAny, textOf } from "../text/read-quietly.ts";
+import { isInside, isInsideAny, jsonIn } from "../text/read-quietly.ts";
 import { clean } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
@@ -116,9 +116,7 @@ export function keptRules(home: string): Record<string, Rule[]> {
     KINDS.includes(rule?.kind) &&
     /^(allow|ask|deny)$/.test(rule.verdict) &&
     typeof rule.name !== "number";
-  const keptEntries = Object.entries(
-    (tryTo(() => JSON.parse(textOf(keptRulesFile(home)))) as object) ?? {},
-  );
+  const keptEntries = Object.entries(jsonIn(keptRulesFile(home)) ?? {});
   return Object.fromEntries(
     keptEntries.map(([projectRoot, rules]) => [
       projectRoot,

@@ -9,15 +9,14 @@ import { fileFault } from "../system/atomic-write.ts";
 import { hashOf } from "../system/file-state.ts";
 import { updatePrivateFile } from "../system/locks.ts";
 import { errnoSentence, fault } from "../text/faults.ts";
-import { lookAt, readRegular, textOf } from "../text/read-quietly.ts";
+import { jsonIn, lookAt, readRegular, stampOfStat } from "../text/read-quietly.ts";
 import { compare, tryTo } from "../text/words.ts";
 
 type TrustScope = { root: string; home: string };
 
 const [MAX_FILES, MAX_BYTES] = [2_000, 20_000_000];
 const trustFile = (home: string): string => path.join(home, "trust.json");
-const readTrustFile = (home: string): Record<string, Hashes> =>
-  tryTo(() => JSON.parse(textOf(trustFile(home)))) ?? {};
+const readTrustFile = (home: string): Record<string, Hashes> => jsonIn(trustFile(home)) ?? {};
 
 /**
  * Undefined if the project brings nothing, or is the home itself. Files with the same size and time
@@ -107,7 +106,7 @@ function hashExtras(root: string, previousExtras?: ProjectExtras) {
     totalBytes += fileStat.size;
     if (Object.keys(hashes).length >= MAX_FILES || totalBytes > MAX_BYTES)
       throw fault("there is too much in .zz/ to look at");
-    stamps[extraName] = `${fileStat.mtimeMs} ${fileStat.ctimeMs} ${fileStat.size} ${fileStat.ino}`;
+    stamps[extraName] = stampOfStat(fileStat);
     hashes[extraName] =
       (previousExtras?.stamps[extraName] === stamps[extraName]
         ? previousExtras.hashes[extraName]

@@ -9,7 +9,7 @@ import { fileFault } from "../system/atomic-write.ts";
 import { shortenName } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import type { Misfit } from "../text/json-schema.ts";
-import { isInside, readRegular, textOf } from "../text/read-quietly.ts";
+import { isInside, jsonIn, readRegular } from "../text/read-quietly.ts";
 import { errorMessage, learnData, learnSecret } from "../text/secrets.ts";
 import { isObject, ownValue, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
@@ -376,11 +376,8 @@ export function merge(baseValue: unknown, overValue: unknown): unknown {
 export const keysFile = (homeFolder: string): string => path.join(homeFolder, "keys.json");
 
 function withKeys(homeFolder: string, settings: Settings): Settings {
-  const keptKeys = (tryTo(() => JSON.parse(textOf(keysFile(homeFolder)))) ?? {}) as Record<
-    string,
-    string
-  >;
-  const validKeys = Object.entries(keptKeys).filter(([, apiKey]) => typeof apiKey === "string");
+  const keptKeys = Object.entries<string>(jsonIn(keysFile(homeFolder)) ?? {});
+  const validKeys = keptKeys.filter(([, apiKey]) => typeof apiKey === "string");
   if (!validKeys.length) return settings;
   const providers = { ...settings.providers };
   for (const [providerName, apiKey] of validKeys) {

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type * as contract from "../contract.ts";
 import { sentenceOf } from "./faults.ts";
-import { textOf } from "./read-quietly.ts";
+import { jsonIn } from "./read-quietly.ts";
 import { anyOf, partsOf, tryTo } from "./words.ts";
 
 /**
@@ -86,12 +86,14 @@ function placeholderFor(value: string, inUrl = encodeURIComponent(value.toWellFo
  * answer 5 ms.
  */
 export function unguessable(randomBuffer = Buffer.alloc(16)): string {
-  const descriptor = tryTo(() => fs.openSync("/dev/urandom", "r"));
-  const bytesRead =
-    descriptor === undefined
-      ? 0
-      : tryTo(() => fs.readSync(descriptor, randomBuffer, 0, randomBuffer.length, null));
-  if (descriptor !== undefined) fs.closeSync(descriptor);
+  const bytesRead = tryTo(() => {
+    const descriptor = fs.openSync("/dev/urandom", "r");
+    try {
+      return fs.readSync(descriptor, randomBuffer);
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  });
   return (
     bytesRead === randomBuffer.length
       ? randomBuffer
@@ -252,8 +254,7 @@ export function isVeiled(shownText: string): boolean {
 
 /** Veils every text in plain data; returns the same object if there is nothing to veil. */
 export function veilData<T>(plainData: T, depth = 0): T {
-  if (typeof plainData === "string")
-    return (isVeiled(plainData) ? veil(plainData) : plainData) as T;
+  if (typeof plainData === "string") return veil(plainData) as T;
   if (
     !plainData ||
     typeof plainData !== "object" ||
@@ -290,8 +291,7 @@ export function veiledJson(plainData: unknown, indentWidth?: number): string {
     (_, innerValue) => (typeof innerValue === "string" ? veil(innerValue) : innerValue),
     indentWidth,
   );
-  // a secret in a key, or across several values
-  return isVeiled(veiledText) ? veil(veiledText) : veiledText;
+  return veil(veiledText); // a secret in a key, or across several values
 }
 
 // By name
@@ -351,12 +351,7 @@ function learnEnvironment(environment: NodeJS.ProcessEnv): void {
 /** Learns what the home keeps: keys of providers, and variables for commands. */
 export function learnHome(homeFolder: string): void {
   const readEntries = (fileName: string) =>
-    Object.entries(
-      Object(tryTo(() => JSON.parse(textOf(path.join(homeFolder, fileName))))) as Record<
-        string,
-        unknown
-      >,
-    );
+    Object.entries<unknown>(Object(jsonIn(path.join(homeFolder, fileName))));
   for (const [, apiKey] of readEntries("keys.json"))
     if (typeof apiKey === "string") learnSecret(apiKey);
   for (const [variableName, variableValue] of readEntries("env.json"))

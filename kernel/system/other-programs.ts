@@ -139,7 +139,7 @@ export function findProgram(
   );
 }
 
-const isProgram = (programFile: string): boolean =>
+export const isProgram = (programFile: string): boolean =>
   tryTo(() => fs.accessSync(programFile, fs.constants.X_OK) ?? fs.statSync(programFile).isFile()) ??
   false;
 

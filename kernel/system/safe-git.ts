@@ -10,7 +10,7 @@ import { learnData, learnSecret } from "../text/secrets.ts";
 import { tryTo } from "../text/words.ts";
 import harmless from "./git-settings.json" with { type: "json" };
 import { followLinks } from "./open-real.ts";
-import { programs } from "./other-programs.ts";
+import { isProgram, programs } from "./other-programs.ts";
 
 const GIT_PATIENCE_MS = 10_000; // ms for one question
 const MAX_OUTPUT_BYTES = 1 << 28;
@@ -123,7 +123,7 @@ type AskGit = (gitArguments: readonly string[], workingFolder: string) => Promis
  */
 const running = new Set<() => void>();
 function stopAtExit(killProcess: () => void): void {
-  if (!running.size && !process.listeners("exit").includes(stopAll)) process.once("exit", stopAll);
+  if (!process.listeners("exit").includes(stopAll)) process.once("exit", stopAll);
   running.add(killProcess);
 }
 const stopAll = (): void => {
@@ -426,6 +426,3 @@ function linkTargetsIn(folderPath: string): string[] {
   );
   return linkEntries.map(({ name }) => followLinks(path.join(folderPath, name)));
 }
-
-const isProgram = (programFile: string): boolean =>
-  tryTo(() => fs.accessSync(programFile, fs.constants.X_OK) ?? true) ?? false;

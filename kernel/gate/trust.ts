@@ -31,20 +31,14 @@ export function projectExtras(
   const { hashes, stamps, wrong } = hashExtras(root, previousExtras);
   const files = Object.keys(hashes).sort(compare);
   if (!files.length && !wrong) return undefined;
-  const trustEntries = readTrustFile(home)[root];
-  const trustedHashes =
-    trustEntries &&
-    Object.fromEntries(
-      Object.entries(trustEntries).filter(([entryName]) => !entryName.startsWith(DESTINATION_MARK)),
-    );
-  const agreed = Object.keys(trustEntries ?? {}).flatMap((entryName) =>
-    entryName.startsWith(DESTINATION_MARK) ? [entryName.slice(DESTINATION_MARK.length)] : [],
-  );
-  const changed =
-    trustedHashes &&
-    files
-      .filter((fileName) => trustedHashes[fileName] !== hashes[fileName])
-      .concat(Object.keys(trustedHashes).filter((fileName) => !Object.hasOwn(hashes, fileName)));
+  const trusted = readTrustFile(home)[root];
+  const trustedNames = Object.keys(trusted ?? {});
+  const isAgreement = (name: string) => name.startsWith(DESTINATION_MARK);
+  const agreed = trustedNames
+    .filter(isAgreement)
+    .map((agreement) => agreement.slice(DESTINATION_MARK.length));
+  const allNames = new Set([...files, ...trustedNames.filter((name) => !isAgreement(name))]);
+  const changed = trusted && [...allNames].filter((name) => trusted[name] !== hashes[name]);
   return {
     files,
     hashes,
@@ -170,17 +164,12 @@ export function keepTrust(
   shownHashes: Hashes | undefined,
   destinations: string[] = [],
 ): void {
-  if (shownHashes)
-    shownHashes = {
-      ...shownHashes,
-      ...Object.fromEntries(
-        destinations.map((destination) => [DESTINATION_MARK + destination, "yes"]),
-      ),
-    };
+  const agreements = destinations.map((destination) => [DESTINATION_MARK + destination, "yes"]);
+  const kept = shownHashes && { ...shownHashes, ...Object.fromEntries(agreements) };
   try {
     updatePrivateFile(trustFile(home), () => {
       const { [root]: _, ...others } = readTrustFile(home);
-      const nextEntries = Object.entries(shownHashes ? { ...others, [root]: shownHashes } : others);
+      const nextEntries = Object.entries({ ...others, ...(kept && { [root]: kept }) });
       return JSON.stringify(
         Object.fromEntries(
           nextEntries.sort(([firstRoot], [secondRoot]) => compare(firstRoot, secondRoot)),

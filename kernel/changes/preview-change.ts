@@ -23,9 +23,7 @@ export async function renderPreview(
   const questionRoom = roomLeft();
   let excessBytes = 0;
   const changes = [...heldChanges].map(([filePath, { before, after }]): Difference => {
-    const isBinary = [before, after].some((fileState) =>
-      fileState?.bytes.subarray(0, 8_192).includes(0),
-    );
+    const isBinary = holdsNul(before) || holdsNul(after);
     const { parts, line } = isBinary ? { parts: [], line: 1 } : comparedParts(before, after);
     const isTooLong = !questionRoom.takes(parts);
     if (isTooLong) excessBytes += bytesIn(parts);
@@ -59,6 +57,9 @@ export async function renderPreview(
   );
   return { text, ...(excessBytes && { long: `${excessBytes} bytes` }) };
 }
+
+const holdsNul = (fileState: DiskState): boolean =>
+  fileState?.bytes.subarray(0, 8_192).includes(0) === true;
 
 type ComparedParts = (Buffer | undefined)[];
 const bytesIn = (parts: ComparedParts): number =>
@@ -209,9 +210,7 @@ export async function unifiedDiff({
 export async function countLines(before: DiskState, after: DiskState): Promise<string> {
   const shownState = (after ?? before)!;
   if (isFolder(shownState)) return after ? "back, a folder" : "removed, a folder";
-  const isBinary = [before, after].some((fileState) =>
-    fileState?.bytes.subarray(0, 8_192).includes(0),
-  );
+  const isBinary = holdsNul(before) || holdsNul(after);
   const lineCount =
     linesIn(shownState.bytes) + (shownState.bytes.length && shownState.bytes.at(-1) !== 10 ? 1 : 0);
   const sizeText = isBinary ? plural(shownState.bytes.length, "byte") : plural(lineCount, "line");

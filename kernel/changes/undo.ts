@@ -35,7 +35,7 @@ import { visible } from "../text/show-safely.ts";
 import { plural, someOf, tryTo } from "../text/words.ts";
 import { bytesAround, changeHistory, moveStepFields, removeCreatedFolders } from "./change-log.ts";
 import { reapplyChange } from "./commit-changes.ts";
-import { changedSince, keptMoves } from "./folder-moves.ts";
+import { changedSince, type KnownLooks, keptMoves } from "./folder-moves.ts";
 import { countLines } from "./preview-change.ts";
 
 /**
@@ -104,10 +104,8 @@ export async function undoOrRedo(
     };
   if (undoRequest.back) pickedChanges.reverse();
   const changedPaths = pickedChanges.map((change) => change.path);
-  const [writeSteps, knownLooks]: [WriteStep[], Parameters<typeof changedSince>[2]] = [
-    [],
-    new Map(),
-  ];
+  const writeSteps: WriteStep[] = [];
+  const knownLooks: KnownLooks = new Map();
   let [currentFile] = changedPaths;
   try {
     for (const target of new Set(
@@ -250,7 +248,7 @@ async function undoStepFor(
 async function moveStepOf(
   undoRequest: UndoRequest,
   { path: file, moves: keptName = "" }: Change,
-  knownLooks: Map<string, any>,
+  knownLooks: KnownLooks,
   earlierSteps: WriteStep[],
 ) {
   const { core, back } = undoRequest;

@@ -222,9 +222,7 @@ function isDraftWhole(callDraft: CallDraft): boolean {
 }
 
 function tooManyCalls({ name }: Call, { count, names }: UnrunCalls): string {
-  const unrunNames = [...names, name.slice(0, 60)].filter(
-    (unrunName, i, allNames) => unrunName && allNames.indexOf(unrunName) === i,
-  );
+  const unrunNames = [...new Set([...names, name.slice(0, 60)])].filter(Boolean);
   const callCount = MAX_CALLS + 1 + count;
   const excessText = `This reply had ${callCount} calls, and at most ${MAX_CALLS} of a reply run.`;
   return (

@@ -96,7 +96,6 @@ export async function readSettings({
     root === undefined
       ? undefined
       : await projectSettings(root, homeFiles, homeSettings, projectTrust);
-  if (project) withoutWrongRules(project, home, root!);
   const team = await teamSettings(home, homeFiles, homeSettings);
   const sources = { home: homeSettings, ...(project && { project }), ...(team && { team }) };
   return { settings: mergeHomeAndProject(home, sources), sources };
@@ -154,21 +153,12 @@ async function teamSettings(
   const root = teamFolder(home);
   if (!ownSettings.store || !fs.existsSync(path.join(root, ".zz"))) return undefined;
   const { files = [], given = false, agreed = [] } = projectExtras({ root, home }) ?? {};
-  const teamProject = await projectSettings(root, homeFiles, ownSettings, { given, agreed });
-  if (teamProject) withoutWrongRules(teamProject, home, root);
-  const file = path.join(root, ".zz", SETTINGS_FILE_NAME);
-  const emptyProject: Project = {
-    file,
-    settings: {},
-    left: [],
-    faults: [],
-    trusted: given,
-    agreed,
-    sends: [],
-  };
+  const trust = { given, agreed };
+  const teamProject =
+    (await projectSettings(root, homeFiles, ownSettings, trust)) ?? emptyProject(root, trust);
   const prompts = files.filter((fileName) => fileName.startsWith(".zz/prompts/"));
   const team = {
-    ...(teamProject ?? emptyProject),
+    ...teamProject,
     prompts: prompts.map((promptFile) => path.join(root, promptFile)),
   };
   if (given || !prompts.length) return team;
@@ -180,6 +170,16 @@ async function teamSettings(
   return { ...team, prompts: [] };
 }
 
+const emptyProject = (root: string, { given: trusted, agreed }: ProjectTrust): Project => ({
+  file: path.join(root, ".zz", SETTINGS_FILE_NAME),
+  settings: {},
+  left: [],
+  faults: [],
+  trusted,
+  agreed,
+  sends: [],
+});
+
 /**
  * Looking at a folder needs no trust, so its settings never stop zz. Undefined: it has none, or
  * they are the home's.
@@ -190,16 +190,9 @@ async function projectSettings(
   ownSettings: Settings,
   projectTrust: ProjectTrust,
 ): Promise<Project | undefined> {
-  const file = path.join(root, ".zz", SETTINGS_FILE_NAME);
-  const project: Project = {
-    file,
-    settings: {},
-    left: [],
-    faults: [],
-    trusted: projectTrust.given,
-    agreed: projectTrust.agreed,
-    sends: [],
-  };
+  const project = emptyProject(root, projectTrust);
+  const { file } = project;
+  const home = path.dirname(homeFiles[0]!);
   const passOver = (reason: string) => {
     project.faults.push(
       `Cannot use the project's settings '${file}': ${reason}. They are ignored.`,
@@ -221,12 +214,9 @@ async function projectSettings(
     const parsedSettings = JSON.parse(fs.readFileSync(file, "utf8"));
     if (!isObject(parsedSettings)) return passOver("they must be a JSON object");
     learnData(parsedSettings);
-    return await allowedProjectSettings(
-      project,
-      parsedSettings,
-      ownSettings,
-      path.dirname(homeFiles[0]!),
-    );
+    const allowed = await allowedProjectSettings(project, parsedSettings, ownSettings, home);
+    withoutWrongRules(allowed, home, root);
+    return allowed;
   } catch (readError) {
     const errorWords = fileFault("read", "", readError)
       .message.slice("Cannot read '': ".length)

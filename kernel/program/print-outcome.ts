@@ -13,7 +13,7 @@ import { plural } from "../text/words.ts";
 import { madeNoChange } from "./command-line.ts";
 import { usageLine } from "./narrate-turns.ts";
 import { type CommandLine, isJson } from "./parse-flags.ts";
-import { type EarlyStop, errorLine } from "./process-signals.ts";
+import { type EarlyStop, errorLine, wantsJson } from "./process-signals.ts";
 
 export type OutputFormat = "text" | "json" | "json-lines";
 export function formatOf(cli: CommandLine): OutputFormat {
@@ -145,7 +145,7 @@ export async function printFailure(
   const message = stop.code ? stop.why : explainError(runFault);
   if (!stop.code && !runFault.told) say(io, message);
   if (stop.core && showsTraces(stop.core)) say(io, String(runFault.stack));
-  if (argv.includes("--json") || argv.includes("--json-lines"))
+  if (wantsJson(argv))
     await print(io, errorLine(message, exit, kindOf({ ...runFault, exit }))).catch(() => {});
   return exit;
 }

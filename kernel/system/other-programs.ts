@@ -79,9 +79,8 @@ function judgeOf(root: string) {
     const realFile = realOf(filePath);
     if (
       isSystemProject &&
-      [SYSTEM_FOLDERS, SYSTEM_FILES].every((systemFolders, i) =>
-        systemFolders.some((systemFolder) => isInside(systemFolder, i ? realFile : filePath)),
-      )
+      isInsideAny(SYSTEM_FOLDERS, filePath) &&
+      isInsideAny(SYSTEM_FILES, realFile)
     )
       return false;
     // What npm installs globally links into a node_modules of its own, which is not above the

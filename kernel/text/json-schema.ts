@@ -310,7 +310,7 @@ function withDefaults(
   const baseValue = inputValue === undefined ? structuredClone(otherwise) : inputValue;
   if (Array.isArray(baseValue))
     return items ? baseValue.map((element) => withDefaults(items, element)) : baseValue;
-  if (typeof baseValue !== "object" || !baseValue) return baseValue;
+  if (!isObject(baseValue)) return baseValue;
   const filledFields = Object.entries(properties).map(([propertyName, propertySchema]) => [
     propertyName,
     withDefaults(propertySchema, baseValue[propertyName]),

@@ -176,6 +176,8 @@ function addForms(secretValue: string, instead: string, loose: boolean): void {
   firmPattern = loosePattern = undefined;
 }
 
+const knowsNothing = (): boolean => !veiledForms.size && !valuesByPlaceholder.size;
+const knownPattern = (): RegExp => (firmPattern ??= patternOf(false));
 /** A pattern of all known secrets, longest first, since one may begin with another. */
 function patternOf(withLoose: boolean): RegExp {
   const secretForms = [...veiledForms].flatMap(([secretForm, { loose }]) =>
@@ -196,9 +198,8 @@ function patternOf(withLoose: boolean): RegExp {
  * values go as well.
  */
 export function veil(shownText: string, instead?: string): string {
-  if (!veiledForms.size && !valuesByPlaceholder.size) return shownText;
-  const pattern =
-    instead === undefined ? (firmPattern ??= patternOf(false)) : (loosePattern ??= patternOf(true));
+  if (knowsNothing()) return shownText;
+  const pattern = instead === undefined ? knownPattern() : (loosePattern ??= patternOf(true));
   return shownText.replace(
     pattern,
     (matchedForm) =>
@@ -242,25 +243,18 @@ function startOfSecret(pendingText: string): number {
       if (i < secretStart && secretForm.startsWith(pendingText.slice(i))) secretStart = i;
     }
   // one secret may end as another begins
-  for (const { 0: secretForm, index } of pendingText.matchAll((firmPattern ??= patternOf(false))))
+  for (const { 0: secretForm, index } of pendingText.matchAll(knownPattern()))
     if (index < secretStart && index + secretForm.length > secretStart) secretStart = index;
   return secretStart;
 }
 
-export function isVeiled(shownText: string): boolean {
-  if (!veiledForms.size && !valuesByPlaceholder.size) return false;
-  return shownText.search((firmPattern ??= patternOf(false))) >= 0;
-}
+export const isVeiled = (shownText: string): boolean =>
+  !knowsNothing() && shownText.search(knownPattern()) >= 0;
 
 /** Veils every text in plain data; returns the same object if there is nothing to veil. */
 export function veilData<T>(plainData: T, depth = 0): T {
   if (typeof plainData === "string") return veil(plainData) as T;
-  if (
-    !plainData ||
-    typeof plainData !== "object" ||
-    depth > 100 ||
-    (!veiledForms.size && !valuesByPlaceholder.size)
-  )
+  if (!plainData || typeof plainData !== "object" || depth > 100 || knowsNothing())
     return plainData;
   if (!Array.isArray(plainData) && Object.getPrototypeOf(plainData) !== Object.prototype)
     return plainData;

@@ -11,6 +11,7 @@ import {
   sessionsFolder,
 } from "../conversation/session-files.ts";
 import { type Change, isChange, unsavedSession } from "../conversation/session-lines.ts";
+import { sessionPlaceOf } from "../conversation/session-store.ts";
 import { emitNote } from "../events.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
@@ -43,19 +44,22 @@ import { countLines } from "./preview-change.ts";
  * changes.
  */
 export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
-  const { home, root } = core.options;
   const { past, model } = chat;
   if (!past || chat.session) return chat;
+  const place = sessionPlaceOf(core);
   const warnPerson = (warningText: string) => emitNote(core, warningText);
-  const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(home, id).entries)));
-  const id = past === true ? lastSession(home, root, warnPerson, changed) : findSession(home, past);
+  const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(place, id).entries)));
+  const id =
+    past === true
+      ? lastSession(place, core.options.root, warnPerson, changed)
+      : findSession(place, past);
   if (!id) return chat;
   try {
-    return Object.assign(chat, openChat(core, model, openSession(home, id, warnPerson)));
+    return Object.assign(chat, openChat(core, model, openSession(place, id, warnPerson)));
   } catch (error) {
     if (!/^(ENOSPC|EDQUOT|EROFS)$/.test(codeOf(error))) throw error;
     // what filled the disk may be what is to be undone
-    const { header, entries } = readSession(home, id);
+    const { header, entries } = readSession(place, id);
     return Object.assign(chat, openChat(core, model, unsavedSession(header, entries)), {
       id: "",
       lost: id,

@@ -202,8 +202,12 @@ async function applyCopyEffects(
       );
     const after = bytes && { bytes: Buffer.from(bytes), mode };
     const moves = givenMoves && planMoves(fileAccess.core.options.root, givenMoves);
-    if (moves) pendingChanges.set(filePath, { ...combinedState(moves, after!), moves });
-    else pendingChanges.set(filePath, { before: stateInPlace(filePath), after });
+    pendingChanges.set(
+      filePath,
+      moves
+        ? { ...combinedState(moves, after!), moves }
+        : { before: stateInPlace(filePath), after },
+    );
     if (briefFolder !== undefined) brief.set(filePath, briefFolder);
   }
   return commitChanges(fileAccess, buildCall(fileAccess), pendingChanges, [], { about, brief });

@@ -58,9 +58,10 @@ export function fillConfig(
   const homeValues = merge(merge(defaults, teamSection), homeSection);
   const projectSection = project && pickCounting(project, config, homeValues);
   delete config.fault;
-  if (!schema || (!homeSection && !projectSection && !teamSection))
-    return fillLive(config, homeSection, projectSection, teamSection);
-  const misfits = misfitsIn(options.home!, config, merge(homeValues, projectSection));
+  const misfits =
+    schema && (homeSection || projectSection || teamSection)
+      ? misfitsIn(options.home, config, merge(homeValues, projectSection))
+      : [];
   return Array.isArray(misfits) && !misfits.length
     ? fillLive(config, homeSection, projectSection, teamSection)
     : checked();
@@ -69,7 +70,7 @@ export function fillConfig(
     const fittingTeams = await fitting(team, teamSection, defaults);
     const baseValues = merge(defaults, fittingTeams);
     const fittingOwn =
-      homeSection && (await fittingKeys(options.home!, config, homeSection, baseValues, tellFault));
+      homeSection && (await fittingKeys(options.home, config, homeSection, baseValues, tellFault));
     const fittingTheirs = await fitting(project, projectSection, merge(baseValues, fittingOwn));
     return fillLive(config, fittingOwn, fittingTheirs, fittingTeams);
   }
@@ -82,7 +83,7 @@ export function fillConfig(
     if (!settingsSource || !wantedValues) return undefined;
     const noteFault = tellFault && ((faultText: string) => settingsSource.faults.push(faultText));
     return fittingKeys(
-      options.home!,
+      options.home,
       config,
       wantedValues,
       baseValues,

@@ -230,7 +230,7 @@ async function projectSettings(
 /** Without rules that no zz could start with. */
 function withoutWrongRules({ settings, file, faults }: Project, home: string, root: string): void {
   try {
-    initialRules({ home, root, settings: { permissions: (settings as Settings).permissions! } });
+    initialRules({ home, root, settings: { permissions: settings.permissions! } });
   } catch (rulesError) {
     delete settings.permissions;
     faults.push(`${errorMessage(rulesError)} This is in '${file}', whose permissions are ignored.`);

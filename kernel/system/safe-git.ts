@@ -224,7 +224,7 @@ function runGit(
     const killsOnlyChild = process.platform === "win32" || !gitProcess.pid;
     // it may have ended
     tryTo(() =>
-      killsOnlyChild ? gitProcess.kill("SIGKILL") : process.kill(-gitProcess.pid!, "SIGKILL"),
+      killsOnlyChild ? gitProcess.kill("SIGKILL") : process.kill(-gitProcess.pid, "SIGKILL"),
     );
   }
 }

@@ -85,7 +85,8 @@ function placeholderFor(value: string, inUrl = encodeURIComponent(value.toWellFo
  * Random hex from the system's file if there is one: loading Node's crypto for 16 bytes costs every
  * answer 5 ms.
  */
-export function unguessable(randomBuffer = Buffer.alloc(16)): string {
+export function unguessable(): string {
+  const randomBuffer = Buffer.alloc(16);
   const bytesRead = tryTo(() => {
     const descriptor = fs.openSync("/dev/urandom", "r");
     try {

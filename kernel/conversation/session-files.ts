@@ -19,7 +19,7 @@ import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
 import { entriesOf, jsonIn } from "../text/read-quietly.ts";
 import { veiledJson } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
-import { compare, tryTo } from "../text/words.ts";
+import { compare, pickKeys, tryTo } from "../text/words.ts";
 import {
   appendingAdapter,
   branchOf,
@@ -255,10 +255,8 @@ function findUseTime(fileStat: fs.Stats, endText: string): number {
 
 /** Titles of renamed sessions, kept in one file so that lists need not read every session. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
-function titlesOf(home: string): Record<string, string> {
-  const titleEntries = Object.entries<string>(jsonIn(titlesFile(home)) ?? {});
-  return Object.fromEntries(titleEntries.filter(([, title]) => typeof title === "string"));
-}
+const titlesOf = (home: string): Record<string, string> =>
+  pickKeys(jsonIn(titlesFile(home)) ?? {}, (_, title) => typeof title === "string");
 function keepTitle(home: string, id: string, newTitle: string): void {
   if (!titlesOf(home)[id] && !newTitle) return;
   updatePrivateFile(titlesFile(home), () => {

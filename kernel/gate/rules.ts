@@ -29,7 +29,7 @@ import {
 } from "../text/name-patterns.ts";
 import { isInside, isInsideAny, jsonIn } from "../text/read-quietly.ts";
 import { clean } from "../text/show-safely.ts";
-import { tryTo } from "../text/words.ts";
+import { mapValues, tryTo } from "../text/words.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
 import { behindDot, configuresRepository, runsByItself, whyNotProject } from "./sensitive-paths.ts";
 
@@ -116,12 +116,8 @@ export function keptRules(home: string): Record<string, Rule[]> {
     KINDS.includes(rule?.kind) &&
     /^(allow|ask|deny)$/.test(rule.verdict) &&
     typeof rule.name !== "number";
-  const keptEntries = Object.entries(jsonIn(keptRulesFile(home)) ?? {});
-  return Object.fromEntries(
-    keptEntries.map(([projectRoot, rules]) => [
-      projectRoot,
-      Array.isArray(rules) ? rules.filter(isRule) : [],
-    ]),
+  return mapValues(jsonIn(keptRulesFile(home)) ?? {}, (rules) =>
+    Array.isArray(rules) ? rules.filter(isRule) : [],
   );
 }
 

@@ -11,7 +11,7 @@ import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
 import { type Shape, withSwitches } from "../text/json-schema.ts";
 import { learnData, makeSecret, revealSecret, sealSecrets, sealUrl } from "../text/secrets.ts";
-import { byName, compare, isObject, tryTo } from "../text/words.ts";
+import { byName, compare, isObject, mapValues, tryTo } from "../text/words.ts";
 import { configSchema, fillConfig, withChangeEvents, wrongSection } from "./plugin-settings.ts";
 import { allProviders } from "./providers.ts";
 import { noteOnRedirect, noteOnRefused, refusedSettings } from "./refused-settings.ts";
@@ -226,21 +226,21 @@ function withValueAt(
 
 /** One JSON Schema of all settings, for editors. */
 function schemaOf(core: Core): Record<string, unknown> {
-  const ownShapes = Object.entries(SETTINGS).map(([settingName, settingShape]) => [
-    settingName,
-    closedShape(settingShape),
-  ]);
   const pluginShapes = [...sectionsOf(core)].map(
     ([sectionName, { shape }]) => [sectionName, shape] as const,
   );
-  const allShapes = Object.fromEntries([
-    ...ownShapes,
-    ...pluginShapes.sort(([firstName], [secondName]) => compare(firstName, secondName)),
-  ]);
-  allShapes.providers = {
-    ...allShapes.providers,
+  const ownShapes = mapValues(SETTINGS, closedShape);
+  const providers = {
+    ...ownShapes.providers,
     properties: providersOf(core),
     additionalProperties: closedShape(ENDPOINT),
+  };
+  const allShapes = {
+    ...ownShapes,
+    providers,
+    ...Object.fromEntries(
+      pluginShapes.sort(([firstName], [secondName]) => compare(firstName, secondName)),
+    ),
   };
   return {
     $schema: SCHEMA_DRAFT,

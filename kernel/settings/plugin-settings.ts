@@ -15,7 +15,7 @@ import {
 } from "../text/json-schema.ts";
 import { stampOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { isObject, tryTo } from "../text/words.ts";
+import { isObject, mapValues, pickKeys, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import {
   keysFile,
@@ -27,7 +27,6 @@ import {
   teamFolder,
   unusable,
 } from "./settings-files.ts";
-import { pickKeys } from "./settings-table.ts";
 
 /**
  * A plugin's settings: the defaults, over them the person's, over those the project's, as far as it
@@ -112,24 +111,19 @@ function pickCounting(
   /** Until it is trusted, a project may only lower numbers, since they are limits. */
   function lowered(wantedValue: unknown, baseValue: unknown, settingName: string): unknown {
     if (trusted || !isObject(wantedValue)) return wantedValue;
+    const homeValueOf = (settingKey: string) =>
+      isObject(baseValue) ? baseValue[settingKey] : undefined;
     const isWithinLimit = (settingKey: string, wantedLimit: unknown) => {
-      const homeLimit = isObject(baseValue) ? baseValue[settingKey] : undefined;
+      const homeLimit = homeValueOf(settingKey);
       const exceedsHome =
         typeof wantedLimit === "number" && typeof homeLimit === "number" && wantedLimit > homeLimit;
       const limitName = `${settingName}.${settingKey}`;
       if (exceedsHome && !left.includes(limitName)) left.push(limitName);
       return !exceedsHome;
     };
-    const lowerEntry = ([settingKey, innerValue]: [string, unknown]) =>
-      [
-        settingKey,
-        lowered(
-          innerValue,
-          isObject(baseValue) ? baseValue[settingKey] : undefined,
-          `${settingName}.${settingKey}`,
-        ),
-      ] as const;
-    return Object.fromEntries(Object.entries(pickKeys(wantedValue, isWithinLimit)).map(lowerEntry));
+    return mapValues(pickKeys(wantedValue, isWithinLimit), (innerValue, settingKey) =>
+      lowered(innerValue, homeValueOf(settingKey), `${settingName}.${settingKey}`),
+    );
   }
 }
 

@@ -11,13 +11,12 @@ import { codeOf, usage } from "../text/faults.ts";
 import type { Misfit } from "../text/json-schema.ts";
 import { isInside, jsonIn, readRegular } from "../text/read-quietly.ts";
 import { errorMessage, learnData, learnSecret } from "../text/secrets.ts";
-import { isObject, ownValue, tryTo } from "../text/words.ts";
+import { isObject, mapValues, ownValue, pickKeys, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import {
   BY_PROJECT,
   isKernelSetting,
   KERNEL_SETTINGS,
-  pickKeys,
   usesKnownProvider,
 } from "./settings-table.ts";
 
@@ -350,15 +349,9 @@ function mergeModes(ownRules: Rules, otherRules: Rules): Rules {
 export function merge(baseValue: unknown, overValue: unknown): unknown {
   if (overValue === undefined) return baseValue;
   if (!isObject(baseValue) || !isObject(overValue)) return overValue;
-  const sharedKeys = Object.keys(overValue).filter((sharedKey) =>
-    Object.hasOwn(baseValue, sharedKey),
-  );
   return {
     ...baseValue,
-    ...overValue,
-    ...Object.fromEntries(
-      sharedKeys.map((sharedKey) => [sharedKey, merge(baseValue[sharedKey], overValue[sharedKey])]),
-    ),
+    ...mapValues(overValue, (innerValue, key) => merge(ownValue(baseValue, key), innerValue)),
   };
 }
 

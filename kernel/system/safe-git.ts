@@ -7,7 +7,7 @@ import type { Clock, Git, GitDoubt, Programs } from "../contract.ts";
 import { CLOCK } from "../text/clock.ts";
 import { isInside, isInsideAny, repositoryTop } from "../text/read-quietly.ts";
 import { learnData, learnSecret } from "../text/secrets.ts";
-import { tryTo } from "../text/words.ts";
+import { pickKeys, tryTo } from "../text/words.ts";
 import harmless from "./git-settings.json" with { type: "json" };
 import { followLinks } from "./open-real.ts";
 import { isProgram, programs } from "./other-programs.ts";
@@ -64,11 +64,12 @@ const ceiling = (): string => path.dirname(followLinks(os.homedir()));
 
 /** The environment of a command, or of zz's own questions. */
 function gitEnvironment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const keptVariables = Object.entries(command ?? process.env).filter(
-    ([variableName]) => !POINTING_VARIABLES.test(variableName),
+  const keptVariables = pickKeys(
+    command ?? process.env,
+    (variableName) => !POINTING_VARIABLES.test(variableName),
   );
   const overrides = command ? NO_HELPERS : { ...NO_HELPERS, ...IN_ENGLISH };
-  return { ...Object.fromEntries(keptVariables), ...overrides, GIT_CEILING_DIRECTORIES: ceiling() };
+  return { ...keptVariables, ...overrides, GIT_CEILING_DIRECTORIES: ceiling() };
 }
 
 /** Settings of a repository that start no program and reveal no other file; `*` is any. All others

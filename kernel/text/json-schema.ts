@@ -4,7 +4,7 @@ import type { Schema, StandardSchema, Tool } from "../contract.ts";
 import { nearestAllowed } from "./did-you-mean.ts";
 import { fault } from "./faults.ts";
 import registered from "./registered.json" with { type: "json" };
-import { isObject, tryTo } from "./words.ts";
+import { isObject, mapValues, pickKeys, tryTo } from "./words.ts";
 
 /** A JSON Schema, as far as zz reads it itself. */
 export interface Shape {
@@ -276,11 +276,8 @@ export function withSwitches(settingShape: Shape | undefined, inputValue: any): 
     if (isObject(otherShape)) return otherShape;
     return undefined;
   };
-  return Object.fromEntries(
-    Object.entries(inputValue).map(([propertyName, innerValue]) => [
-      propertyName,
-      withSwitches(shapeOfKey(propertyName), innerValue),
-    ]),
+  return mapValues(inputValue, (innerValue, propertyName) =>
+    withSwitches(shapeOfKey(propertyName), innerValue),
   );
 }
 
@@ -311,12 +308,8 @@ function withDefaults(
   if (Array.isArray(baseValue))
     return items ? baseValue.map((element) => withDefaults(items, element)) : baseValue;
   if (!isObject(baseValue)) return baseValue;
-  const filledFields = Object.entries(properties).map(([propertyName, propertySchema]) => [
-    propertyName,
+  const filledFields = mapValues(properties, (propertySchema, propertyName) =>
     withDefaults(propertySchema, baseValue[propertyName]),
-  ]);
-  return {
-    ...baseValue,
-    ...Object.fromEntries(filledFields.filter(([, fieldValue]) => fieldValue !== undefined)),
-  };
+  );
+  return { ...baseValue, ...pickKeys(filledFields, (_, fieldValue) => fieldValue !== undefined) };
 }

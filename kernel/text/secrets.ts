@@ -5,7 +5,7 @@ import path from "node:path";
 import type * as contract from "../contract.ts";
 import { sentenceOf } from "./faults.ts";
 import { jsonIn } from "./read-quietly.ts";
-import { anyOf, partsOf, tryTo } from "./words.ts";
+import { anyOf, mapValues, partsOf, tryTo } from "./words.ts";
 
 /**
  * The message of an error, without a stack, and without the lines that tsx puts around a syntax
@@ -329,12 +329,7 @@ export function sealSecrets(settingName: string, settingValue: unknown): unknown
     return settingValue;
   if (Array.isArray(settingValue))
     return settingValue.map((element) => sealSecrets(settingName, element));
-  return Object.fromEntries(
-    Object.entries(settingValue).map(([innerKey, innerValue]) => [
-      innerKey,
-      sealSecrets(innerKey, innerValue),
-    ]),
-  );
+  return mapValues(settingValue, (innerValue, innerKey) => sealSecrets(innerKey, innerValue));
 }
 
 /** Learns the secrets in the environment, by the variables' names and by the values' look. */

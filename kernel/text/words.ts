@@ -18,6 +18,20 @@ export const ownValue = <T>(
   key: string,
 ): T | undefined => (table && Object.hasOwn(table, key) ? table[key] : undefined);
 
+/** What is wanted of a table. */
+export const pickKeys = (
+  table: object,
+  isWanted: (key: string, value: any) => boolean,
+): Record<string, any> =>
+  Object.fromEntries(Object.entries(table).filter(([key, value]) => isWanted(key, value)));
+
+/** The table with a new value for each. */
+export const mapValues = <T>(
+  table: object,
+  newValue: (value: any, key: string) => T,
+): Record<string, T> =>
+  Object.fromEntries(Object.entries(table).map(([key, value]) => [key, newValue(value, key)]));
+
 /** One pattern that fits where any of these does; its flags are those of the first. */
 export const anyOf = (...patterns: [RegExp, ...RegExp[]]): RegExp =>
   new RegExp(patterns.map(({ source }) => source).join("|"), patterns[0].flags);

@@ -3,7 +3,7 @@ import type { Call, CallDelta, Delta, Finish, Reply, Usage } from "../contract.t
 import { newId } from "../instance.ts";
 import { asFault, fault } from "../text/faults.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { tryTo } from "../text/words.ts";
+import { pickKeys, tryTo } from "../text/words.ts";
 import { answerFault, isDeep, MAX_JSON_DEPTH } from "./server-errors.ts";
 
 // so far; and what came since the last call
@@ -135,10 +135,8 @@ function measureDelta(delta: Delta): number {
 function checkedUsage({ input, output, cached, written }: Partial<Usage>): Usage {
   const toCount = (rawCount: unknown) =>
     Number.isFinite(rawCount) ? Math.max(0, rawCount as number) : 0;
-  const cacheCounts = Object.entries({ cached, written }).filter(
-    ([, rawCount]) => toCount(rawCount) > 0,
-  );
-  return { input: toCount(input), output: toCount(output), ...Object.fromEntries(cacheCounts) };
+  const cacheCounts = pickKeys({ cached, written }, (_, rawCount) => toCount(rawCount) > 0);
+  return { input: toCount(input), output: toCount(output), ...cacheCounts };
 }
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";
 interface CallDraft {

@@ -65,9 +65,7 @@ function listSettings({ options, configs }: Core): Setting[] {
         value: sealSecrets(section, Object.keys(live).length ? live : undefined),
         ...settersOf(section, home, theirs && { [section]: 1 }, teams && { [section]: 1 }),
       };
-      const namedShapes = isObject(entryShape)
-        ? Object.fromEntries(Object.keys(live).map((entryName) => [entryName, entryShape as Shape]))
-        : {};
+      const namedShapes = isObject(entryShape) ? mapValues(live, () => entryShape as Shape) : {};
       const innerRows = Object.entries({ ...namedShapes, ...properties }).map(
         ([settingKey, { description: about, enum: values }]) => {
           const details = {
@@ -109,16 +107,15 @@ function settersOf(
 
 /** Only whether there is a key may be shown. */
 function hideProviderKeys(providers: Settings["providers"] = {}): Record<string, unknown> {
-  const shownProviders = Object.entries(providers).map(([providerName, provider]) => {
-    if (!isObject(provider)) return [providerName, provider];
+  return mapValues(providers, (provider: (typeof providers)[string]) => {
+    if (!isObject(provider)) return provider;
     const { kept, key = kept, url, ...others } = provider;
-    const shownFields = {
+    return {
       ...(sealSecrets("", others) as object),
       ...(url && { url: sealUrl(String(url)) }),
+      ...(key && { key: makeSecret(String(key)) }),
     };
-    return [providerName, { ...shownFields, ...(key && { key: makeSecret(String(key)) }) }];
   });
-  return Object.fromEntries(shownProviders);
 }
 
 async function saveSetting(core: Core, name: string, inputValue: unknown): Promise<void> {

@@ -208,22 +208,18 @@ export async function withChangeEvents(
   core: Core,
   makeChanges: () => Promise<void>,
 ): Promise<void> {
-  const settingsOf = ({ settings, sources }: Core["options"]) =>
-    Object.entries({ ...sources?.team?.settings, ...sources?.project?.settings, ...settings });
-  const snapshot = () =>
-    new Map(
-      settingsOf(core.options).map(([sectionName, sectionValue]) => [
-        sectionName,
-        JSON.stringify(sectionValue),
-      ]),
+  const snapshot = ({ settings, sources }: Core["options"]) =>
+    mapValues(
+      { ...sources?.team?.settings, ...sources?.project?.settings, ...settings },
+      (sectionValue) => JSON.stringify(sectionValue),
     );
-  const valuesBefore = snapshot();
+  const before = snapshot(core.options);
   await makeChanges();
-  const changedNames = [...new Set([...valuesBefore.keys(), ...snapshot().keys()])].filter(
-    (sectionName) => valuesBefore.get(sectionName) !== snapshot().get(sectionName),
-  );
-  if (changedNames.length) core.models = new Map(); // what providers say may depend on them
-  if (changedNames.length) await emit(core, "configured", { names: changedNames.sort() });
+  const after = snapshot(core.options);
+  const names = Object.keys({ ...before, ...after }).filter((name) => before[name] !== after[name]);
+  if (!names.length) return;
+  core.models = new Map(); // what providers say may depend on them
+  await emit(core, "configured", { names: names.sort() });
 }
 
 /** Reads everything again, after a change of trust or of a file. */
@@ -298,20 +294,17 @@ export function configSchema({ defaults, schema }: Config): Shape {
     defaultValue == null || Object.keys(more).length
       ? more
       : { type: Array.isArray(defaultValue) ? "array" : typeof defaultValue };
-  const withDefaults = Object.entries(defaults).map(([settingKey, defaultValue]) => [
-    settingKey,
-    {
-      ...ownProperties[settingKey],
-      ...withType(defaultValue, ownProperties[settingKey]),
-      default: defaultValue,
-    },
-  ]);
+  const withDefaults = mapValues(defaults, (defaultValue, settingKey) => ({
+    ...ownProperties[settingKey],
+    ...withType(defaultValue, ownProperties[settingKey]),
+    default: defaultValue,
+  }));
   const required =
     told.required?.filter((requiredKey) => !Object.hasOwn(defaults, requiredKey)) ?? [];
   return {
     type: "object",
     ...told,
-    properties: { ...ownProperties, ...Object.fromEntries(withDefaults) },
+    properties: { ...ownProperties, ...withDefaults },
     additionalProperties: told.additionalProperties ?? !schema,
     ...(told.required && { required }),
   };

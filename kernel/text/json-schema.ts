@@ -40,7 +40,7 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
   if (params && (isTyped || "~kind" in params || Object.entries(paramFields).some(isSchemaWord)))
     return paramFields;
   const required: string[] = [];
-  const property = ([paramName, shorthand]: [string, unknown]) => {
+  const property = (shorthand: unknown, paramName: string) => {
     const [, type, listMark, optional, description] = SHORTHAND.exec(String(shorthand)) ?? [];
     if (!type)
       throw fault(
@@ -48,15 +48,12 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
           "Use string, number, integer or boolean, with [] and ? as needed.",
       );
     if (!optional) required.push(paramName);
-    return [
-      paramName,
-      {
-        ...(listMark ? { type: "array", items: { type } } : { type }),
-        ...(description && { description }),
-      },
-    ];
+    return {
+      ...(listMark ? { type: "array", items: { type } } : { type }),
+      ...(description && { description }),
+    };
   };
-  const properties = Object.fromEntries(Object.entries(paramFields).map(property));
+  const properties = mapValues(paramFields, property);
   return { type: "object", properties, ...(params && { required }) };
 }
 const SCHEMA_WORD =

@@ -84,11 +84,8 @@ export function tryTo<T>(attempt: () => T): T | undefined {
 
 /** An object whose fields are computed on first access. */
 export function lazily<T extends object>(fieldGetters: { [K in keyof T]: () => T[K] }): T {
-  const descriptors = Object.entries(fieldGetters).map(([fieldName, computeField]) => [
-    fieldName,
-    { get: computeField as () => unknown, enumerable: true },
-  ]);
-  return Object.defineProperties({}, Object.fromEntries(descriptors)) as T;
+  const descriptors = mapValues(fieldGetters, (get) => ({ get, enumerable: true }));
+  return Object.defineProperties({}, descriptors) as T;
 }
 
 export const jsonOrText = (jsonText: string): unknown =>

@@ -268,7 +268,7 @@ const REPORT =
 async function requestReply(turn: Turn): Promise<Reply> {
   const { core, chat, answer } = turn;
   const isLast = answer.finish !== "stop"; // at a limit the model only reports
-  const messages: Message[] = [...chat.messages];
+  const messages = [...chat.messages];
   if (isLast) messages.push({ role: "user", text: REPORT });
   let whole: Reply | undefined;
   answer.rounds++;
@@ -404,8 +404,8 @@ async function endFailedTurn(turn: Turn, error: Fault): Promise<Fault> {
   const { core, chat } = turn;
   const { aborted } = chat.stop.signal;
   const failed = aborted ? fault("Stopped.", { exit: 130 }) : error;
-  if (error?.partial?.text.trim()) await keepUnfinished(turn, error.partial);
-  else if (error?.partial?.thinking) saveEntry(core, chat, "draft", error.partial);
+  if (error.partial?.text.trim()) await keepUnfinished(turn, error.partial);
+  else if (error.partial?.thinking) saveEntry(core, chat, "draft", error.partial);
   enterPhase(core, chat, aborted ? "aborted" : "error");
   const { exit = 1 } = failed;
   await emit(core, "failed", { message: errorMessage(failed), exit, kind: kindOf(failed) });

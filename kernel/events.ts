@@ -98,21 +98,14 @@ const WAITING_METHODS = words<"ask">("ask pick edit terminal call command reques
  * limit of its own, does not count.
  */
 export function pauseLimitWhileWaiting(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
-  const waitingMethods = WAITING_METHODS.flatMap((methodName) => {
-    const { [methodName]: runMethod } = ctx as Required<contract.Ctx>;
-    return runMethod
-      ? [
-          [
-            methodName,
-            {
-              value: (...parameters: Parameters<typeof runMethod>) =>
-                wait(runMethod(...parameters)),
-            },
-          ],
-        ]
-      : [];
-  });
-  return Object.create(ctx, Object.fromEntries(waitingMethods));
+  const waitingCtx = Object.create(ctx);
+  for (const methodName of WAITING_METHODS) {
+    const runMethod = ctx[methodName];
+    if (!runMethod) continue;
+    const value = (...parameters: Parameters<typeof runMethod>) => wait(runMethod(...parameters));
+    Object.defineProperty(waitingCtx, methodName, { value });
+  }
+  return waitingCtx;
 }
 
 export function assertPhaseChange(fromPhase: Phase, toPhase: Phase): void {

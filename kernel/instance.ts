@@ -244,7 +244,7 @@ export type Hashes = Record<string, string>; // the hash of each file, by its na
 // where paths are resolved: the project, zz's home, and what the settings name
 export type PathScope = Core["options"];
 
-export interface LoadedPlugin extends PluginAt {
+export interface LoadedPlugin extends Omit<contract.About["plugins"][number], "adds"> {
   undo: (() => unknown)[]; // takes back what it registered, latest first
   version: number; // how often it was reloaded
   stamps: Map<string, string>; // its files, as they were when it was loaded
@@ -252,7 +252,6 @@ export interface LoadedPlugin extends PluginAt {
   isPackage?: true; // one of zz's that the home may replace
   forZz?: string; // the versions of zz that its package.json names
 }
-type PluginAt = Omit<contract.About["plugins"][number], "adds">;
 
 // the folder that it may import from
 export type Within = { folder: string; trusts: (name: string, file: string) => boolean };

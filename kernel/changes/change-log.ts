@@ -50,16 +50,11 @@ const bytesOfContent = (content: Content): Buffer =>
 
 const MAX_DELTA_CHAIN = 20;
 
-const moveAct = (moves: Moves, isBackward: boolean) => (isRevert: boolean) =>
-  moveFiles(moves, isRevert !== isBackward);
-const foldersAround = (moves: Moves) => [
-  ...new Set(filesOfMoves(moves).map((movedFile) => path.dirname(movedFile))),
-];
 export const moveStepFields = (moves: Moves, isBackward = false) => ({
   moves,
-  act: moveAct(moves, isBackward),
+  act: (isRevert: boolean) => moveFiles(moves, isRevert !== isBackward),
   gone: foldersGone(moves, isBackward),
-  near: foldersAround(moves),
+  near: filesOfMoves(moves).map((movedFile) => path.dirname(movedFile)),
 });
 
 /**

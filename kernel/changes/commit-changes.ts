@@ -51,13 +51,11 @@ export async function commitChanges(
   effects?: CopyEffects,
 ): Promise<Committed> {
   const open = new Map<string, PendingNeed>();
-  const answered = { editedDiffs: [], declined: [] };
+  const answered = { editedDiffs: [], declined: new Map() };
   const proposal: Proposal = { turn, call, held, granted, effects, open, ...answered };
   for (const [filePath, { before, after }] of held)
     if (isSameState(before, after)) held.delete(filePath);
-  const gateRefusal =
-    (await judgeAll(turn, call.name, held, { granted, effects, open })) ??
-    (await passWrappers(proposal));
+  const gateRefusal = (await judgeAll(proposal)) ?? (await passWrappers(proposal));
   const refusal = gateRefusal ?? (await agreeOnChanges(proposal));
   return refusal === undefined ? makeChanges(proposal) : { refusal };
 }
@@ -71,7 +69,7 @@ interface Proposal {
   effects: CopyEffects | undefined;
   open: Map<string, PendingNeed>; // what the rules leave open
   editedDiffs: string[];
-  declined: DeclinedFile[];
+  declined: Map<string, string>; // the refusal of each file that got a no
 }
 
 const shortenName = ({ turn }: Proposal, filePath: string): string =>
@@ -142,15 +140,11 @@ async function askAboutChanges(
   rebaseNews: string,
 ): Promise<{ refusal?: string; isAgain?: true }> {
   const { turn, call, held, effects, open, declined } = proposal;
-  const listInFull = () => shownInFull(proposal);
   const aboutText = [effects?.about, rebaseNews || (warning && `Mind ${warning}.`)]
     .filter(Boolean)
     .join("\n");
-  const { text, long } = await renderPreview(turn, call.name, aboutText, listInFull());
-  const nameFile = (filePath: string) => shortenName(proposal, filePath);
-  const partsByName: QuestionParts = effects
-    ? questionParts(held, nameFile, open, effects)
-    : new Map();
+  const { text, long } = await renderPreview(turn, call.name, aboutText, shownInFull(proposal));
+  const partsByName = questionParts(proposal);
   const also = {
     ...(editableChanges(proposal).length && { e: "edit it first" }),
     ...(partsByName.size > 1 && { f: "file by file" }),
@@ -166,9 +160,8 @@ async function askAboutChanges(
   if (key === "r") return { refusal: SENT_BACK };
   // the editor was closed without saving: ask again
   if (key === "e" && !(await editChanges(proposal))) return { isAgain: true };
-  if (key === "f")
-    declined.push(...(await askForEach(turn, call.name, partsByName, open, listInFull)));
-  for (const { file } of declined) held.delete(file);
+  if (key === "f") await askForEach(proposal, partsByName);
+  for (const filePath of declined.keys()) held.delete(filePath);
   return held.size ? {} : { refusal: refusalsIn(declined) };
 }
 const SENT_BACK =
@@ -212,50 +205,58 @@ async function rebaseChanges(proposal: Proposal): Promise<string> {
 /** Makes all of them, or none. */
 async function makeChanges(proposal: Proposal): Promise<Committed> {
   const { turn, call, held, effects, open, editedDiffs, declined } = proposal;
-  const { core, chat, ctx } = turn;
-  const tool = call.name;
-  const isUnasked = held.size > 0 && !open.size && core.ask;
+  const isUnasked = held.size > 0 && !open.size && turn.core.ask;
   const aboutText = effects?.about ?? "";
   const { text: shown } = isUnasked
-    ? await renderPreview(turn, tool, aboutText, shownInFull(proposal))
+    ? await renderPreview(turn, call.name, aboutText, shownInFull(proposal))
     : { text: "" };
   const editedNote = editedDiffs.length
     ? `The person edited the proposal before it was written:\n${editedDiffs.join("\n")}`
     : "";
-  await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) =>
-    recordAndWrite(turn, tool, held, { tidies: !effects, begin }),
-  );
-  if (isTool(tool)) followChanges(chat, held, !effects);
-  const paths = [...held.keys()].map((filePath) => shortenName(proposal, filePath));
-  if (held.size) await emit(core, "changed", { tool, paths, ...(shown && { shown }) });
-  const left = declined.map(({ file }) => shortenName(proposal, file));
+  await keepChanges(turn, call.name, held, !effects, shown);
+  const left = [...declined.keys()].map((filePath) => shortenName(proposal, filePath));
   const said = [editedNote, refusalsIn(declined)].filter(Boolean).join("\n");
   return { said, ...(left.length && { left }) };
+}
+
+/** Records the changes, makes them unless they are `made`, and tells of them. */
+export async function keepChanges(
+  turn: TurnContext,
+  tool: string,
+  changes: PendingChanges,
+  tidies: boolean | "made",
+  shown = "",
+): Promise<void> {
+  const { core, chat, ctx } = turn;
+  const { options, io } = core;
+  await withProjectLock(options.root, clockOf(io), ctx.signal, (begin) =>
+    recordAndWrite(turn, tool, changes, { tidies, begin }),
+  );
+  if (isTool(tool)) followChanges(chat, changes, tidies === true);
+  const paths = [...changes.keys()].map((filePath) => shortestName(options, filePath));
+  if (paths.length) await emit(core, "changed", { tool, paths, ...(shown && { shown }) });
 }
 
 /**
  * Checks every file against the rules; what they leave open goes into `open`. Returns the sentence
  * of a refusal.
  */
-type JudgeOptions = {
-  granted: string[];
-  effects: CopyEffects | undefined;
-  open: Map<string, PendingNeed>;
-};
-async function judgeAll(
-  { core }: TurnContext,
-  tool: string,
-  heldChanges: PendingChanges,
-  { granted, effects, open }: JudgeOptions,
-): Promise<string | undefined> {
-  const targets = [...heldChanges].flatMap(([filePath, { moves }]) =>
+async function judgeAll({
+  turn: { core },
+  call: { name: tool },
+  held,
+  granted,
+  effects,
+  open,
+}: Proposal): Promise<string | undefined> {
+  const targets = [...held].flatMap(([filePath, { moves }]) =>
     (moves ? filesOfMoves(moves) : [filePath]).map(
       (changedFile) => [filePath, changedFile] as const,
     ),
   );
   // though each alone is none
   const repositoryParts = partsOfRepositories(
-    [...heldChanges].flatMap(([filePath, { after }]) => (after ? filePath : [])),
+    [...held].flatMap(([filePath, { after }]) => (after ? filePath : [])),
   );
   for (const [filePath, target] of targets) {
     if (granted.includes(filePath) && !repositoryParts.has(filePath)) continue;
@@ -292,65 +293,43 @@ async function judgeAll(
   return undefined;
 }
 
-type DeclinedFile = { file: string; refusal: string };
-const refusalsIn = (declinedFiles: DeclinedFile[]): string =>
-  [...new Set(declinedFiles.map(({ refusal }) => refusal))].join("\n");
-type QuestionParts = Map<string, PendingChanges>; // by the name in the question
-function questionParts(
-  heldChanges: PendingChanges,
-  nameFile: (filePath: string) => string,
-  openNeeds: Map<string, PendingNeed>,
-  { brief }: CopyEffects,
-): QuestionParts {
-  const partsByName: QuestionParts = new Map();
-  for (const [filePath, fileStates] of heldChanges) {
-    const partName = openNeeds.has(`write ${nameFile(filePath)}`)
-      ? nameFile(filePath)
-      : brief.get(filePath);
-    if (partName !== undefined)
-      partsByName.set(
-        partName,
-        new Map([...(partsByName.get(partName) ?? []), [filePath, fileStates]]),
-      );
-  }
+const refusalsIn = (declined: Map<string, string>): string =>
+  [...new Set(declined.values())].join("\n");
+/** What a command did on a copy, by the name in the question. */
+function questionParts(proposal: Proposal) {
+  const { held, effects, open } = proposal;
+  const partsByName = Map.groupBy(effects ? held : [], ([filePath]) => {
+    const fileName = shortenName(proposal, filePath);
+    return open.has(`write ${fileName}`) ? fileName : effects!.brief.get(filePath);
+  });
+  partsByName.delete(undefined);
   return partsByName;
 }
 
 /** Asks about each part. What gets a no stays as it is, and so does what depends on it. */
 async function askForEach(
-  turn: TurnContext,
-  toolName: string,
-  partsByName: QuestionParts,
-  openNeeds: Map<string, PendingNeed>,
-  listInFull: () => PendingChanges,
-): Promise<DeclinedFile[]> {
-  const declined: DeclinedFile[] = [];
-  const allChanges = new Map([...partsByName.values()].flatMap((partChanges) => [...partChanges]));
+  proposal: Proposal,
+  partsByName: ReturnType<typeof questionParts>,
+): Promise<void> {
+  const { turn, call, open, declined } = proposal;
+  const inFull = shownInFull(proposal);
+  const allChanges: PendingChanges = new Map([...partsByName.values()].flat());
   for (const [partName, partChanges] of partsByName) {
-    const openNeed = openNeeds.get(`write ${partName}`);
+    const openNeed = open.get(`write ${partName}`);
     if (!openNeed) continue;
-    const shownChanges = new Map(
-      [...partChanges].filter(([filePath]) => listInFull().has(filePath)),
-    );
-    const unshown = [...partChanges]
-      .filter(([filePath]) => !shownChanges.has(filePath))
+    const shownChanges = new Map(partChanges.filter(([filePath]) => inFull.has(filePath)));
+    const unshown = partChanges
+      .filter(([filePath]) => !inFull.has(filePath))
       .reduce((fileCount, [, { moves }]) => fileCount + (moves?.rows.length ?? 1), 0);
     const aboutText = unshown ? `${plural(unshown, "file")}, not shown` : "";
-    const { text, long } = await renderPreview(turn, toolName, aboutText, shownChanges);
-    const { key, refusal } = await askPerson(turn, toolName, [openNeed], text, { long });
+    const { text, long } = await renderPreview(turn, call.name, aboutText, shownChanges);
+    const { key, refusal } = await askPerson(turn, call.name, [openNeed], text, { long });
     if (key === "A") break;
-    if (refusal)
-      for (const filePath of partChanges.keys())
-        declined.push(
-          ...[filePath, ...dependentChanges(allChanges, filePath)].map((file) => ({
-            file,
-            refusal,
-          })),
-        );
+    if (!refusal) continue;
+    for (const [filePath] of partChanges)
+      for (const refusedFile of [filePath, ...dependentChanges(allChanges, filePath)])
+        if (!declined.has(refusedFile)) declined.set(refusedFile, refusal);
   }
-  return declined.filter(
-    ({ file }, i) => declined.findIndex((earlier) => earlier.file === file) === i,
-  );
 }
 
 /**
@@ -359,10 +338,9 @@ async function askForEach(
  */
 function dependentChanges(allChanges: PendingChanges, filePath: string): string[] {
   const stateBefore = allChanges.get(filePath)!.before;
-  const isNoFolder = (stateAfter: DiskState) => !stateAfter || !isFolder(stateAfter);
   const isFile = stateBefore !== undefined && !isFolder(stateBefore);
   return [...allChanges].flatMap(([otherFile, { after }]) =>
-    (filePath.startsWith(`${otherFile}/`) && isNoFolder(after)) ||
+    (filePath.startsWith(`${otherFile}/`) && !isFolder(after)) ||
     (isFile && after && otherFile.startsWith(`${filePath}/`))
       ? [otherFile]
       : [],

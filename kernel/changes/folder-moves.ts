@@ -8,12 +8,13 @@ import { makePrivate, writePrivate } from "../system/atomic-write.ts";
 import { FOLDER, type FolderModes, folderModes, LINK, TYPE } from "../system/file-state.ts";
 import { partIn } from "../system/temporary-files.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { entriesOf, jsonIn, textOf } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 
 /** What a look at a file shows; null: it does not exist; a time that is not a number is any. */
 type FileLook = [mode: number, bytes: number, mtime: number, inode: number] | null;
 type MoveRow = [name: string, was: FileLook, is: FileLook];
+export type KnownLooks = Map<string, FileLook>; // by name
 /** from: where each file waits until it is moved. Names are bytes, as latin1. */
 export type Moves = { root: string; rows: MoveRow[]; from?: (string | undefined)[]; kept?: string };
 
@@ -86,9 +87,9 @@ const sourceOf = ({ from, kept = "" }: Moves, i: number, isBackward: boolean): B
 export function changedSince(
   moves: Moves,
   isBackward: boolean,
-  knownLooks = new Map<string, FileLook>(),
+  knownLooks: KnownLooks = new Map(),
 ): { changed: string[]; missing: string[] } {
-  const [changed, missing]: [MoveRow[], MoveRow[]] = [[], []];
+  const [changed, missing]: [string[], string[]] = [[], []];
   inFolders(moves.root, moves.rows, (folders) => {
     for (const [i, [fileName, oldLook, newLook]] of moves.rows.entries()) {
       const [targetLook, otherLook, sourcePath] = [
@@ -106,17 +107,17 @@ export function changedSince(
             isSameLook(currentLook, knownLook) || (isFolder(currentLook) && isFolder(knownLook)),
         )
       )
-        changed.push(moves.rows[i]!);
+        changed.push(`${latin1Bytes(fileName)}`);
       if (
         !moves.from &&
         isFile(targetLook) &&
         !isMovedAlready(sourcePath, currentLook, targetLook, otherLook) &&
         !lookAtFile(sourcePath)
       )
-        missing.push(moves.rows[i]!);
+        missing.push(`${latin1Bytes(fileName)}`);
     }
   });
-  return { changed: namesOf(changed), missing: namesOf(missing) };
+  return { changed, missing };
 }
 const copyGoneFault = (fileName: string) =>
   fault(`Cannot write '${latin1Bytes(fileName)}': its copy is gone. Run the command again.`);
@@ -183,8 +184,6 @@ function syncMovedFile(sourcePath: Buffer): void {
   fs.closeSync(fd);
 }
 
-const namesOf = (moveRows: MoveRow[]): string[] =>
-  moveRows.map(([fileName]) => latin1Bytes(fileName).toString());
 /** What `act` does with these files in their folders, even in those that keep their owner out. */
 function inFolders<T>(
   root: string,
@@ -362,5 +361,6 @@ function keptMsOf(sessions: string, ownerSession: string): number {
 
 export function keptMoves(sessions: string, keptName: string): Moves | undefined {
   const kept = path.join(keptMovesFolder(sessions), path.basename(keptName));
-  return tryTo(() => ({ ...JSON.parse(textOf(path.join(kept, "list.json"))), kept }));
+  const keptList = jsonIn(path.join(kept, "list.json"));
+  return keptList && { ...keptList, kept };
 }

@@ -106,7 +106,6 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
     above: { base: string; rules: ReturnType<typeof ignore> }[],
     tracks: Tracks,
   ): Promise<void> {
-    if (performance.now() > pauseAt) pauseAt = (await setImmediate(30)) + performance.now();
     const folder = path.join(top, folderName);
     const entries = tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
     const listedFiles =

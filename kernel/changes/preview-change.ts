@@ -20,14 +20,12 @@ export async function renderPreview(
   aboutText: string,
   heldChanges: PendingChanges,
 ): Promise<ShownPreview> {
-  const questionRoom = roomLeft();
+  const hasRoomFor = roomLeft();
   let excessBytes = 0;
   const changes = [...heldChanges].map(([filePath, { before, after }]): Difference => {
-    const isBinary = [before, after].some((fileState) =>
-      fileState?.bytes.subarray(0, 8_192).includes(0),
-    );
+    const isBinary = holdsNul(before) || holdsNul(after);
     const { parts, line } = isBinary ? { parts: [], line: 1 } : comparedParts(before, after);
-    const isTooLong = !questionRoom.takes(parts);
+    const isTooLong = !hasRoomFor(parts);
     if (isTooLong) excessBytes += bytesIn(parts);
     const isBrief = isBinary || isTooLong;
     const [oldText, newText] = isBrief
@@ -60,9 +58,13 @@ export async function renderPreview(
   return { text, ...(excessBytes && { long: `${excessBytes} bytes` }) };
 }
 
+const holdsNul = (fileState: DiskState): boolean =>
+  fileState?.bytes.subarray(0, 8_192).includes(0) === true;
+
 type ComparedParts = (Buffer | undefined)[];
-const bytesIn = (parts: ComparedParts): number =>
-  parts.reduce((totalBytes, partBytes) => totalBytes + (partBytes?.length ?? 0), 0);
+const sumOf = (parts: ComparedParts, measure: (partBytes: Buffer) => number): number =>
+  parts.reduce((total, partBytes) => total + (partBytes ? measure(partBytes) : 0), 0);
+const bytesIn = (parts: ComparedParts): number => sumOf(parts, ({ length }) => length);
 
 /**
  * Of a large file only what lies between its first and its last difference, in whole lines and with
@@ -115,27 +117,19 @@ function linesIn(textBytes: Buffer): number {
  */
 function roomLeft() {
   let [bytesLeft, linesLeft] = [MAX_COMPARED_BYTES, MAX_COMPARED_LINES];
-  return {
-    takes(parts: ComparedParts): boolean {
-      const isCompared = parts.every((partBytes) => partBytes !== undefined);
-      const lineCount = parts.reduce(
-        (totalLines, partBytes) => totalLines + (partBytes ? linesIn(partBytes) : 0),
-        0,
-      );
-      if (
-        !isCompared &&
-        (bytesIn(parts) > 4 * MAX_QUESTION_CHARS || lineCount > MAX_QUESTION_LINES)
-      )
-        return false;
-      [bytesLeft, linesLeft] = [bytesLeft - bytesIn(parts), linesLeft - lineCount];
-      return bytesLeft >= 0 && linesLeft >= 0;
-    },
+  return (parts: ComparedParts) => {
+    const isCompared = parts.every((partBytes) => partBytes !== undefined);
+    const [byteCount, lineCount] = [bytesIn(parts), sumOf(parts, linesIn)];
+    if (!isCompared && (byteCount > 4 * MAX_QUESTION_CHARS || lineCount > MAX_QUESTION_LINES))
+      return false;
+    [bytesLeft, linesLeft] = [bytesLeft - byteCount, linesLeft - lineCount];
+    return bytesLeft >= 0 && linesLeft >= 0;
   };
 }
 // a character has up to four bytes
 const [MAX_COMPARED_BYTES, MAX_COMPARED_LINES] = [4 * MAX_QUESTION_CHARS, 10 * MAX_QUESTION_LINES];
 export const isComparable = (before: DiskState, after: DiskState): boolean =>
-  roomLeft().takes(comparedParts(before, after).parts);
+  roomLeft()(comparedParts(before, after).parts);
 
 /** As they can be shown, each difference too. */
 function textsOf(parts: ComparedParts): (string | undefined)[] {
@@ -209,9 +203,7 @@ export async function unifiedDiff({
 export async function countLines(before: DiskState, after: DiskState): Promise<string> {
   const shownState = (after ?? before)!;
   if (isFolder(shownState)) return after ? "back, a folder" : "removed, a folder";
-  const isBinary = [before, after].some((fileState) =>
-    fileState?.bytes.subarray(0, 8_192).includes(0),
-  );
+  const isBinary = holdsNul(before) || holdsNul(after);
   const lineCount =
     linesIn(shownState.bytes) + (shownState.bytes.length && shownState.bytes.at(-1) !== 10 ? 1 : 0);
   const sizeText = isBinary ? plural(shownState.bytes.length, "byte") : plural(lineCount, "line");

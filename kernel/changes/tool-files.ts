@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import type { Call, Fault, FileRead, FileState, Files, Kind } from "../contract.ts";
-import { emit } from "../events.ts";
+
 import { verdictFor } from "../gate/rules.ts";
 import { repositoryAround } from "../gate/sensitive-paths.ts";
 import { type Core, isTool, type TurnContext } from "../instance.ts";
@@ -18,18 +18,18 @@ import {
   stateOf,
   TYPE,
 } from "../system/file-state.ts";
-import { withProjectLock } from "../system/locks.ts";
+
 import { openReal } from "../system/open-real.ts";
 import { absolutePath, projectContaining, realPath, shortestName } from "../system/real-paths.ts";
-import { clockOf } from "../text/clock.ts";
+
 import { codeOf, fault } from "../text/faults.ts";
 import { isInside } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
-import { changeEffect, changeHistory, recordAndWrite } from "./change-log.ts";
-import { commitChanges, type PendingChanges, showChange } from "./commit-changes.ts";
+import { changeEffect, changeHistory } from "./change-log.ts";
+import { commitChanges, keepChanges, type PendingChanges, showChange } from "./commit-changes.ts";
 import { type Moves, planMoves } from "./folder-moves.ts";
 import { listUnignored } from "./list-unignored.ts";
-import { followChanges, markLinesSeen, mergeSpans, movedNow } from "./seen-files.ts";
+import { markLinesSeen, mergeSpans, movedNow } from "./seen-files.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
 /**
@@ -202,8 +202,12 @@ async function applyCopyEffects(
       );
     const after = bytes && { bytes: Buffer.from(bytes), mode };
     const moves = givenMoves && planMoves(fileAccess.core.options.root, givenMoves);
-    if (moves) pendingChanges.set(filePath, { ...combinedState(moves, after!), moves });
-    else pendingChanges.set(filePath, { before: stateInPlace(filePath), after });
+    pendingChanges.set(
+      filePath,
+      moves
+        ? { ...combinedState(moves, after!), moves }
+        : { before: stateInPlace(filePath), after },
+    );
     if (briefFolder !== undefined) brief.set(filePath, briefFolder);
   }
   return commitChanges(fileAccess, buildCall(fileAccess), pendingChanges, [], { about, brief });
@@ -213,7 +217,7 @@ async function applyCopyEffects(
  * Records what a command did in the project itself, where it was allowed to, so that undo has it.
  */
 async function recordMade(fileAccess: FilesOfCall, fileStates: FileState[]): Promise<void> {
-  const { core, chat, ctx, tool } = fileAccess;
+  const { core, tool } = fileAccess;
   const madeChanges: PendingChanges = new Map();
   for (const { path: fileName, bytes, mode = FILE | 0o644 } of fileStates) {
     const filePath = pathOfLinkItself(fileAccess, fileName);
@@ -221,15 +225,7 @@ async function recordMade(fileAccess: FilesOfCall, fileStates: FileState[]): Pro
     if (isInside(core.options.root, filePath))
       madeChanges.set(filePath, { before, after: stateInPlace(filePath) });
   }
-  if (!madeChanges.size) return;
-  await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) =>
-    recordAndWrite(fileAccess, tool, madeChanges, { tidies: "made", begin }),
-  );
-  if (isTool(tool)) followChanges(chat, madeChanges, false);
-  await emit(core, "changed", {
-    tool,
-    paths: [...madeChanges.keys()].map((filePath) => shortestName(core.options, filePath)),
-  });
+  if (madeChanges.size) await keepChanges(fileAccess, tool, madeChanges, "made");
 }
 
 /** Many files that are shown and recorded as one entry with their number. */
@@ -357,8 +353,7 @@ async function listFiles(fileAccess: FilesOfCall, underFolder = "."): Promise<st
 /** A text that keeps the file's byte order mark, line ends and final newline. */
 function adaptText(newText: string, before: DiskState): Buffer {
   const oldText = before?.bytes.toString("utf8") ?? "";
-  if (!before || !oldText || !before.bytes.equals(Buffer.from(oldText)))
-    return Buffer.from(newText);
+  if (!oldText || !before?.bytes.equals(Buffer.from(oldText))) return Buffer.from(newText);
   const countEnding = (lineEnding: string) => oldText.split(lineEnding).length - 1;
   const lineCount = countEnding("\n");
   let adaptedText = newText;

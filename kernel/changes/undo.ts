@@ -11,6 +11,7 @@ import {
   sessionsFolder,
 } from "../conversation/session-files.ts";
 import { type Change, isChange, unsavedSession } from "../conversation/session-lines.ts";
+import { sessionPlaceOf } from "../conversation/session-store.ts";
 import { emitNote } from "../events.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
@@ -35,7 +36,7 @@ import { visible } from "../text/show-safely.ts";
 import { plural, someOf, tryTo } from "../text/words.ts";
 import { bytesAround, changeHistory, moveStepFields, removeCreatedFolders } from "./change-log.ts";
 import { reapplyChange } from "./commit-changes.ts";
-import { changedSince, keptMoves } from "./folder-moves.ts";
+import { changedSince, type KnownLooks, keptMoves } from "./folder-moves.ts";
 import { countLines } from "./preview-change.ts";
 
 /**
@@ -43,19 +44,22 @@ import { countLines } from "./preview-change.ts";
  * changes.
  */
 export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
-  const { home, root } = core.options;
   const { past, model } = chat;
   if (!past || chat.session) return chat;
+  const place = sessionPlaceOf(core);
   const warnPerson = (warningText: string) => emitNote(core, warningText);
-  const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(home, id).entries)));
-  const id = past === true ? lastSession(home, root, warnPerson, changed) : findSession(home, past);
+  const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(place, id).entries)));
+  const id =
+    past === true
+      ? lastSession(place, core.options.root, warnPerson, changed)
+      : findSession(place, past);
   if (!id) return chat;
   try {
-    return Object.assign(chat, openChat(core, model, openSession(home, id, warnPerson)));
+    return Object.assign(chat, openChat(core, model, openSession(place, id, warnPerson)));
   } catch (error) {
     if (!/^(ENOSPC|EDQUOT|EROFS)$/.test(codeOf(error))) throw error;
     // what filled the disk may be what is to be undone
-    const { header, entries } = readSession(home, id);
+    const { header, entries } = readSession(place, id);
     return Object.assign(chat, openChat(core, model, unsavedSession(header, entries)), {
       id: "",
       lost: id,
@@ -104,10 +108,8 @@ export async function undoOrRedo(
     };
   if (undoRequest.back) pickedChanges.reverse();
   const changedPaths = pickedChanges.map((change) => change.path);
-  const [writeSteps, knownLooks]: [WriteStep[], Parameters<typeof changedSince>[2]] = [
-    [],
-    new Map(),
-  ];
+  const writeSteps: WriteStep[] = [];
+  const knownLooks: KnownLooks = new Map();
   let [currentFile] = changedPaths;
   try {
     for (const target of new Set(
@@ -250,7 +252,7 @@ async function undoStepFor(
 async function moveStepOf(
   undoRequest: UndoRequest,
   { path: file, moves: keptName = "" }: Change,
-  knownLooks: Map<string, any>,
+  knownLooks: KnownLooks,
   earlierSteps: WriteStep[],
 ) {
   const { core, back } = undoRequest;

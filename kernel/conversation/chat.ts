@@ -132,12 +132,12 @@ function restoreSeen(chat: LiveChat, branch: Entry[]): void {
   for (const [filePath, savedSeen] of branch.flatMap(({ seen }) =>
     Object.entries((seen ?? {}) as SavedSeen),
   )) {
-    const lines = savedSeen?.lines.map(
-      ([firstLine, lastLine]): Span => [firstLine, lastLine ?? Number.POSITIVE_INFINITY],
-    );
-    if (savedSeen && lines)
+    if (savedSeen) {
+      const lines = savedSeen.lines.map(
+        ([firstLine, lastLine]): Span => [firstLine, lastLine ?? Number.POSITIVE_INFINITY],
+      );
       chat.seen.set(filePath, { hash: savedSeen.hash, lines, round: undefined, moved: [] });
-    else chat.seen.delete(filePath);
+    } else chat.seen.delete(filePath);
   }
 }
 
@@ -147,14 +147,11 @@ type SavedSeen = Record<
 >; // a last of null: to the end
 
 function newlySeen(chat: LiveChat): Record<string, Pick<Seen, "hash" | "lines"> | null> {
-  const unsavedFiles = [...chat.unsavedSeen].map(
-    (filePath) => [filePath, chat.seen.get(filePath)] as const,
-  );
   return Object.fromEntries(
-    unsavedFiles.map(([filePath, seenFile]) => [
-      filePath,
-      seenFile ? { hash: seenFile.hash, lines: seenFile.lines } : null,
-    ]),
+    [...chat.unsavedSeen].map((filePath) => {
+      const seenFile = chat.seen.get(filePath);
+      return [filePath, seenFile ? { hash: seenFile.hash, lines: seenFile.lines } : null];
+    }),
   );
 }
 

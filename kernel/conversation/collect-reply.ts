@@ -3,7 +3,7 @@ import type { Call, CallDelta, Delta, Finish, Reply, Usage } from "../contract.t
 import { newId } from "../instance.ts";
 import { asFault, fault } from "../text/faults.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { tryTo } from "../text/words.ts";
+import { pickKeys, tryTo } from "../text/words.ts";
 import { answerFault, isDeep, MAX_JSON_DEPTH } from "./server-errors.ts";
 
 // so far; and what came since the last call
@@ -38,8 +38,7 @@ export async function collectReply(
       else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
       else if ("error" in delta)
         throw answerFault("The model's server failed in mid-stream", delta.error);
-      if (delta.extra !== undefined && !isDeep(delta.extra, MAX_JSON_DEPTH))
-        extra.push(delta.extra);
+      if (delta.extra !== undefined && !isDeep(delta.extra)) extra.push(delta.extra);
       const deltaSize = measureDelta(delta);
       reportProgress?.(text, thinking, ("thinking" in delta && delta.thinking) || "", deltaSize);
       replySize += deltaSize + CHARS_PER_DELTA;
@@ -123,9 +122,7 @@ const MAX_PARSED_CHARS = 8 * 1024 * 1024; // parsed to see whether a call's argu
 const charsOf = (maybeText: unknown): number =>
   typeof maybeText === "string" ? maybeText.length : 0;
 const extraSize = (extraData: unknown): number =>
-  extraData === undefined || isDeep(extraData, MAX_JSON_DEPTH)
-    ? 0
-    : charsOf(JSON.stringify(extraData));
+  isDeep(extraData) ? 0 : charsOf(JSON.stringify(extraData));
 function measureDelta(delta: Delta): number {
   const { text, thinking, call } = delta as { text?: string; thinking?: string; call?: CallDelta };
   const basicSize = charsOf(text) + charsOf(thinking) + extraSize(delta.extra);
@@ -138,10 +135,8 @@ function measureDelta(delta: Delta): number {
 function checkedUsage({ input, output, cached, written }: Partial<Usage>): Usage {
   const toCount = (rawCount: unknown) =>
     Number.isFinite(rawCount) ? Math.max(0, rawCount as number) : 0;
-  const cacheCounts = Object.entries({ cached, written }).filter(
-    ([, rawCount]) => toCount(rawCount) > 0,
-  );
-  return { input: toCount(input), output: toCount(output), ...Object.fromEntries(cacheCounts) };
+  const cacheCounts = pickKeys({ cached, written }, (_, rawCount) => toCount(rawCount) > 0);
+  return { input: toCount(input), output: toCount(output), ...cacheCounts };
 }
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";
 interface CallDraft {
@@ -186,8 +181,7 @@ function addCallPiece(callDrafts: CallDraft[], callPiece: CallDelta, unrunCalls:
   callDraft.last = args.at(-1) ?? callDraft.last;
   if (callDraft.args.length + args.length <= MAX_ARGS_CHARS) callDraft.args += args;
   else callDraft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;
-  if (callPiece.extra !== undefined && !isDeep(callPiece.extra, MAX_JSON_DEPTH))
-    callDraft.extra = callPiece.extra;
+  if (callPiece.extra !== undefined && !isDeep(callPiece.extra)) callDraft.extra = callPiece.extra;
 
   function startsAnother(openDraft: CallDraft): boolean {
     if (id && openDraft.id && id !== openDraft.id) return true;
@@ -209,7 +203,7 @@ function addCallPiece(callDrafts: CallDraft[], callPiece: CallDelta, unrunCalls:
 function textOfArgs(rawArguments: unknown): { args: string; wrong?: string } {
   if (typeof rawArguments === "string" || !rawArguments)
     return { args: (rawArguments as string) || "" };
-  return isDeep(rawArguments, MAX_JSON_DEPTH)
+  return isDeep(rawArguments)
     ? { args: "", wrong: TOO_DEEP }
     : { args: JSON.stringify(rawArguments) ?? "" };
 }
@@ -222,9 +216,7 @@ function isDraftWhole(callDraft: CallDraft): boolean {
 }
 
 function tooManyCalls({ name }: Call, { count, names }: UnrunCalls): string {
-  const unrunNames = [...names, name.slice(0, 60)].filter(
-    (unrunName, i, allNames) => unrunName && allNames.indexOf(unrunName) === i,
-  );
+  const unrunNames = [...new Set([...names, name.slice(0, 60)])].filter(Boolean);
   const callCount = MAX_CALLS + 1 + count;
   const excessText = `This reply had ${callCount} calls, and at most ${MAX_CALLS} of a reply run.`;
   return (
@@ -274,7 +266,7 @@ function parseArguments(argsText: string): { args: Record<string, unknown> } | {
     if (!jsonTexts || new Set(nonEmptyTexts).size > 1) return { wrong: errorMessage(error) };
     parsedValue = JSON.parse(nonEmptyTexts?.[0] ?? "{}");
   }
-  if (isDeep(parsedValue, MAX_JSON_DEPTH)) return { wrong: TOO_DEEP };
+  if (isDeep(parsedValue)) return { wrong: TOO_DEEP };
   if (typeof parsedValue === "object" && !Array.isArray(parsedValue))
     return { args: { ...parsedValue } };
   return { wrong: `expected an object, got ${argsText.trim().slice(0, 40)}` };

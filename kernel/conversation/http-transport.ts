@@ -8,6 +8,7 @@ import errors from "../text/errors.json" with { type: "json" };
 import { codeOf, fault, usage } from "../text/faults.ts";
 import { fillPlaceholders, KEY, learnSecret, namesSecret, sealUrl, veil } from "../text/secrets.ts";
 import { visible } from "../text/show-safely.ts";
+import { pickKeys } from "../text/words.ts";
 
 const SILENCE_LIMIT_MS = 300_000; // ms without a byte until a connection counts as dead
 const MAX_REDIRECTS = 5;
@@ -308,8 +309,4 @@ function unpackBody(response: IncomingMessage, hostName: string): Readable {
 
 /** The headers that may go to another server: none that could hold a key. */
 const headersForOtherServer = (headers: Record<string, string> = {}): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers).filter(([headerName]) =>
-      /^(accept|content-type|user-agent)/i.test(headerName),
-    ),
-  );
+  pickKeys(headers, (headerName) => /^(accept|content-type|user-agent)/i.test(headerName));

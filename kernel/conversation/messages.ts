@@ -1,7 +1,7 @@
 // The messages of a conversation: made of what came, and shortened for the model.
 import type { Call, Compaction, Image, Message, Reply, Result, UserMeta } from "../contract.ts";
 import type { LiveChat } from "../instance.ts";
-import { shorten } from "../text/words.ts";
+import { mapValues, shorten } from "../text/words.ts";
 
 /** A reply as it is saved: with its model, its cost and the ms since the person's message. */
 export const messageOfReply = (
@@ -72,13 +72,11 @@ function shortenMessage(message: Message, shorterForm: string | number): Message
     return { ...withoutField(message, "images"), text: shorterForm };
   const text = shorten(message.text, shorterForm);
   if (message.role !== "assistant" || !message.calls) return { ...message, text };
-  const shortenArgument = ([argumentName, argumentValue]: [string, unknown]) => [
-    argumentName,
-    typeof argumentValue === "string" ? shorten(argumentValue, shorterForm) : argumentValue,
-  ];
+  const shortenArgument = (argument: unknown) =>
+    typeof argument === "string" ? shorten(argument, shorterForm) : argument;
   const calls = message.calls.map((savedCall) => ({
     ...savedCall,
-    args: Object.fromEntries(Object.entries(savedCall.args).map(shortenArgument)),
+    args: mapValues(savedCall.args, shortenArgument),
   }));
   return { ...message, text, calls };
 }

@@ -32,7 +32,8 @@ const OTHER_AGENTS = [".agents", ".claude"];
 const filesOf = (promptFolder: string): string[] =>
   entriesOf(promptFolder).map((fileName) => path.join(promptFolder, fileName));
 
-export type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
+type Prompt = { head: Record<string, string>; body: string };
+export type PromptFile = Prompt & { name: string; file: string };
 /** On a name clash the nearer file wins. */
 export function readPrompts(promptPaths: string[]): PromptFile[] {
   const parsedPrompts = promptPaths.map((file) => ({ file, ...promptOf(file) }));
@@ -43,13 +44,13 @@ export function readPrompts(promptPaths: string[]): PromptFile[] {
   return [...new Map(prompts.map((prompt) => [prompt.name, prompt])).values()];
 }
 
-function promptOf(promptPath: string): ReturnType<typeof frontMatter> {
+function promptOf(promptPath: string): Prompt {
   const prompt = frontMatter(textOf(promptPath));
   return path.basename(path.dirname(promptPath)) === "commands" ? commandOf(prompt) : prompt;
 }
 
 /** A command of Claude Code: its description may be absent, and $ARGUMENTS is all words. */
-function commandOf({ head, body }: ReturnType<typeof frontMatter>): ReturnType<typeof frontMatter> {
+function commandOf({ head, body }: Prompt): Prompt {
   const { description = body.split("\n")[0]!.replace(/^#+ /, "") } = head;
   const usage = head["argument-hint"] ?? "";
   return { head: { description, usage }, body: body.replaceAll("$ARGUMENTS", "$@") };
@@ -153,7 +154,7 @@ const PLACEHOLDER =
   /(\$)?\$(?:\{([1-9@]|[a-z]\w{0,63})(?::-([^}]{0,1000}))?\}|([1-9@]|[a-z]\w{0,63}))/g;
 
 /** Splits a file into its front matter (`---`, lines of `key: value`, `---`) and its body. */
-export function frontMatter(fileText: string): { head: Record<string, string>; body: string } {
+export function frontMatter(fileText: string): Prompt {
   const [, headText = "", bodyText = fileText] =
     /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(fileText) ?? [];
   const headLines = [...headText.matchAll(/^(\w[\w-]*):[^\S\r\n]*(.*?)\s*$/gm)];

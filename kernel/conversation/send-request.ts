@@ -79,7 +79,7 @@ async function tryRequest(
       const mayPass = requestFault.stalled ? ++stallCount === 1 : requestFault.transient;
       if (!mayPass || attempt === MAX_TRIES || waitMs > MAX_RETRY_WAIT_MS) throw requestFault;
       await emit(core, "retried", {
-        attempt: attempt,
+        attempt,
         wait: Math.round(waitMs),
         reason: errorMessage(requestFault),
       });

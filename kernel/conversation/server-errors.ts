@@ -8,7 +8,7 @@ import { jsonOrText } from "../text/words.ts";
 import { fetchWithRedirects, fillSecrets } from "./http-transport.ts";
 
 export const MAX_JSON_DEPTH = 100;
-export function isDeep(jsonValue: unknown, maxLevels: number): boolean {
+export function isDeep(jsonValue: unknown, maxLevels = MAX_JSON_DEPTH): boolean {
   if (typeof jsonValue !== "object" || jsonValue === null) return false;
   return (
     maxLevels === 0 ||
@@ -137,7 +137,7 @@ export function answerFault(
 
   function putInWords(errorValue: unknown): string {
     if (typeof errorValue === "string") return errorValue.slice(0, MAX_ERROR_BYTES);
-    return isDeep(errorValue, MAX_JSON_DEPTH)
+    return isDeep(errorValue)
       ? "something nested too deeply to show"
       : (JSON.stringify(errorValue) ?? "");
   }

@@ -16,10 +16,10 @@ import {
 import { acquireLock, isHeldByAnother, updatePrivateFile } from "../system/locks.ts";
 import { sweepParts } from "../system/temporary-files.ts";
 import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
-import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { entriesOf, jsonIn } from "../text/read-quietly.ts";
 import { veiledJson } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
-import { compare, tryTo } from "../text/words.ts";
+import { compare, pickKeys, tryTo } from "../text/words.ts";
 import {
   appendingAdapter,
   branchOf,
@@ -200,23 +200,18 @@ function listFiles(home: string): Listed[] {
     const filePath = fileIn(folder, id);
     const { text, stat } = readPart(filePath, buffer, true);
     const isWholeFile = stat !== undefined && stat.size <= buffer.length;
-    const header = headerOf(
-      filePath,
-      isWholeFile ? firstLineOf(text) : readFirstLine(filePath, buffer),
-    );
-    if (!header || /"type":"failed"\}\n$/.test(text)) return [];
+    const header = isWholeFile ? firstLineOf(text) : readFirstLine(filePath, buffer);
+    if (!isHeader(header) || /"type":"failed"\}\n$/.test(text)) return [];
     const lastUse = stat
       ? { used: new Date(findUseTime(stat, text)).toISOString(), bytes: stat.size }
       : { used: header.at, bytes: 0 };
-    const model =
-      Array.from(
-        text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g),
-        ([, modelName]) => modelName,
-      ).at(-1) ?? header.model;
+    const [, model = header.model] =
+      [...text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g)].at(-1) ?? [];
     const isHeld = lockNames.has(`${id}.lock`) && isHeldByAnother(lockFile(filePath));
     return {
       ...header,
       ...lastUse,
+      id, // that of the file, whatever the header says
       model,
       title: clean(savedTitles[id] || header.title),
       ...(isHeld && { held: true as const }),
@@ -253,21 +248,15 @@ function readPart(
 /** Some disks keep times to two seconds. There the last line says when a session was used. */
 const hasWholeSeconds = ({ mtimeMs }: fs.Stats): boolean => mtimeMs % 1_000 === 0;
 function findUseTime(fileStat: fs.Stats, endText: string): number {
-  const lastMatch = Array.from(endText.matchAll(/^\{"id":\d+,"parent":\w+,"at":"([^"]+)"/gm)).at(
-    -1,
-  );
+  const lastMatch = [...endText.matchAll(/^\{"id":\d+,"parent":\w+,"at":"([^"]+)"/gm)].at(-1);
   const entryTime = hasWholeSeconds(fileStat) && lastMatch ? Date.parse(lastMatch[1]!) : 0;
   return Math.abs(entryTime - fileStat.mtimeMs) < 2_000 ? entryTime : fileStat.mtimeMs;
 }
 
 /** Titles of renamed sessions, kept in one file so that lists need not read every session. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
-function titlesOf(home: string): Record<string, string> {
-  const titleEntries = Object.entries(
-    (tryTo(() => JSON.parse(textOf(titlesFile(home)))) as object) ?? {},
-  );
-  return Object.fromEntries(titleEntries.filter(([, title]) => typeof title === "string"));
-}
+const titlesOf = (home: string): Record<string, string> =>
+  pickKeys(jsonIn(titlesFile(home)) ?? {}, (_, title) => typeof title === "string");
 function keepTitle(home: string, id: string, newTitle: string): void {
   if (!titlesOf(home)[id] && !newTitle) return;
   updatePrivateFile(titlesFile(home), () => {
@@ -276,10 +265,6 @@ function keepTitle(home: string, id: string, newTitle: string): void {
   });
 }
 
-/** The id comes from the file's name, whatever the header says. */
-function headerOf(filePath: string, header: unknown): Header | undefined {
-  return isHeader(header) ? { ...header, id: path.basename(filePath, ".jsonl") } : undefined;
-}
 const readFirstLine = (filePath: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
   firstLineOf(readPart(filePath, buffer).text);
 const firstLineOf = (startText: string): unknown =>
@@ -303,7 +288,6 @@ function* recentFiles(
   warnPerson: (warningText: string) => void,
 ): Generator<string> {
   const folder = sessionsFolder(home);
-  const filePaths = sessionIds(home).map((id) => fileIn(folder, id));
   const staleLocks = entriesOf(folder).filter(
     (fileName) =>
       fileName.endsWith(".lock") && !readFirstLine(fileIn(folder, fileName.slice(0, -5))),
@@ -312,18 +296,18 @@ function* recentFiles(
   // killed before the first line
   for (const lockName of staleLocks) tryTo(() => acquireLock(path.join(folder, lockName), "")());
   const buffer = Buffer.allocUnsafe(8192);
-  const usedFiles = filePaths.map((file) => {
+  const usedFiles = sessionIds(home).map((id) => {
+    const file = fileIn(folder, id);
     const fileStat = fs.statSync(file, { throwIfNoEntry: false });
     const usedTime =
       fileStat &&
       (hasWholeSeconds(fileStat)
         ? findUseTime(fileStat, readPart(file, buffer, true).text)
         : fileStat.mtimeMs);
-    return { file, at: usedTime ?? 0 };
+    return { id, file, at: usedTime ?? 0 };
   });
-  for (const { file } of usedFiles.sort((first, second) => second.at - first.at)) {
+  for (const { id, file } of usedFiles.sort((first, second) => second.at - first.at)) {
     const firstLine = readFirstLine(file);
-    const id = path.basename(file, ".jsonl");
     if (isHeader(firstLine) && firstLine.root === root) yield id;
     const reason = isNewer(firstLine)
       ? "is of a newer zz"

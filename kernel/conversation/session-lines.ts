@@ -56,12 +56,13 @@ export function appendingAdapter(
           `Session file '${sessionFile}' has ${spoilt} unreadable ` +
             `${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`,
         );
-      if (tornBytes)
+      if (tornBytes) {
         warnPerson(
           `Session file '${sessionFile}' ended in the middle of a line; ` +
             `its last ${tornBytes} bytes, never confirmed as saved, were cut off.`,
         );
-      if (tornBytes) keptSession.cut?.(end);
+        keptSession.cut?.(end);
+      }
       written = lines.length;
       return lines;
     },

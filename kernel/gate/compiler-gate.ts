@@ -41,18 +41,8 @@ export const compilerGate: MakeCompilerGate = (
   const verdicts = new Map<string, string | undefined>();
   const unreadFiles = new Map<string, string>();
   return {
-    mayRead(filePath) {
-      const reason = recallReason(filePath, false);
-      if (reason && !isUntyped(filePath, reason)) noteUnread(shortenPath(filePath), reason);
-      return !reason;
-    },
-    mayLookUp(filePath) {
-      const reason = recallReason(filePath, true);
-      // elsewhere, a note would reveal what exists
-      if (reason && isAround(filePath) && !isUntyped(filePath, reason))
-        noteUnread(shortenPath(filePath), reason);
-      return !reason;
-    },
+    mayRead: (filePath) => mayUse(filePath, false),
+    mayLookUp: (filePath) => mayUse(filePath, true),
     mayList,
     leadsOut(importName, filePath) {
       const isPackages =
@@ -69,9 +59,14 @@ export const compilerGate: MakeCompilerGate = (
     },
   };
 
-  /** Of an installed package types alone are read: one that has none is left out in silence. */
-  function isUntyped(filePath: string, reason: string): boolean {
-    return reason === OUTSIDE && isInstalled(followLinks(filePath));
+  function mayUse(filePath: string, lookUp: boolean): boolean {
+    const reason = recallReason(filePath, lookUp);
+    if (!reason) return true;
+    // Of an installed package types alone are read: one that has none is left out in silence.
+    const isUntyped = reason === OUTSIDE && isInstalled(followLinks(filePath));
+    // a note on what is only looked up elsewhere would reveal what exists
+    if (!isUntyped && (!lookUp || isAround(filePath))) noteUnread(shortenPath(filePath), reason);
+    return false;
   }
   function noteUnread(shownName: string, reason: string): void {
     if (unreadFiles.size < MAX_UNREAD_NAMED) unreadFiles.set(shownName, reason);

@@ -4,7 +4,7 @@ import path from "node:path";
 import { KINDS, type Kind, type Need, type Rule } from "../contract.ts";
 import type { Core } from "../instance.ts";
 import type { PendingNeed } from "./gate.ts";
-import { flagOf, verdictFor } from "./rules.ts";
+import { flagOf, isPathKind, verdictFor } from "./rules.ts";
 
 export const MAX_NAMED_NEEDS = 6;
 const MAX_LISTED = 100; // names in a flag that somebody may still copy
@@ -24,7 +24,6 @@ export function flagsFor(core: Core, openNeeds: PendingNeed[]): string {
 function flagFor(core: Core, kindNeeds: PendingNeed[]): string | undefined {
   const { kind } = kindNeeds[0]!;
   const needNames = [...new Set(kindNeeds.map(({ name }) => name))];
-  const isPathKind = kind === "read" || kind === "write";
   const folders = [...new Set(kindNeeds.map(({ target }) => path.dirname(target)))];
   const isBareFirst =
     needNames.length > MAX_NAMED_NEEDS ||
@@ -32,7 +31,7 @@ function flagFor(core: Core, kindNeeds: PendingNeed[]): string | undefined {
   const nameLists = [
     ...(isBareFirst ? [[], needNames] : [needNames, []]),
     // a name that no list can hold
-    ...(isPathKind ? [folders] : []),
+    ...(isPathKind(kind) ? [folders] : []),
   ];
   const enoughNames = nameLists.find(
     (nameList) => nameList.length <= MAX_LISTED && allowsNeeds(core, kind, nameList, kindNeeds),
@@ -53,10 +52,11 @@ function allowsNeeds(
   const addedRules: Rule[] = listedNames.length
     ? listedNames.map((name) => ({ verdict: "allow", kind, name, from: "flag" }))
     : [{ verdict: "allow", kind, from: "flag" }];
-  const allow = listedNames.length ? options.allow : { ...options.allow, [kind]: true };
   const widerCore = {
     rules: [...core.rules, ...addedRules],
-    options: { ...options, ...(allow && { allow }) },
+    options: listedNames.length
+      ? options
+      : { ...options, allow: { ...options.allow, [kind]: true } },
   };
   return kindNeeds.every(
     (openNeed) =>

@@ -332,16 +332,18 @@ export async function askPerson(
     return { key, because };
   });
   if (key === "A") core.rules.push(...alwaysRules);
-  if (key === "r") await decide(false, "the person sent it back");
-  else if (key in keys && key !== "n")
-    await decide(true, key === "e" ? "the person edited it" : "the person said yes");
-  if (key in keys && key !== "n") return { key };
+  if (key in keys && key !== "n") {
+    await decide(key !== "r", DECISIONS[key] ?? "the person said yes");
+    return { key };
+  }
   await decide(false, "the person said no");
   const shortAccesses = describeAccess(open, MAX_NAMED_NEEDS);
   const givenReason = because ? `: ${because}` : ".";
   const refusal = `Refused: the person said no to ${shortAccesses}${givenReason}`;
   return { key: "n", refusal };
 }
+
+const DECISIONS: AnswerKeys = { r: "the person sent it back", e: "the person edited it" };
 
 function answerKeys({ F, ...others }: AnswerKeys, alwaysText: string): AnswerKeys {
   return { y: "yes", n: "no", ...others, ...(alwaysText && { A: alwaysText }), ...(F && { F }) };

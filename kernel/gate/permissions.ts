@@ -12,6 +12,7 @@ import { compilerRules } from "./compiler-gate.ts";
 import {
   denialOf,
   fitsName,
+  isPathKind,
   isSameRule,
   keptRules,
   keptRulesFile,
@@ -78,7 +79,7 @@ function matcherOf(
   needKind: Kind,
   ruleName: string,
 ): (requestedName: string) => boolean {
-  if (needKind !== "read" && needKind !== "write")
+  if (!isPathKind(needKind))
     return (requestedName) => fitsName(needKind, anyCase(ruleName), anyCase(requestedName));
   const coversPath = denialOf(pathScope, ruleName);
   return (requestedName) => coversPath(absolutePath(pathScope, requestedName));

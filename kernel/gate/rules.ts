@@ -15,7 +15,7 @@ import {
 import type { Core, PathScope } from "../instance.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { followLinks } from "../system/open-real.ts";
-import { hasNameIn, isInsideByIdentity } from "../system/other-names.ts";
+import { findOnce, hasNameIn, isInsideByIdentity } from "../system/other-names.ts";
 import { absolutePath, projectContaining, projectsOf, realPath } from "../system/real-paths.ts";
 import { usage } from "../text/faults.ts";
 import {
@@ -27,9 +27,9 @@ import {
   neverMatches,
   pathPattern,
 } from "../text/name-patterns.ts";
-import { isInside, isInsideAny, textOf } from "../text/read-quietly.ts";
+import { isInside, isInsideAny, jsonIn } from "../text/read-quietly.ts";
 import { clean } from "../text/show-safely.ts";
-import { tryTo } from "../text/words.ts";
+import { mapValues, tryTo } from "../text/words.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
 import { behindDot, configuresRepository, runsByItself, whyNotProject } from "./sensitive-paths.ts";
 
@@ -116,14 +116,8 @@ export function keptRules(home: string): Record<string, Rule[]> {
     KINDS.includes(rule?.kind) &&
     /^(allow|ask|deny)$/.test(rule.verdict) &&
     typeof rule.name !== "number";
-  const keptEntries = Object.entries(
-    (tryTo(() => JSON.parse(textOf(keptRulesFile(home)))) as object) ?? {},
-  );
-  return Object.fromEntries(
-    keptEntries.map(([projectRoot, rules]) => [
-      projectRoot,
-      Array.isArray(rules) ? rules.filter(isRule) : [],
-    ]),
+  return mapValues(jsonIn(keptRulesFile(home)) ?? {}, (rules) =>
+    Array.isArray(rules) ? rules.filter(isRule) : [],
   );
 }
 
@@ -134,7 +128,7 @@ export function verdictFor(
   { rules, options }: Pick<Core, "rules" | "options">,
   needKind: Kind,
   need: Need,
-  realTarget = needTarget(options, needKind, needName(need)), // by now it may lead elsewhere
+  target = needTarget(options, needKind, needName(need)), // by now it may lead elsewhere
 ) {
   const {
     name,
@@ -142,8 +136,14 @@ export function verdictFor(
     why,
     exact: byName = false,
   } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
-  const asked = { ...comparableNeed(options, needKind, name, realTarget), byName };
-  const shut = needKind === "write" ? projectContaining(options, asked.target) : undefined;
+  const asked: ComparableNeed = {
+    kind: needKind,
+    named: isPathKind(needKind) ? absolutePath(options, name) : name,
+    target,
+    guard: isPathKind(needKind) ? guardOf(options, needKind, target) : undefined,
+    byName,
+  };
+  const shut = needKind === "write" ? projectContaining(options, target) : undefined;
   if (shut?.rights === "read")
     return {
       verdict: "deny" as const,
@@ -164,7 +164,7 @@ export function verdictFor(
   if (rule)
     return { verdict: rule.verdict, why: rule.verdict === "ask" ? `${ASKED_FOR} ${by}` : by! };
   if (verdict) return { verdict, why };
-  const leadsTo = asked.target !== asked.named ? `it leads to '${asked.target}'` : "";
+  const leadsTo = target !== asked.named ? `it leads to '${target}'` : "";
   return needKind === "read"
     ? judgeRead(options, asked, leadsTo)
     : { verdict: "ask" as const, why: leadsTo };
@@ -176,18 +176,14 @@ function judgeRead(
   { named, target }: ComparableNeed,
   leadsTo: string,
 ): { verdict: "allow" | "ask"; why: string } {
-  const isInProject = isInside(where.root, target);
-  const otherProject = isInProject ? undefined : projectContaining(where, target);
-  if (!isInProject && !otherProject) return { verdict: "ask", why: leadsTo };
+  const project = projectContaining(where, target);
+  if (!project) return { verdict: "ask", why: leadsTo };
   if (isSecret(target) || isSecret(named)) return { verdict: "ask", why: "it may hold secrets" };
-  const wideReason =
-    otherProject || projectContaining(where, target)?.id ? undefined : whyNotProject(where.root);
-  if (wideReason && !isFolder(target))
-    return { verdict: "ask", why: `'${where.root}' is ${wideReason}, and no project` };
-  return {
-    verdict: "allow",
-    why: otherProject ? `reading project '${otherProject.id}'` : "reading the project",
-  };
+  if (project.id) return { verdict: "allow", why: `reading project '${project.id}'` };
+  const wideReason = whyNotProject(where.root);
+  return wideReason && !isFolder(target)
+    ? { verdict: "ask", why: `'${where.root}' is ${wideReason}, and no project` }
+    : { verdict: "allow", why: "reading the project" };
 }
 
 /** Listing a folder shows names only, and its name alone means little: src/secrets may be code. */
@@ -209,24 +205,11 @@ interface ComparableNeed {
   kind: Kind;
   named: string;
   target: string;
-  guard?: "itself" | "folder" | undefined;
-  byName?: boolean; // no rule for the whole kind covers it
+  guard: "itself" | "folder" | undefined;
+  byName: boolean; // no rule for the whole kind covers it
 }
-
-function comparableNeed(
-  pathScope: PathScope,
-  needKind: Kind,
-  name: string,
-  target = needTarget(pathScope, needKind, name),
-): ComparableNeed {
-  if (needKind !== "read" && needKind !== "write") return { kind: needKind, named: name, target };
-  return {
-    kind: needKind,
-    named: absolutePath(pathScope, name),
-    target,
-    guard: guardOf(pathScope, needKind, target),
-  };
-}
+export const isPathKind = (needKind: Kind): needKind is "read" | "write" =>
+  needKind === "read" || needKind === "write";
 
 /**
  * Allowed by name only: writing outside of the project and, unless all is allowed, guarded files
@@ -255,12 +238,8 @@ function ruleCovers(
     (name === undefined || /^\s*\S*[*?]/.test(name))
   )
     return allowsEverything(where);
-  if (name === undefined && !isDenial && asked.byName) return false;
-  if (name === undefined)
-    return isDenial || kind === "net" || kind === "run" || kind === "env"
-      ? true
-      : (kind === "read" || isInside(where.root, target)) && (!guard || allowsEverything(where));
-  if (kind !== "read" && kind !== "write") {
+  if (name === undefined) return isDenial || (!asked.byName && coversAll(where, asked));
+  if (!isPathKind(kind)) {
     if (exactly || exact) return name === target;
     return isDenial ? fitsName(kind, anyCase(name), anyCase(target)) : fitsName(kind, name, target);
   }
@@ -275,6 +254,11 @@ function ruleCovers(
     return !guard || !(isInside(ruleTarget, where.root) || holdsHomeOf(ruleTarget, target));
   return !guard && isPattern(name) && allowsPath(where, name, asked);
 }
+
+/** What an allowance of a whole kind covers. */
+const coversAll = (where: PathScope, { kind, target, guard }: ComparableNeed): boolean =>
+  !isPathKind(kind) ||
+  ((kind === "read" || isInside(where.root, target)) && (!guard || allowsEverything(where)));
 
 export const ASKED_FOR = "asked for";
 const holdsHomeOf = (outerFolder: string, filePath: string): boolean =>
@@ -382,7 +366,7 @@ export function guardOf(
 ): "itself" | "folder" | undefined {
   const { home, root } = pathScope;
   const isOwnFile = (ownNames: string[]) =>
-    ownNames.some((ownName) => isInside(cachedRealPath(path.join(home, ownName)), filePath));
+    ownNames.some((ownName) => isInside(realPathOnce(path.join(home, ownName)), filePath));
   const isWrite = pathKind === "write";
   if (
     isWrite &&
@@ -395,13 +379,8 @@ export function guardOf(
     ? "folder"
     : undefined;
 }
-/** Cached, since thousands of files may be judged in a row. */
-function cachedRealPath(filePath: string): string {
-  if (!resolvedPaths.size) setImmediate(() => resolvedPaths.clear());
-  if (!resolvedPaths.has(filePath)) resolvedPaths.set(filePath, followLinks(filePath));
-  return resolvedPaths.get(filePath)!;
-}
-const resolvedPaths = new Map<string, string>();
+const realPathOnce = (filePath: string): string =>
+  findOnce(`where ${filePath} leads`, () => followLinks(filePath));
 
 /**
  * What zz itself is controlled by: a tool that could write it could allow itself anything. A
@@ -425,7 +404,7 @@ const OWN_CODE = ["plugins", "prompts"];
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"];
 
 export const needTarget = (pathScope: PathScope, needKind: Kind, name: string): string =>
-  needKind === "read" || needKind === "write" ? realPath(pathScope, name) : name;
+  isPathKind(needKind) ? realPath(pathScope, name) : name;
 export const needName = (need: Need): string => (typeof need === "string" ? need : need.name);
 
 const RULE_FROM = {

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { isInside, repositoryTop } from "../text/read-quietly.ts";
+import { entriesOf, isInside, repositoryTop, textOf } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 import runs from "./run-by-themselves.json" with { type: "json" };
 import { foldPath } from "./secret-files.ts";
@@ -11,13 +11,14 @@ import { foldPath } from "./secret-files.ts";
 /** Where accounts are: this one's, by both of its names, and everybody else's. */
 function findHomes(): string[] {
   const ownHomes = [os.homedir(), tryTo(() => os.userInfo().homedir) ?? ""];
-  const passwdRows = tryTo(() => fs.readFileSync("/etc/passwd", "utf8"))?.split("\n") ?? [];
-  const accountHomes = passwdRows.flatMap((passwdRow) => {
-    const [, , id = "", , , accountHome = "", loginShell = ""] = passwdRow.split(":");
-    return (id === "0" || Number(id) >= 1_000) && !/(nologin|false)$/.test(loginShell)
-      ? [accountHome]
-      : [];
-  });
+  const accountHomes = textOf("/etc/passwd")
+    .split("\n")
+    .flatMap((passwdRow) => {
+      const [, , id = "", , , accountHome = "", loginShell = ""] = passwdRow.split(":");
+      return (id === "0" || Number(id) >= 1_000) && !/(nologin|false)$/.test(loginShell)
+        ? [accountHome]
+        : [];
+    });
   const allHomes = [...ownHomes, ...accountHomes].filter(
     (accountHome) => path.isAbsolute(accountHome) && accountHome !== "/",
   );
@@ -79,37 +80,27 @@ const OBEYED_BY_GIT = /^(HEAD|objects|refs|config|hooks|commondir)$/;
  * lacks to be one.
  */
 export function partsOfRepositories(filePaths: readonly string[]): Set<string> {
-  // what git obeys of each, and the files that it comes with
-  const folders = new Map<string, Map<string, string[]>>();
-  for (const filePath of filePaths) {
-    const pathParts = filePath.split("/");
-    for (const [partIndex, pathPart] of pathParts.entries()) {
-      if (partIndex < 1 || !OBEYED_BY_GIT.test(pathPart)) continue;
-      const parentFolder = pathParts.slice(0, partIndex).join("/");
-      const obeyedFiles = folders.get(parentFolder) ?? new Map<string, string[]>();
-      folders.set(
-        parentFolder,
-        obeyedFiles.set(pathPart, [...(obeyedFiles.get(pathPart) ?? []), filePath]),
-      );
-    }
-  }
-  const newRepositories = [...folders].filter(([parentFolder, obeyedFiles]) => {
-    const existingNames = tryTo(() => fs.readdirSync(parentFolder)) ?? [];
-    return OF_REPOSITORY.every(
-      (requiredName) => obeyedFiles.has(requiredName) || existingNames.includes(requiredName),
+  const obeyedParts = filePaths.flatMap((filePath) => {
+    const names = filePath.split("/");
+    return names.flatMap((name, i) =>
+      i > 0 && OBEYED_BY_GIT.test(name)
+        ? { folder: names.slice(0, i).join("/"), name, filePath }
+        : [],
     );
   });
-  return new Set(newRepositories.flatMap(([, obeyedFiles]) => [...obeyedFiles.values()].flat()));
+  const newRepositories = [...Map.groupBy(obeyedParts, ({ folder }) => folder)].filter(
+    ([folder, parts]) => lacksNothing([...entriesOf(folder), ...parts.map(({ name }) => name)]),
+  );
+  return new Set(newRepositories.flatMap(([, parts]) => parts.map(({ filePath }) => filePath)));
 }
+const lacksNothing = (folderNames: string[]): boolean =>
+  OF_REPOSITORY.every((requiredName) => folderNames.includes(requiredName));
 
 /** Whether a file holds the settings of such a folder, or of a worktree: a token, maybe. */
 export function configuresRepository(filePath: string): boolean {
   if (!/^config(\.worktree)?$/i.test(path.basename(filePath))) return false;
-  const existingNames = tryTo(() => fs.readdirSync(path.dirname(filePath))) ?? [];
-  return (
-    existingNames.includes("commondir") ||
-    OF_REPOSITORY.every((requiredName) => existingNames.includes(requiredName))
-  );
+  const existingNames = entriesOf(path.dirname(filePath));
+  return existingNames.includes("commondir") || lacksNothing(existingNames);
 }
 
 /**

@@ -9,15 +9,14 @@ import { fileFault } from "../system/atomic-write.ts";
 import { hashOf } from "../system/file-state.ts";
 import { updatePrivateFile } from "../system/locks.ts";
 import { errnoSentence, fault } from "../text/faults.ts";
-import { lookAt, readRegular, textOf } from "../text/read-quietly.ts";
+import { jsonIn, lookAt, readRegular, stampOfStat } from "../text/read-quietly.ts";
 import { compare, tryTo } from "../text/words.ts";
 
 type TrustScope = { root: string; home: string };
 
 const [MAX_FILES, MAX_BYTES] = [2_000, 20_000_000];
 const trustFile = (home: string): string => path.join(home, "trust.json");
-const readTrustFile = (home: string): Record<string, Hashes> =>
-  tryTo(() => JSON.parse(textOf(trustFile(home)))) ?? {};
+const readTrustFile = (home: string): Record<string, Hashes> => jsonIn(trustFile(home)) ?? {};
 
 /**
  * Undefined if the project brings nothing, or is the home itself. Files with the same size and time
@@ -32,20 +31,14 @@ export function projectExtras(
   const { hashes, stamps, wrong } = hashExtras(root, previousExtras);
   const files = Object.keys(hashes).sort(compare);
   if (!files.length && !wrong) return undefined;
-  const trustEntries = readTrustFile(home)[root];
-  const trustedHashes =
-    trustEntries &&
-    Object.fromEntries(
-      Object.entries(trustEntries).filter(([entryName]) => !entryName.startsWith(DESTINATION_MARK)),
-    );
-  const agreed = Object.keys(trustEntries ?? {}).flatMap((entryName) =>
-    entryName.startsWith(DESTINATION_MARK) ? [entryName.slice(DESTINATION_MARK.length)] : [],
-  );
-  const changed =
-    trustedHashes &&
-    files
-      .filter((fileName) => trustedHashes[fileName] !== hashes[fileName])
-      .concat(Object.keys(trustedHashes).filter((fileName) => !Object.hasOwn(hashes, fileName)));
+  const trusted = readTrustFile(home)[root];
+  const trustedNames = Object.keys(trusted ?? {});
+  const isAgreement = (name: string) => name.startsWith(DESTINATION_MARK);
+  const agreed = trustedNames
+    .filter(isAgreement)
+    .map((agreement) => agreement.slice(DESTINATION_MARK.length));
+  const allNames = new Set([...files, ...trustedNames.filter((name) => !isAgreement(name))]);
+  const changed = trusted && [...allNames].filter((name) => trusted[name] !== hashes[name]);
   return {
     files,
     hashes,
@@ -107,7 +100,7 @@ function hashExtras(root: string, previousExtras?: ProjectExtras) {
     totalBytes += fileStat.size;
     if (Object.keys(hashes).length >= MAX_FILES || totalBytes > MAX_BYTES)
       throw fault("there is too much in .zz/ to look at");
-    stamps[extraName] = `${fileStat.mtimeMs} ${fileStat.ctimeMs} ${fileStat.size} ${fileStat.ino}`;
+    stamps[extraName] = stampOfStat(fileStat);
     hashes[extraName] =
       (previousExtras?.stamps[extraName] === stamps[extraName]
         ? previousExtras.hashes[extraName]
@@ -171,17 +164,12 @@ export function keepTrust(
   shownHashes: Hashes | undefined,
   destinations: string[] = [],
 ): void {
-  if (shownHashes)
-    shownHashes = {
-      ...shownHashes,
-      ...Object.fromEntries(
-        destinations.map((destination) => [DESTINATION_MARK + destination, "yes"]),
-      ),
-    };
+  const agreements = destinations.map((destination) => [DESTINATION_MARK + destination, "yes"]);
+  const kept = shownHashes && { ...shownHashes, ...Object.fromEntries(agreements) };
   try {
     updatePrivateFile(trustFile(home), () => {
       const { [root]: _, ...others } = readTrustFile(home);
-      const nextEntries = Object.entries(shownHashes ? { ...others, [root]: shownHashes } : others);
+      const nextEntries = Object.entries({ ...others, ...(kept && { [root]: kept }) });
       return JSON.stringify(
         Object.fromEntries(
           nextEntries.sort(([firstRoot], [secondRoot]) => compare(firstRoot, secondRoot)),

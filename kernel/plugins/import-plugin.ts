@@ -172,30 +172,26 @@ export function startImport(
   seconds: number,
 ): Awaitable<any> {
   if (IS_BUILT && plugin.from === "zz") return bundled[plugin.name];
-  const wrongVersion = plugin.forZz === undefined ? undefined : whyWrongVersion(plugin.forZz);
-  if (wrongVersion) return rejectImport(wrongVersion);
-  const startTime = CLOCK.now();
-  if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
-  const importPlain = () =>
-    importTree(plugin, seconds).catch((error) =>
-      isForCompiler(error) ? importCompiled(plugin, seconds) : Promise.reject(error),
-    );
-  // Node would warn about a file that it cannot run.
-  const imported = (
-    plugin.file.endsWith(".cts") ? importCompiled(plugin, seconds) : importPlain()
-  ).finally(() => {
-    plugin.ms += CLOCK.now() - startTime;
-    if (plugin.from === "zz") return;
-    noteImported(plugin);
-  });
+  const imported = importOnce(plugin, seconds);
   imported.catch(() => {}); // loadPlugins() reports it later
   return imported;
 }
 
-function rejectImport(reason: string): Promise<never> {
-  const imported = Promise.reject(fault(reason));
-  imported.catch(() => {}); // loadPlugins() reports it later
-  return imported;
+async function importOnce(plugin: LoadedPlugin, seconds: number): Promise<any> {
+  const wrongVersion = plugin.forZz === undefined ? undefined : whyWrongVersion(plugin.forZz);
+  if (wrongVersion) throw fault(wrongVersion);
+  const startTime = CLOCK.now();
+  if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
+  try {
+    // Node would warn about a file that it cannot run.
+    if (plugin.file.endsWith(".cts")) return await importCompiled(plugin, seconds);
+    return await importTree(plugin, seconds).catch((error) =>
+      isForCompiler(error) ? importCompiled(plugin, seconds) : Promise.reject(error),
+    );
+  } finally {
+    plugin.ms += CLOCK.now() - startTime;
+    if (plugin.from !== "zz") noteImported(plugin);
+  }
 }
 
 /**
@@ -257,7 +253,7 @@ async function importTree(plugin: LoadedPlugin, seconds: number, compiled = fals
       module.createRequire(import.meta.url)(AT_ONCE_SCHEME + pluginUrl),
     ).plugin;
   } catch (error) {
-    if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE_SCHEME))
+    if (!codeOf(error).startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE_SCHEME))
       throw error;
     // it waits for something at its top, or tsx, which loads by itself, is there
     return import(pluginUrl);

@@ -11,7 +11,7 @@ import { renewSettings } from "../settings/plugin-settings.ts";
 import { IS_BUILT, PACKAGE_FOLDER, SELF_URL, ZZ_FOLDER } from "../system/installation.ts";
 import { clockOf } from "../text/clock.ts";
 import { usage } from "../text/faults.ts";
-import { entriesOf, stampOf, textOf } from "../text/read-quietly.ts";
+import { entriesOf, jsonIn, stampOf } from "../text/read-quietly.ts";
 import { byName, tryTo } from "../text/words.ts";
 import {
   forbidExitDuring,
@@ -115,12 +115,8 @@ function isLeftOut(
 let cachedCheckout: LoadedPlugin[] | undefined;
 /** A checkout is its own home: plugins that were not part of the build are the person's. */
 function checkoutPlugins(): LoadedPlugin[] {
-  const builtNames = tryTo(
-    () =>
-      JSON.parse(textOf(path.join(PACKAGE_FOLDER, "dist", "plugins.json"))) as Record<
-        "plugins" | "packages",
-        string[]
-      >,
+  const builtNames: Record<"plugins" | "packages", string[]> | undefined = jsonIn(
+    path.join(PACKAGE_FOLDER, "dist", "plugins.json"),
   );
   const plugins = pluginsIn(path.join(ZZ_FOLDER, "plugins"), "zz").filter(
     ({ name }) => builtNames?.plugins?.includes(name) ?? true,
@@ -200,7 +196,7 @@ const pluginsIn = (parentFolder: string, from: LoadedPlugin["from"]): LoadedPlug
 /** A plugin is a file, or a folder with an index, or one whose package.json names its file. */
 function pluginAt(pluginPath: string, from: LoadedPlugin["from"]): LoadedPlugin[] {
   if (/\.[cm]?[jt]sx?$/.test(pluginPath)) return [newLoadedPlugin(pluginPath, from)];
-  const manifest = Object(tryTo(() => JSON.parse(textOf(path.join(pluginPath, "package.json")))));
+  const manifest = Object(jsonIn(path.join(pluginPath, "package.json")));
   const entryNames = [namedEntryFile(manifest) ?? [], "index.ts", "index.js", "index.tsx"].flat();
   const entryFile = entryNames
     .map((entryName) => path.join(pluginPath, entryName))

@@ -17,7 +17,7 @@ import {
   type Tool,
 } from "../contract.ts";
 import { emit, emitNote, pauseLimitWhileWaiting, runStep } from "../events.ts";
-import { type Granted, judgeCall } from "../gate/gate.ts";
+import { judgeCall } from "../gate/gate.ts";
 import { type Core, registeredValues, showsTraces, type TurnContext } from "../instance.ts";
 import { clockOf } from "../text/clock.ts";
 import { deadline, orAbort } from "../text/deadlines.ts";
@@ -194,13 +194,13 @@ async function runTool(turn: TurnContext, call: Call): Promise<Result> {
   if (typeof granted === "string") return { text: granted, failed: true, refused: true };
   const held: PendingChanges | undefined = tool.changes ? new Map() : undefined;
   const reads = new Map<string, string>();
-  const callReach = {
+  const callFiles = filesForCall(turn, {
     tool: tool.name,
     args,
     granted: granted.read,
     changes: tool.changes === true,
-  };
-  const callFiles = filesForCall(turn, { ...callReach, ...(held ? { held } : { reads }) });
+    ...(held ? { held } : { reads }),
+  });
   const seconds = (tool.timeout ?? TOOL_LIMIT_MS) / 1000;
   const timeLimit = deadline(clockOf(core.io), seconds * 1000, () =>
     fault(`'${tool.name}' took longer than ${seconds} s and was given up.`),
@@ -218,25 +218,12 @@ async function runTool(turn: TurnContext, call: Call): Promise<Result> {
     throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
   const checkedResult = withIgnored(plainResult, tool, namedArgs);
   for (const [filePath, fileHash] of reads) markLinesSeen(turn.chat, filePath, fileHash);
-  const finalResult = edited
-    ? { ...checkedResult, text: edited + checkedResult.text }
-    : checkedResult;
-  return held && !finalResult.failed ? settleChanges(held, finalResult, granted) : finalResult;
-
-  async function settleChanges(
-    heldChanges: PendingChanges,
-    toolResult: Result,
-    granted: Granted,
-  ): Promise<Result> {
-    const { refusal, said } = await commitChanges(
-      turn,
-      { name: tool.name, args },
-      heldChanges,
-      granted.write,
-    );
-    if (refusal) return { text: refusal, failed: true, refused: true };
-    return said ? { ...toolResult, text: `${toolResult.text}\n${said}` } : toolResult;
-  }
+  const finalResult = { ...checkedResult, text: edited + checkedResult.text };
+  if (!held || finalResult.failed) return finalResult;
+  const doneCall = { name: tool.name, args };
+  const { refusal, said } = await commitChanges(turn, doneCall, held, granted.write);
+  if (refusal) return { text: refusal, failed: true, refused: true };
+  return said ? { ...finalResult, text: `${finalResult.text}\n${said}` } : finalResult;
 }
 
 /** If the person edits an argument at the question, the call is judged and asked for again. */

@@ -97,16 +97,10 @@ function toolsFor(core: Core, wantedNames: string[]): ReturnType<typeof offeredT
 /** It has a record of its own of files that were read, and rounds of its own. */
 function chatForHelper(chat: LiveChat, messages: Message[]): LiveChat {
   if (!chat.session) return chat; // a new session would begin in the copy
-  const helperFields = {
+  return Object.assign(Object.create(chat), {
     seen: new Map(),
     unsavedSeen: new Set(),
     messages,
     phase: "executing_tools",
-  };
-  return Object.create(
-    chat,
-    Object.fromEntries(
-      Object.entries(helperFields).map(([fieldName, value]) => [fieldName, { value }]),
-    ),
-  );
+  });
 }

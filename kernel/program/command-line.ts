@@ -165,27 +165,21 @@ async function setPluginFlags(core: Core, cli: CommandLine, argv: string[]): Pro
 /** Refuses unknown flags. */
 function checkFlags(core: Core, cli: CommandLine): void {
   const [unknownFlag] = cli.unknown;
-  const nearestFlag =
-    unknownFlag &&
-    unknownFlag.length > 2 &&
-    nearest(
-      unknownFlag.replace(/^-+/, ""),
-      new Set(allFlags(core).map((knownFlag) => knownFlag.name)),
-    );
-  if (unknownFlag)
-    throw usage(
-      `Unknown flag ${unknownFlag}. ` +
-        `${nearestFlag ? `Did you mean --${nearestFlag}?` : "zz --help lists them."}`,
-    );
+  if (!unknownFlag) return;
+  const flagNames = allFlags(core).map(({ name }) => name);
+  const nearestFlag = unknownFlag.length > 2 && nearest(unknownFlag.replace(/^-+/, ""), flagNames);
+  throw usage(
+    `Unknown flag ${unknownFlag}. ` +
+      `${nearestFlag ? `Did you mean --${nearestFlag}?` : "zz --help lists them."}`,
+  );
 }
 
 /** Refuses unknown tools, once plugins' flags may have added some. */
 async function checkTools(core: Core, cli: CommandLine): Promise<void> {
-  const toolNames = allValues(cli, "tool").map(async (typedName) => {
-    const meantTool = await requireToolMeant(core, typedName, "offer");
-    return meantTool.name;
-  });
-  if (toolNames.length) core.options.tools = await Promise.all(toolNames);
+  const meantTools = await Promise.all(
+    allValues(cli, "tool").map((typedName) => requireToolMeant(core, typedName, "offer")),
+  );
+  if (meantTools.length) core.options.tools = meantTools.map(({ name }) => name);
 }
 
 /** `--fork ID words`: the ID may also be a word of its own, if a session has that name. */

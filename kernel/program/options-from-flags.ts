@@ -26,23 +26,28 @@ export function resolveRoot({ root }: Options, io: Io): string {
 }
 
 /** What holds before anything is read: the folder, and how the output looks. */
-export function obeyEarlyFlags({ values }: CommandLine, io: Io): void {
-  if (values.has("clean")) io.clean = true;
-  if (values.has("no-color")) io.env.NO_COLOR = "1";
-  const namedFolder = values
-    .get("cwd")
-    ?.filter((flagValue) => flagValue !== true)
-    .at(-1);
+export function obeyEarlyFlags(cli: CommandLine, io: Io): void {
+  if (cli.values.has("clean")) io.clean = true;
+  if (cli.values.has("no-color")) io.env.NO_COLOR = "1";
+  const namedFolder = lastValue(cli, "cwd");
   if (namedFolder === undefined) return;
-  io.enter(requireFolder(namedFolder, "cwd", io.cwd()));
+  const folder = path.resolve(io.cwd(), namedFolder);
+  if (!tryTo(() => fs.statSync(folder))?.isDirectory())
+    throw usage(`Cannot use --cwd '${namedFolder}': no such folder, or none that you may enter.`);
+  io.enter(folder);
   const tmpdirFault = dropUnusableTmpdir(tryTo(() => fs.realpathSync(io.cwd())) ?? "/gone", io.env);
   if (tmpdirFault) say(io, tmpdirFault);
+}
+
+function pathOf(cli: CommandLine, flagName: string, io: Io): string | undefined {
+  const namedPath = lastValue(cli, flagName);
+  return namedPath === undefined ? undefined : path.resolve(io.cwd(), namedPath);
 }
 
 /** What the home and the project set; the project is the folder, or the repository around it. */
 async function settingsNear(cli: CommandLine, io: Io, home: string) {
   const realFolder = tryTo(() => fs.realpathSync(io.cwd())); // createZz() reports one that is gone
-  const config = lastValue(cli, "config") && path.resolve(io.cwd(), lastValue(cli, "config")!);
+  const config = pathOf(cli, "config", io);
   const nearSettings = await readSettingsIn(realFolder);
   const hasWideScope =
     realFolder &&
@@ -66,9 +71,7 @@ export async function optionsFromFlags(
   for (const flagName of ["model", "session", "base-url", "home", "config", "cwd"])
     if (lastValue(cli, flagName) === "")
       throw usage(`Flag --${flagName} has an empty value. Give it one, or leave it out.`);
-  const home = lastValue(cli, "home")
-    ? path.resolve(io.cwd(), lastValue(cli, "home")!)
-    : homeFolder(io.env);
+  const home = pathOf(cli, "home", io) ?? homeFolder(io.env);
   const { root, config, read } = await settingsNear(cli, io, home);
   return {
     io,
@@ -85,9 +88,7 @@ export async function optionsFromFlags(
     system: lastValue(cli, "system"),
     options: Object.fromEntries(allValues(cli, "option").map(parseOption)),
     tools: hasFlag("no-tools") ? false : allValues(cli, "tool"),
-    rounds: lastValue(cli, "rounds")
-      ? parseWholeNumber("rounds", lastValue(cli, "rounds")!)
-      : undefined,
+    rounds: roundsOf(cli),
     save: !hasFlag("no-session") && !hasFlag("dry-run"),
     raw: hasFlag("raw"),
     rendered: hasFlag("rendered"),
@@ -111,22 +112,18 @@ function namedBesideAll(cli: CommandLine): Rules {
   return Object.fromEntries(
     namesByKind
       .filter(([needKind, listedNames]) => listedNames.length && isAllAllowed(needKind))
-      .map(([needKind, listedNames]) => [
-        needKind,
-        listedNames.flatMap((joinedNames) => joinedNames.split(",").filter(Boolean)),
-      ]),
+      .map(([needKind, listedNames]) => [needKind, namesIn(listedNames)]),
   );
 }
+const namesIn = (lists: string[]): string[] =>
+  lists.flatMap((joinedNames) => joinedNames.split(",").filter(Boolean));
 
 function rulesOf(cli: CommandLine, ruleVerb: "allow" | "deny"): Rules {
   const flagRules: Rules = {};
   for (const needKind of KINDS) {
     const flagValues = cli.values.get(`${ruleVerb}-${needKind}`);
     if (flagValues?.includes(true)) flagRules[needKind] = true;
-    else if (flagValues)
-      flagRules[needKind] = flagValues.flatMap((joinedNames) =>
-        String(joinedNames).split(",").filter(Boolean),
-      );
+    else if (flagValues) flagRules[needKind] = namesIn(flagValues as string[]);
     if (Array.isArray(flagRules[needKind]) && !flagRules[needKind].length)
       throw usage(
         `Flag --${ruleVerb}-${needKind} has an empty list. Name something, or leave out the '='.`,
@@ -160,17 +157,11 @@ export async function parseAgainWith(
   return cli;
 }
 
-function requireFolder(folderName: string, flagName: string, cwd: string): string {
-  if (tryTo(() => fs.statSync(path.resolve(cwd, folderName)))?.isDirectory())
-    return path.resolve(cwd, folderName);
-  throw usage(
-    `Cannot use --${flagName} '${folderName}': no such folder, or none that you may enter.`,
-  );
-}
-
-function parseWholeNumber(flagName: string, valueText: string): number {
-  if (Number.isInteger(Number(valueText)) && Number(valueText) >= 0) return Number(valueText);
-  throw usage(`Cannot use --${flagName} '${valueText}': it takes a whole number from 0.`);
+function roundsOf(cli: CommandLine): number | undefined {
+  const valueText = lastValue(cli, "rounds");
+  const rounds = valueText ? Number(valueText) : undefined;
+  if (rounds === undefined || (Number.isInteger(rounds) && rounds >= 0)) return rounds;
+  throw usage(`Cannot use --rounds '${valueText}': it takes a whole number from 0.`);
 }
 
 /** Splits `key=value`; the value is JSON if it parses, else text. */

@@ -9,11 +9,11 @@ import { print, say } from "../system/streams.ts";
 import { asFault, fault, kindOf } from "../text/faults.ts";
 import { veiledJson } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
-import { plural } from "../text/words.ts";
+import { mapValues, pickKeys, plural } from "../text/words.ts";
 import { madeNoChange } from "./command-line.ts";
 import { usageLine } from "./narrate-turns.ts";
 import { type CommandLine, isJson } from "./parse-flags.ts";
-import { type EarlyStop, errorLine } from "./process-signals.ts";
+import { type EarlyStop, errorLine, wantsJson } from "./process-signals.ts";
 
 export type OutputFormat = "text" | "json" | "json-lines";
 export function formatOf(cli: CommandLine): OutputFormat {
@@ -47,34 +47,18 @@ export function printEvents(core: Core, outputFormat: OutputFormat): void {
  * messages are left out.
  */
 function sinceLastRequest(): (request: ChatRequest) => object {
-  const lastByTask = new Map<string, { messages: string[]; parts: Map<string, string> }>();
+  const lastByTask = new Map<string, { messages: string[]; parts: Record<string, string> }>();
   return ({ messages, ...fields }) => {
-    const lastRequest = lastByTask.get(fields.task) ?? {
-      messages: [],
-      parts: new Map<string, string>(),
-    };
+    const lastRequest = lastByTask.get(fields.task) ?? { messages: [], parts: {} };
     const messageTexts = messages.map((message) => JSON.stringify(message));
     const isLonger = lastRequest.messages.every(
       (messageText, i) => messageText === messageTexts[i],
     );
     const from = isLonger ? lastRequest.messages.length : 0;
-    const parts = new Map(
-      Object.entries(fields).map(([fieldName, fieldValue]) => [
-        fieldName,
-        JSON.stringify(fieldValue),
-      ]),
-    );
+    const parts = mapValues(fields, (fieldValue) => JSON.stringify(fieldValue));
     lastByTask.set(fields.task, { messages: messageTexts, parts });
-    const newFields = Object.entries(fields).filter(
-      ([fieldName]) =>
-        fieldName === "task" || parts.get(fieldName) !== lastRequest.parts.get(fieldName),
-    );
-    return {
-      type: "requested",
-      ...Object.fromEntries(newFields),
-      from,
-      messages: messages.slice(from),
-    };
+    const isNew = (name: string) => name === "task" || parts[name] !== lastRequest.parts[name];
+    return { type: "requested", ...pickKeys(fields, isNew), from, messages: messages.slice(from) };
   };
 }
 
@@ -145,7 +129,7 @@ export async function printFailure(
   const message = stop.code ? stop.why : explainError(runFault);
   if (!stop.code && !runFault.told) say(io, message);
   if (stop.core && showsTraces(stop.core)) say(io, String(runFault.stack));
-  if (argv.includes("--json") || argv.includes("--json-lines"))
+  if (wantsJson(argv))
     await print(io, errorLine(message, exit, kindOf({ ...runFault, exit }))).catch(() => {});
   return exit;
 }

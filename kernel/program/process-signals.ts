@@ -8,15 +8,7 @@ import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { processIo, say } from "../system/streams.ts";
 import { dropUnusableTmpdir } from "../system/temporary-files.ts";
 import { codeOf, kindOf } from "../text/faults.ts";
-import {
-  errorMessage,
-  isVeiled,
-  KEY,
-  learnSecret,
-  sealUrl,
-  veil,
-  veiledJson,
-} from "../text/secrets.ts";
+import { errorMessage, KEY, learnSecret, sealUrl, veil, veiledJson } from "../text/secrets.ts";
 import { tryTo } from "../text/words.ts";
 import { indexOfRunFlag } from "./parse-flags.ts";
 
@@ -38,7 +30,7 @@ export async function runAsProcess(argv: string[], runProgram: RunProgram): Prom
   if (tmpdirFault) say(io, tmpdirFault);
   hideKey(argv);
   const isScript = indexOfRunFlag(argv) >= 0;
-  const isJsonWanted = argv.includes("--json") || argv.includes("--json-lines");
+  const isJsonWanted = wantsJson(argv);
   const stop: EarlyStop = { why: "Stopped.", leave: leaveAtOnce };
   let running = true;
   // a terminal that does not report its size
@@ -79,6 +71,9 @@ export async function runAsProcess(argv: string[], runProgram: RunProgram): Prom
     process.exit(exitCode);
   }
 }
+
+export const wantsJson = (argv: string[]): boolean =>
+  argv.includes("--json") || argv.includes("--json-lines");
 
 /** The last line for a program that asked for JSON. */
 export const errorLine = (message: string, exit: number, faultKind = kindOf({ exit })): string =>
@@ -129,9 +124,7 @@ function hideKey(argv: string[]): void {
   if (indexOfRunFlag(argv) >= 0) return; // a script's output is not veiled
   for (const stream of [process.stdout, process.stderr]) {
     const writePlain = stream.write.bind(stream) as (...parameters: any[]) => boolean;
-    const veilPiece = (piece: unknown) =>
-      typeof piece === "string" && isVeiled(piece) ? veil(piece) : piece;
     stream.write = (piece: any, ...writeOptions: any[]) =>
-      writePlain(veilPiece(piece), ...writeOptions);
+      writePlain(typeof piece === "string" ? veil(piece) : piece, ...writeOptions);
   }
 }

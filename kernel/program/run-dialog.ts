@@ -57,10 +57,7 @@ export function connectPerson(core: Core, person: Person): void {
     tryAgain,
     goOn,
   } = person;
-  Object.assign(
-    core,
-    Object.fromEntries(Object.entries({ tryAgain, goOn }).filter(([, handler]) => handler)),
-  );
+  Object.assign(core, tryAgain && { tryAgain }, goOn && { goOn });
   if (terminal)
     core.terminal = (useTerminal) => askWhileQuiet(core, "", () => terminal(useTerminal));
   if (edit)

@@ -11,7 +11,7 @@ import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
 import { type Shape, withSwitches } from "../text/json-schema.ts";
 import { learnData, makeSecret, revealSecret, sealSecrets, sealUrl } from "../text/secrets.ts";
-import { byName, compare, isObject, tryTo } from "../text/words.ts";
+import { byName, compare, isObject, mapValues, tryTo } from "../text/words.ts";
 import { configSchema, fillConfig, withChangeEvents, wrongSection } from "./plugin-settings.ts";
 import { allProviders } from "./providers.ts";
 import { noteOnRedirect, noteOnRefused, refusedSettings } from "./refused-settings.ts";
@@ -65,9 +65,7 @@ function listSettings({ options, configs }: Core): Setting[] {
         value: sealSecrets(section, Object.keys(live).length ? live : undefined),
         ...settersOf(section, home, theirs && { [section]: 1 }, teams && { [section]: 1 }),
       };
-      const namedShapes = isObject(entryShape)
-        ? Object.fromEntries(Object.keys(live).map((entryName) => [entryName, entryShape as Shape]))
-        : {};
+      const namedShapes = isObject(entryShape) ? mapValues(live, () => entryShape as Shape) : {};
       const innerRows = Object.entries({ ...namedShapes, ...properties }).map(
         ([settingKey, { description: about, enum: values }]) => {
           const details = {
@@ -109,16 +107,15 @@ function settersOf(
 
 /** Only whether there is a key may be shown. */
 function hideProviderKeys(providers: Settings["providers"] = {}): Record<string, unknown> {
-  const shownProviders = Object.entries(providers).map(([providerName, provider]) => {
-    if (!isObject(provider)) return [providerName, provider];
+  return mapValues(providers, (provider: (typeof providers)[string]) => {
+    if (!isObject(provider)) return provider;
     const { kept, key = kept, url, ...others } = provider;
-    const shownFields = {
+    return {
       ...(sealSecrets("", others) as object),
       ...(url && { url: sealUrl(String(url)) }),
+      ...(key && { key: makeSecret(String(key)) }),
     };
-    return [providerName, { ...shownFields, ...(key && { key: makeSecret(String(key)) }) }];
   });
-  return Object.fromEntries(shownProviders);
 }
 
 async function saveSetting(core: Core, name: string, inputValue: unknown): Promise<void> {
@@ -226,21 +223,21 @@ function withValueAt(
 
 /** One JSON Schema of all settings, for editors. */
 function schemaOf(core: Core): Record<string, unknown> {
-  const ownShapes = Object.entries(SETTINGS).map(([settingName, settingShape]) => [
-    settingName,
-    closedShape(settingShape),
-  ]);
   const pluginShapes = [...sectionsOf(core)].map(
     ([sectionName, { shape }]) => [sectionName, shape] as const,
   );
-  const allShapes = Object.fromEntries([
-    ...ownShapes,
-    ...pluginShapes.sort(([firstName], [secondName]) => compare(firstName, secondName)),
-  ]);
-  allShapes.providers = {
-    ...allShapes.providers,
+  const ownShapes = mapValues(SETTINGS, closedShape);
+  const providers = {
+    ...ownShapes.providers,
     properties: providersOf(core),
     additionalProperties: closedShape(ENDPOINT),
+  };
+  const allShapes = {
+    ...ownShapes,
+    providers,
+    ...Object.fromEntries(
+      pluginShapes.sort(([firstName], [secondName]) => compare(firstName, secondName)),
+    ),
   };
   return {
     $schema: SCHEMA_DRAFT,

@@ -15,7 +15,7 @@ import {
 } from "../text/json-schema.ts";
 import { stampOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { isObject, tryTo } from "../text/words.ts";
+import { isObject, mapValues, pickKeys, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import {
   keysFile,
@@ -27,7 +27,6 @@ import {
   teamFolder,
   unusable,
 } from "./settings-files.ts";
-import { pickKeys } from "./settings-table.ts";
 
 /**
  * A plugin's settings: the defaults, over them the person's, over those the project's, as far as it
@@ -58,9 +57,10 @@ export function fillConfig(
   const homeValues = merge(merge(defaults, teamSection), homeSection);
   const projectSection = project && pickCounting(project, config, homeValues);
   delete config.fault;
-  if (!schema || (!homeSection && !projectSection && !teamSection))
-    return fillLive(config, homeSection, projectSection, teamSection);
-  const misfits = misfitsIn(options.home!, config, merge(homeValues, projectSection));
+  const misfits =
+    schema && (homeSection || projectSection || teamSection)
+      ? misfitsIn(options.home, config, merge(homeValues, projectSection))
+      : [];
   return Array.isArray(misfits) && !misfits.length
     ? fillLive(config, homeSection, projectSection, teamSection)
     : checked();
@@ -69,7 +69,7 @@ export function fillConfig(
     const fittingTeams = await fitting(team, teamSection, defaults);
     const baseValues = merge(defaults, fittingTeams);
     const fittingOwn =
-      homeSection && (await fittingKeys(options.home!, config, homeSection, baseValues, tellFault));
+      homeSection && (await fittingKeys(options.home, config, homeSection, baseValues, tellFault));
     const fittingTheirs = await fitting(project, projectSection, merge(baseValues, fittingOwn));
     return fillLive(config, fittingOwn, fittingTheirs, fittingTeams);
   }
@@ -82,7 +82,7 @@ export function fillConfig(
     if (!settingsSource || !wantedValues) return undefined;
     const noteFault = tellFault && ((faultText: string) => settingsSource.faults.push(faultText));
     return fittingKeys(
-      options.home!,
+      options.home,
       config,
       wantedValues,
       baseValues,
@@ -111,24 +111,19 @@ function pickCounting(
   /** Until it is trusted, a project may only lower numbers, since they are limits. */
   function lowered(wantedValue: unknown, baseValue: unknown, settingName: string): unknown {
     if (trusted || !isObject(wantedValue)) return wantedValue;
+    const homeValueOf = (settingKey: string) =>
+      isObject(baseValue) ? baseValue[settingKey] : undefined;
     const isWithinLimit = (settingKey: string, wantedLimit: unknown) => {
-      const homeLimit = isObject(baseValue) ? baseValue[settingKey] : undefined;
+      const homeLimit = homeValueOf(settingKey);
       const exceedsHome =
         typeof wantedLimit === "number" && typeof homeLimit === "number" && wantedLimit > homeLimit;
       const limitName = `${settingName}.${settingKey}`;
       if (exceedsHome && !left.includes(limitName)) left.push(limitName);
       return !exceedsHome;
     };
-    const lowerEntry = ([settingKey, innerValue]: [string, unknown]) =>
-      [
-        settingKey,
-        lowered(
-          innerValue,
-          isObject(baseValue) ? baseValue[settingKey] : undefined,
-          `${settingName}.${settingKey}`,
-        ),
-      ] as const;
-    return Object.fromEntries(Object.entries(pickKeys(wantedValue, isWithinLimit)).map(lowerEntry));
+    return mapValues(pickKeys(wantedValue, isWithinLimit), (innerValue, settingKey) =>
+      lowered(innerValue, homeValueOf(settingKey), `${settingName}.${settingKey}`),
+    );
   }
 }
 
@@ -213,22 +208,18 @@ export async function withChangeEvents(
   core: Core,
   makeChanges: () => Promise<void>,
 ): Promise<void> {
-  const settingsOf = ({ settings, sources }: Core["options"]) =>
-    Object.entries({ ...sources?.team?.settings, ...sources?.project?.settings, ...settings });
-  const snapshot = () =>
-    new Map(
-      settingsOf(core.options).map(([sectionName, sectionValue]) => [
-        sectionName,
-        JSON.stringify(sectionValue),
-      ]),
+  const snapshot = ({ settings, sources }: Core["options"]) =>
+    mapValues(
+      { ...sources?.team?.settings, ...sources?.project?.settings, ...settings },
+      (sectionValue) => JSON.stringify(sectionValue),
     );
-  const valuesBefore = snapshot();
+  const before = snapshot(core.options);
   await makeChanges();
-  const changedNames = [...new Set([...valuesBefore.keys(), ...snapshot().keys()])].filter(
-    (sectionName) => valuesBefore.get(sectionName) !== snapshot().get(sectionName),
-  );
-  if (changedNames.length) core.models = new Map(); // what providers say may depend on them
-  if (changedNames.length) await emit(core, "configured", { names: changedNames.sort() });
+  const after = snapshot(core.options);
+  const names = Object.keys({ ...before, ...after }).filter((name) => before[name] !== after[name]);
+  if (!names.length) return;
+  core.models = new Map(); // what providers say may depend on them
+  await emit(core, "configured", { names: names.sort() });
 }
 
 /** Reads everything again, after a change of trust or of a file. */
@@ -303,20 +294,17 @@ export function configSchema({ defaults, schema }: Config): Shape {
     defaultValue == null || Object.keys(more).length
       ? more
       : { type: Array.isArray(defaultValue) ? "array" : typeof defaultValue };
-  const withDefaults = Object.entries(defaults).map(([settingKey, defaultValue]) => [
-    settingKey,
-    {
-      ...ownProperties[settingKey],
-      ...withType(defaultValue, ownProperties[settingKey]),
-      default: defaultValue,
-    },
-  ]);
+  const withDefaults = mapValues(defaults, (defaultValue, settingKey) => ({
+    ...ownProperties[settingKey],
+    ...withType(defaultValue, ownProperties[settingKey]),
+    default: defaultValue,
+  }));
   const required =
     told.required?.filter((requiredKey) => !Object.hasOwn(defaults, requiredKey)) ?? [];
   return {
     type: "object",
     ...told,
-    properties: { ...ownProperties, ...Object.fromEntries(withDefaults) },
+    properties: { ...ownProperties, ...withDefaults },
     additionalProperties: told.additionalProperties ?? !schema,
     ...(told.required && { required }),
   };

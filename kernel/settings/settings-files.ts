@@ -9,15 +9,14 @@ import { fileFault } from "../system/atomic-write.ts";
 import { shortenName } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import type { Misfit } from "../text/json-schema.ts";
-import { isInside, readRegular, textOf } from "../text/read-quietly.ts";
+import { isInside, jsonIn, readRegular } from "../text/read-quietly.ts";
 import { errorMessage, learnData, learnSecret } from "../text/secrets.ts";
-import { isObject, ownValue, tryTo } from "../text/words.ts";
+import { isObject, mapValues, ownValue, pickKeys, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import {
   BY_PROJECT,
   isKernelSetting,
   KERNEL_SETTINGS,
-  pickKeys,
   usesKnownProvider,
 } from "./settings-table.ts";
 
@@ -96,7 +95,6 @@ export async function readSettings({
     root === undefined
       ? undefined
       : await projectSettings(root, homeFiles, homeSettings, projectTrust);
-  if (project) withoutWrongRules(project, home, root!);
   const team = await teamSettings(home, homeFiles, homeSettings);
   const sources = { home: homeSettings, ...(project && { project }), ...(team && { team }) };
   return { settings: mergeHomeAndProject(home, sources), sources };
@@ -154,21 +152,12 @@ async function teamSettings(
   const root = teamFolder(home);
   if (!ownSettings.store || !fs.existsSync(path.join(root, ".zz"))) return undefined;
   const { files = [], given = false, agreed = [] } = projectExtras({ root, home }) ?? {};
-  const teamProject = await projectSettings(root, homeFiles, ownSettings, { given, agreed });
-  if (teamProject) withoutWrongRules(teamProject, home, root);
-  const file = path.join(root, ".zz", SETTINGS_FILE_NAME);
-  const emptyProject: Project = {
-    file,
-    settings: {},
-    left: [],
-    faults: [],
-    trusted: given,
-    agreed,
-    sends: [],
-  };
+  const trust = { given, agreed };
+  const teamProject =
+    (await projectSettings(root, homeFiles, ownSettings, trust)) ?? emptyProject(root, trust);
   const prompts = files.filter((fileName) => fileName.startsWith(".zz/prompts/"));
   const team = {
-    ...(teamProject ?? emptyProject),
+    ...teamProject,
     prompts: prompts.map((promptFile) => path.join(root, promptFile)),
   };
   if (given || !prompts.length) return team;
@@ -180,6 +169,16 @@ async function teamSettings(
   return { ...team, prompts: [] };
 }
 
+const emptyProject = (root: string, { given: trusted, agreed }: ProjectTrust): Project => ({
+  file: path.join(root, ".zz", SETTINGS_FILE_NAME),
+  settings: {},
+  left: [],
+  faults: [],
+  trusted,
+  agreed,
+  sends: [],
+});
+
 /**
  * Looking at a folder needs no trust, so its settings never stop zz. Undefined: it has none, or
  * they are the home's.
@@ -190,16 +189,9 @@ async function projectSettings(
   ownSettings: Settings,
   projectTrust: ProjectTrust,
 ): Promise<Project | undefined> {
-  const file = path.join(root, ".zz", SETTINGS_FILE_NAME);
-  const project: Project = {
-    file,
-    settings: {},
-    left: [],
-    faults: [],
-    trusted: projectTrust.given,
-    agreed: projectTrust.agreed,
-    sends: [],
-  };
+  const project = emptyProject(root, projectTrust);
+  const { file } = project;
+  const home = path.dirname(homeFiles[0]!);
   const passOver = (reason: string) => {
     project.faults.push(
       `Cannot use the project's settings '${file}': ${reason}. They are ignored.`,
@@ -221,12 +213,9 @@ async function projectSettings(
     const parsedSettings = JSON.parse(fs.readFileSync(file, "utf8"));
     if (!isObject(parsedSettings)) return passOver("they must be a JSON object");
     learnData(parsedSettings);
-    return await allowedProjectSettings(
-      project,
-      parsedSettings,
-      ownSettings,
-      path.dirname(homeFiles[0]!),
-    );
+    const allowed = await allowedProjectSettings(project, parsedSettings, ownSettings, home);
+    withoutWrongRules(allowed, home, root);
+    return allowed;
   } catch (readError) {
     const errorWords = fileFault("read", "", readError)
       .message.slice("Cannot read '': ".length)
@@ -240,7 +229,7 @@ async function projectSettings(
 /** Without rules that no zz could start with. */
 function withoutWrongRules({ settings, file, faults }: Project, home: string, root: string): void {
   try {
-    initialRules({ home, root, settings: { permissions: (settings as Settings).permissions! } });
+    initialRules({ home, root, settings: { permissions: settings.permissions! } });
   } catch (rulesError) {
     delete settings.permissions;
     faults.push(`${errorMessage(rulesError)} This is in '${file}', whose permissions are ignored.`);
@@ -360,15 +349,9 @@ function mergeModes(ownRules: Rules, otherRules: Rules): Rules {
 export function merge(baseValue: unknown, overValue: unknown): unknown {
   if (overValue === undefined) return baseValue;
   if (!isObject(baseValue) || !isObject(overValue)) return overValue;
-  const sharedKeys = Object.keys(overValue).filter((sharedKey) =>
-    Object.hasOwn(baseValue, sharedKey),
-  );
   return {
     ...baseValue,
-    ...overValue,
-    ...Object.fromEntries(
-      sharedKeys.map((sharedKey) => [sharedKey, merge(baseValue[sharedKey], overValue[sharedKey])]),
-    ),
+    ...mapValues(overValue, (innerValue, key) => merge(ownValue(baseValue, key), innerValue)),
   };
 }
 
@@ -376,11 +359,8 @@ export function merge(baseValue: unknown, overValue: unknown): unknown {
 export const keysFile = (homeFolder: string): string => path.join(homeFolder, "keys.json");
 
 function withKeys(homeFolder: string, settings: Settings): Settings {
-  const keptKeys = (tryTo(() => JSON.parse(textOf(keysFile(homeFolder)))) ?? {}) as Record<
-    string,
-    string
-  >;
-  const validKeys = Object.entries(keptKeys).filter(([, apiKey]) => typeof apiKey === "string");
+  const keptKeys = Object.entries<string>(jsonIn(keysFile(homeFolder)) ?? {});
+  const validKeys = keptKeys.filter(([, apiKey]) => typeof apiKey === "string");
   if (!validKeys.length) return settings;
   const providers = { ...settings.providers };
   for (const [providerName, apiKey] of validKeys) {

@@ -1,6 +1,7 @@
 // The table of zz's own settings.
 import { KINDS, type Settings } from "../contract.ts";
 import type { Shape } from "../text/json-schema.ts";
+import { pickKeys } from "../text/words.ts";
 import shapes from "./own-settings.json" with { type: "json" };
 
 const NAME_LIST = {
@@ -70,14 +71,3 @@ export function usesKnownProvider(
 /** A project may lower a limit (0: no limit), but not so far that nothing could be done. */
 const withinLimit = (wantedLimit: number, ownLimit: number): number | undefined =>
   wantedLimit >= 1 && (ownLimit === 0 || wantedLimit <= ownLimit) ? wantedLimit : undefined;
-
-export function pickKeys(
-  settings: object,
-  isWanted: (settingKey: string, settingValue: unknown) => boolean,
-): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(settings).filter(([settingKey, settingValue]) =>
-      isWanted(settingKey, settingValue),
-    ),
-  );
-}

@@ -163,13 +163,10 @@ export function writeAllOrNone(
         writeState(writeStep.file, writeStep.to, openedModes, undefined, () =>
           assertAsCompared(writeStep),
         );
-      if (!writeStep.act && aside) assertKept(writeStep, aside);
+      if (aside) assertKept(writeStep, aside);
     }
-    for (const folderPath of new Set(
-      [...writeSteps, ...newFolders.map((file) => ({ file }))].map(({ file }) =>
-        path.dirname(file),
-      ),
-    ))
+    const newNames = [...writeSteps.map(({ file }) => file), ...newFolders];
+    for (const folderPath of new Set(newNames.map((newName) => path.dirname(newName))))
       syncFolder(folderPath);
     forgetAsides();
     tidy();

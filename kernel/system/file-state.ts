@@ -15,7 +15,7 @@ export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o17000
  */
 export type DiskState = { bytes: Buffer; mode: number } | undefined;
 
-export const hashOf = (contents: Uint8Array): string =>
+export const hashOf = (contents: Uint8Array | string): string =>
   process.getBuiltinModule("node:crypto").hash("sha256", contents, "hex");
 
 export const isFolder = (diskState: DiskState): boolean =>

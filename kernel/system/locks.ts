@@ -14,6 +14,7 @@ import {
   type Unfinished,
   writePrivate,
 } from "./atomic-write.ts";
+import { hashOf } from "./file-state.ts";
 import { partIn, processStartTime, sweepParts } from "./temporary-files.ts";
 
 /**
@@ -39,8 +40,8 @@ export function acquireLock(
       if (tryTo(() => fs.lstatSync(lockFile).isFile()) === false)
         throw fault(`${cannotPhrase}: '${lockFile}' is not a file. Move it away.`);
       const heldLockText = textOf(lockFile);
-      const [holderPid, holderStart] = heldLockText.split(" ");
-      if (holderStart && processStartTime(Number(holderPid)) === holderStart)
+      const holderPid = holderOf(heldLockText);
+      if (holderPid)
         throw fault(`${cannotPhrase}: another zz (process ${holderPid}) has it open. ${remedy}.`);
       // released meanwhile: do not mistake the next one for it
       if (!heldLockText && tryTo(() => fs.statSync(lockFile).size) !== 0) continue;
@@ -62,13 +63,13 @@ export function acquireLock(
 }
 
 /** Whether another process that is alive has this lock. */
-export function isHeldByAnother(lockFile: string): boolean {
-  const [holderPid, holderStart] = textOf(lockFile).split(" ");
-  return (
-    Boolean(holderStart) &&
-    Number(holderPid) !== process.pid &&
-    processStartTime(Number(holderPid)) === holderStart
-  );
+export const isHeldByAnother = (lockFile: string): boolean =>
+  ![0, process.pid].includes(holderOf(textOf(lockFile)));
+
+/** The process that has a lock, as its text says; 0: none that is alive. */
+function holderOf(lockText: string): number {
+  const [holderPid, holderStart] = lockText.split(" ");
+  return holderStart && processStartTime(Number(holderPid)) === holderStart ? Number(holderPid) : 0;
 }
 
 /** Where nothing can be removed just now, an empty lock is one that nobody holds. */
@@ -185,12 +186,7 @@ const isOwnFolder = (folderPath: string): boolean | undefined =>
 
 function lockFileOf(root: string): string | undefined {
   const folderPath = locksFolder();
-  return isOwnFolder(folderPath)
-    ? path.join(
-        folderPath,
-        process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32),
-      )
-    : undefined;
+  return isOwnFolder(folderPath) ? path.join(folderPath, hashOf(root).slice(0, 32)) : undefined;
 }
 
 async function projectLock(
@@ -199,15 +195,13 @@ async function projectLock(
   clock: Clock,
   abortSignal: AbortSignal,
 ): Promise<(() => void) | undefined> {
-  for (let deadline = clock.now() + LOCK_PATIENCE_MS, holderText = ""; ; )
+  const mayWait = patience(lockFile, () => clock.now());
+  for (;;)
     try {
       return acquireLock(lockFile, `Cannot write in '${root}'`);
     } catch (lockError) {
       if (codeOf(lockError)) return undefined; // a full disk must keep nobody from undoing
-      const lockText = textOf(lockFile);
-      if (lockText !== holderText)
-        [holderText, deadline] = [lockText, clock.now() + LOCK_PATIENCE_MS];
-      if (clock.now() > deadline) throw lockError;
+      if (!mayWait()) throw lockError;
       await sleepWith(clock, 2 + Math.random() * 10, abortSignal);
     }
 }
@@ -215,16 +209,24 @@ async function projectLock(
 /** Waits for its turn: others hold the lock for a few ms. */
 function waitForLock(privateFile: string): () => void {
   makePrivate(path.dirname(privateFile));
-  for (let deadline = performance.now() + LOCK_PATIENCE_MS, holderText = ""; ; )
+  const lockFile = `${privateFile}.lock`;
+  const mayWait = patience(lockFile, () => performance.now());
+  for (;;)
     try {
-      return acquireLock(`${privateFile}.lock`, `Cannot change '${privateFile}'`);
+      return acquireLock(lockFile, `Cannot change '${privateFile}'`);
     } catch (lockError) {
-      const lockText = textOf(`${privateFile}.lock`);
-      // the lock has changed hands
-      if (lockText !== holderText)
-        [holderText, deadline] = [lockText, performance.now() + LOCK_PATIENCE_MS];
-      if (codeOf(lockError) || performance.now() > deadline) throw lockError;
+      if (codeOf(lockError) || !mayWait()) throw lockError;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 + Math.random() * 10);
     }
+}
+
+/** Whether to wait on: the time starts again when the lock has changed hands. */
+function patience(lockFile: string, now: () => number): () => boolean {
+  let [holderText, deadline] = ["", now() + LOCK_PATIENCE_MS];
+  return () => {
+    const lockText = textOf(lockFile);
+    if (lockText !== holderText) [holderText, deadline] = [lockText, now() + LOCK_PATIENCE_MS];
+    return now() <= deadline;
+  };
 }
 const LOCK_PATIENCE_MS = 10_000; // ms to wait for each holder

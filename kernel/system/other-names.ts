@@ -12,7 +12,7 @@ const followedStatOf = (filePath: string): fs.Stats | undefined =>
 
 /** Cached, since thousands of files may be judged in a row. */
 const lookupCache = new Map<string, any>();
-function findOnce<T>(cacheKey: string, computeValue: () => T): T {
+export function findOnce<T>(cacheKey: string, computeValue: () => T): T {
   if (!lookupCache.size) setImmediate(() => lookupCache.clear());
   if (!lookupCache.has(cacheKey)) lookupCache.set(cacheKey, computeValue());
   return lookupCache.get(cacheKey);

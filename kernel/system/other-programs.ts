@@ -79,9 +79,8 @@ function judgeOf(root: string) {
     const realFile = realOf(filePath);
     if (
       isSystemProject &&
-      [SYSTEM_FOLDERS, SYSTEM_FILES].every((systemFolders, i) =>
-        systemFolders.some((systemFolder) => isInside(systemFolder, i ? realFile : filePath)),
-      )
+      isInsideAny(SYSTEM_FOLDERS, filePath) &&
+      isInsideAny(SYSTEM_FILES, realFile)
     )
       return false;
     // What npm installs globally links into a node_modules of its own, which is not above the
@@ -139,7 +138,7 @@ export function findProgram(
   );
 }
 
-const isProgram = (programFile: string): boolean =>
+export const isProgram = (programFile: string): boolean =>
   tryTo(() => fs.accessSync(programFile, fs.constants.X_OK) ?? fs.statSync(programFile).isFile()) ??
   false;
 

@@ -5,7 +5,7 @@ import type { PathScope } from "../instance.ts";
 import { fault, usage } from "../text/faults.ts";
 import { expandHome, isInside } from "../text/read-quietly.ts";
 import { visible } from "../text/show-safely.ts";
-import { tryTo } from "../text/words.ts";
+import { isObject, tryTo } from "../text/words.ts";
 import { followLinks } from "./open-real.ts";
 
 const MAX_PATH_DEPTH = 1_000;
@@ -33,20 +33,20 @@ export function projectsOf({ settings: { projects = {} } }: PathScope): Project[
   checkProjects(projects); // settings may have changed since
   return Object.entries(
     projects as Record<string, { path: string; rights: Project["rights"] }>,
-  ).map(([id, { path: folderName, rights }]) => {
-    return { id, folder: followLinks(path.resolve(expandHome(folderName))), rights };
-  });
+  ).map(([id, { path: folderName, rights }]) => ({
+    id,
+    folder: followLinks(path.resolve(expandHome(folderName))),
+    rights,
+  }));
 }
 
 /** Refuses a misspelt right, instead of taking it for another. */
 function checkProjects(projects: unknown): void {
   const refuse = (subject: string, reason: string) =>
     usage(`Cannot use ${subject} in the settings: ${reason}. Fix it.`);
-  const isRecord = (candidate: unknown) =>
-    typeof candidate === "object" && candidate !== null && !Array.isArray(candidate);
-  if (!isRecord(projects))
+  if (!isObject(projects))
     throw refuse('"projects"', `they must be by id, as in { "lib": ${PROJECT_EXAMPLE} }`);
-  for (const [id, project] of Object.entries(projects as object)) {
+  for (const [id, project] of Object.entries(projects)) {
     const { path: folderName, rights, about = "", ...others } = Object(project);
     const shownProject = `project '${visible(id)}'`;
     if (!PROJECT_ID.test(id))

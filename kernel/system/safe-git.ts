@@ -7,10 +7,10 @@ import type { Clock, Git, GitDoubt, Programs } from "../contract.ts";
 import { CLOCK } from "../text/clock.ts";
 import { isInside, isInsideAny, repositoryTop } from "../text/read-quietly.ts";
 import { learnData, learnSecret } from "../text/secrets.ts";
-import { tryTo } from "../text/words.ts";
+import { pickKeys, tryTo } from "../text/words.ts";
 import harmless from "./git-settings.json" with { type: "json" };
 import { followLinks } from "./open-real.ts";
-import { programs } from "./other-programs.ts";
+import { isProgram, programs } from "./other-programs.ts";
 
 const GIT_PATIENCE_MS = 10_000; // ms for one question
 const MAX_OUTPUT_BYTES = 1 << 28;
@@ -64,11 +64,12 @@ const ceiling = (): string => path.dirname(followLinks(os.homedir()));
 
 /** The environment of a command, or of zz's own questions. */
 function gitEnvironment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const keptVariables = Object.entries(command ?? process.env).filter(
-    ([variableName]) => !POINTING_VARIABLES.test(variableName),
+  const keptVariables = pickKeys(
+    command ?? process.env,
+    (variableName) => !POINTING_VARIABLES.test(variableName),
   );
   const overrides = command ? NO_HELPERS : { ...NO_HELPERS, ...IN_ENGLISH };
-  return { ...Object.fromEntries(keptVariables), ...overrides, GIT_CEILING_DIRECTORIES: ceiling() };
+  return { ...keptVariables, ...overrides, GIT_CEILING_DIRECTORIES: ceiling() };
 }
 
 /** Settings of a repository that start no program and reveal no other file; `*` is any. All others
@@ -123,7 +124,7 @@ type AskGit = (gitArguments: readonly string[], workingFolder: string) => Promis
  */
 const running = new Set<() => void>();
 function stopAtExit(killProcess: () => void): void {
-  if (!running.size && !process.listeners("exit").includes(stopAll)) process.once("exit", stopAll);
+  if (!process.listeners("exit").includes(stopAll)) process.once("exit", stopAll);
   running.add(killProcess);
 }
 const stopAll = (): void => {
@@ -224,7 +225,7 @@ function runGit(
     const killsOnlyChild = process.platform === "win32" || !gitProcess.pid;
     // it may have ended
     tryTo(() =>
-      killsOnlyChild ? gitProcess.kill("SIGKILL") : process.kill(-gitProcess.pid!, "SIGKILL"),
+      killsOnlyChild ? gitProcess.kill("SIGKILL") : process.kill(-gitProcess.pid, "SIGKILL"),
     );
   }
 }
@@ -426,6 +427,3 @@ function linkTargetsIn(folderPath: string): string[] {
   );
   return linkEntries.map(({ name }) => followLinks(path.join(folderPath, name)));
 }
-
-const isProgram = (programFile: string): boolean =>
-  tryTo(() => fs.accessSync(programFile, fs.constants.X_OK) ?? true) ?? false;

@@ -114,13 +114,11 @@ const WRITABLE = fs.constants.W_OK | fs.constants.X_OK;
  * Removes a folder with those in it that nobody may enter or change: commands leave such folders.
  */
 export function removeTree(topFolder: string): void {
-  const { chmodSync, existsSync, readdirSync, rmSync } = fs;
-  if (!existsSync(topFolder)) return;
   const openFolder = (innerFolder: string): void => {
-    tryTo(() => chmodSync(innerFolder, 0o700));
-    for (const dirent of tryTo(() => readdirSync(innerFolder, { withFileTypes: true })) ?? [])
+    tryTo(() => fs.chmodSync(innerFolder, 0o700));
+    for (const dirent of tryTo(() => fs.readdirSync(innerFolder, { withFileTypes: true })) ?? [])
       if (dirent.isDirectory()) openFolder(join(innerFolder, dirent.name));
   };
   openFolder(topFolder);
-  rmSync(topFolder, { recursive: true, force: true });
+  fs.rmSync(topFolder, { recursive: true, force: true });
 }

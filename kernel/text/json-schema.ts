@@ -4,7 +4,7 @@ import type { Schema, StandardSchema, Tool } from "../contract.ts";
 import { nearestAllowed } from "./did-you-mean.ts";
 import { fault } from "./faults.ts";
 import registered from "./registered.json" with { type: "json" };
-import { isObject, tryTo } from "./words.ts";
+import { isObject, mapValues, pickKeys, tryTo } from "./words.ts";
 
 /** A JSON Schema, as far as zz reads it itself. */
 export interface Shape {
@@ -40,7 +40,7 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
   if (params && (isTyped || "~kind" in params || Object.entries(paramFields).some(isSchemaWord)))
     return paramFields;
   const required: string[] = [];
-  const property = ([paramName, shorthand]: [string, unknown]) => {
+  const property = (shorthand: unknown, paramName: string) => {
     const [, type, listMark, optional, description] = SHORTHAND.exec(String(shorthand)) ?? [];
     if (!type)
       throw fault(
@@ -48,15 +48,12 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
           "Use string, number, integer or boolean, with [] and ? as needed.",
       );
     if (!optional) required.push(paramName);
-    return [
-      paramName,
-      {
-        ...(listMark ? { type: "array", items: { type } } : { type }),
-        ...(description && { description }),
-      },
-    ];
+    return {
+      ...(listMark ? { type: "array", items: { type } } : { type }),
+      ...(description && { description }),
+    };
   };
-  const properties = Object.fromEntries(Object.entries(paramFields).map(property));
+  const properties = mapValues(paramFields, property);
   return { type: "object", properties, ...(params && { required }) };
 }
 const SCHEMA_WORD =
@@ -276,11 +273,8 @@ export function withSwitches(settingShape: Shape | undefined, inputValue: any): 
     if (isObject(otherShape)) return otherShape;
     return undefined;
   };
-  return Object.fromEntries(
-    Object.entries(inputValue).map(([propertyName, innerValue]) => [
-      propertyName,
-      withSwitches(shapeOfKey(propertyName), innerValue),
-    ]),
+  return mapValues(inputValue, (innerValue, propertyName) =>
+    withSwitches(shapeOfKey(propertyName), innerValue),
   );
 }
 
@@ -310,13 +304,9 @@ function withDefaults(
   const baseValue = inputValue === undefined ? structuredClone(otherwise) : inputValue;
   if (Array.isArray(baseValue))
     return items ? baseValue.map((element) => withDefaults(items, element)) : baseValue;
-  if (typeof baseValue !== "object" || !baseValue) return baseValue;
-  const filledFields = Object.entries(properties).map(([propertyName, propertySchema]) => [
-    propertyName,
+  if (!isObject(baseValue)) return baseValue;
+  const filledFields = mapValues(properties, (propertySchema, propertyName) =>
     withDefaults(propertySchema, baseValue[propertyName]),
-  ]);
-  return {
-    ...baseValue,
-    ...Object.fromEntries(filledFields.filter(([, fieldValue]) => fieldValue !== undefined)),
-  };
+  );
+  return { ...baseValue, ...pickKeys(filledFields, (_, fieldValue) => fieldValue !== undefined) };
 }

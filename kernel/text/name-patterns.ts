@@ -21,23 +21,22 @@ const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*"
  * of a folder that matches, matches.
  */
 export function pathPattern(pattern: string): (filePath: string) => boolean {
-  const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(segmentOf), undefined];
+  const segments = [...pattern.split("/").filter(Boolean).map(segmentOf), undefined];
   return (filePath) =>
     fitsStars(segments, filePath.split("/").filter(Boolean), isDoubleStar, fitsSegment);
 }
 
-// undefined: any number of folders
-type Segment = { letters: string[] } | { text: string } | undefined;
+// the letters of a pattern, or a plain text; undefined: any number of folders
+type Segment = string[] | string | undefined;
 const segmentOf = (text: string): Segment => {
   if (text === "**") return undefined;
-  if (isPattern(text)) return { letters: lettersOf(text) };
-  return { text };
+  return isPattern(text) ? lettersOf(text) : text;
 };
 const isDoubleStar = (segment: Segment): boolean => segment === undefined;
 const fitsSegment = (patternSegment: Segment, pathSegment: string): boolean =>
-  "text" in patternSegment!
-    ? patternSegment.text === pathSegment
-    : fitsLetters(patternSegment!.letters, pathSegment);
+  Array.isArray(patternSegment)
+    ? fitsLetters(patternSegment, pathSegment)
+    : patternSegment === pathSegment;
 
 /** A command by its words: `*` is one word, `**` any number; further words are covered. */
 export function fitsWords(pattern: string, command: string): boolean {

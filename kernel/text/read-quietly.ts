@@ -9,6 +9,9 @@ import { tryTo } from "./words.ts";
 export const textOf = (filePath: string): string =>
   tryTo(() => readRegular(filePath).toString()) ?? "";
 
+/** What the JSON of a file stands for; undefined if it cannot be read, or is none. */
+export const jsonIn = (filePath: string): any => tryTo(() => JSON.parse(textOf(filePath)));
+
 /** The bytes of a regular file. A FIFO never ends, nor does a link to a device. */
 export function readRegular(filePath: string): Buffer {
   const descriptor = fs.openSync(filePath, WITHOUT_WAITING);
@@ -56,8 +59,10 @@ export const fileBeside = (moduleUrl: string, moduleName: string): URL | undefin
 /** Changes whenever the file does; "" if it does not exist. */
 export function stampOf(filePath: string): string {
   const fileStat = tryTo(() => fs.statSync(filePath, { throwIfNoEntry: false }));
-  return fileStat ? `${fileStat.mtimeMs} ${fileStat.ctimeMs} ${fileStat.size} ${fileStat.ino}` : "";
+  return fileStat ? stampOfStat(fileStat) : "";
 }
+export const stampOfStat = ({ mtimeMs, ctimeMs, size, ino }: fs.Stats): string =>
+  `${mtimeMs} ${ctimeMs} ${size} ${ino}`;
 
 /** Says who can read a file that was just written for its owner alone: a disk may keep no modes. */
 export function whoReads(privateFile: string): string {

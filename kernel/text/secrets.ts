@@ -4,8 +4,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type * as contract from "../contract.ts";
 import { sentenceOf } from "./faults.ts";
-import { textOf } from "./read-quietly.ts";
-import { anyOf, partsOf, tryTo } from "./words.ts";
+import { jsonIn } from "./read-quietly.ts";
+import { anyOf, mapValues, partsOf, tryTo } from "./words.ts";
 
 /**
  * The message of an error, without a stack, and without the lines that tsx puts around a syntax
@@ -85,13 +85,16 @@ function placeholderFor(value: string, inUrl = encodeURIComponent(value.toWellFo
  * Random hex from the system's file if there is one: loading Node's crypto for 16 bytes costs every
  * answer 5 ms.
  */
-export function unguessable(randomBuffer = Buffer.alloc(16)): string {
-  const descriptor = tryTo(() => fs.openSync("/dev/urandom", "r"));
-  const bytesRead =
-    descriptor === undefined
-      ? 0
-      : tryTo(() => fs.readSync(descriptor, randomBuffer, 0, randomBuffer.length, null));
-  if (descriptor !== undefined) fs.closeSync(descriptor);
+export function unguessable(): string {
+  const randomBuffer = Buffer.alloc(16);
+  const bytesRead = tryTo(() => {
+    const descriptor = fs.openSync("/dev/urandom", "r");
+    try {
+      return fs.readSync(descriptor, randomBuffer);
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  });
   return (
     bytesRead === randomBuffer.length
       ? randomBuffer
@@ -174,6 +177,8 @@ function addForms(secretValue: string, instead: string, loose: boolean): void {
   firmPattern = loosePattern = undefined;
 }
 
+const knowsNothing = (): boolean => !veiledForms.size && !valuesByPlaceholder.size;
+const knownPattern = (): RegExp => (firmPattern ??= patternOf(false));
 /** A pattern of all known secrets, longest first, since one may begin with another. */
 function patternOf(withLoose: boolean): RegExp {
   const secretForms = [...veiledForms].flatMap(([secretForm, { loose }]) =>
@@ -194,9 +199,8 @@ function patternOf(withLoose: boolean): RegExp {
  * values go as well.
  */
 export function veil(shownText: string, instead?: string): string {
-  if (!veiledForms.size && !valuesByPlaceholder.size) return shownText;
-  const pattern =
-    instead === undefined ? (firmPattern ??= patternOf(false)) : (loosePattern ??= patternOf(true));
+  if (knowsNothing()) return shownText;
+  const pattern = instead === undefined ? knownPattern() : (loosePattern ??= patternOf(true));
   return shownText.replace(
     pattern,
     (matchedForm) =>
@@ -240,26 +244,18 @@ function startOfSecret(pendingText: string): number {
       if (i < secretStart && secretForm.startsWith(pendingText.slice(i))) secretStart = i;
     }
   // one secret may end as another begins
-  for (const { 0: secretForm, index } of pendingText.matchAll((firmPattern ??= patternOf(false))))
+  for (const { 0: secretForm, index } of pendingText.matchAll(knownPattern()))
     if (index < secretStart && index + secretForm.length > secretStart) secretStart = index;
   return secretStart;
 }
 
-export function isVeiled(shownText: string): boolean {
-  if (!veiledForms.size && !valuesByPlaceholder.size) return false;
-  return shownText.search((firmPattern ??= patternOf(false))) >= 0;
-}
+export const isVeiled = (shownText: string): boolean =>
+  !knowsNothing() && shownText.search(knownPattern()) >= 0;
 
 /** Veils every text in plain data; returns the same object if there is nothing to veil. */
 export function veilData<T>(plainData: T, depth = 0): T {
-  if (typeof plainData === "string")
-    return (isVeiled(plainData) ? veil(plainData) : plainData) as T;
-  if (
-    !plainData ||
-    typeof plainData !== "object" ||
-    depth > 100 ||
-    (!veiledForms.size && !valuesByPlaceholder.size)
-  )
+  if (typeof plainData === "string") return veil(plainData) as T;
+  if (!plainData || typeof plainData !== "object" || depth > 100 || knowsNothing())
     return plainData;
   if (!Array.isArray(plainData) && Object.getPrototypeOf(plainData) !== Object.prototype)
     return plainData;
@@ -290,8 +286,7 @@ export function veiledJson(plainData: unknown, indentWidth?: number): string {
     (_, innerValue) => (typeof innerValue === "string" ? veil(innerValue) : innerValue),
     indentWidth,
   );
-  // a secret in a key, or across several values
-  return isVeiled(veiledText) ? veil(veiledText) : veiledText;
+  return veil(veiledText); // a secret in a key, or across several values
 }
 
 // By name
@@ -334,12 +329,7 @@ export function sealSecrets(settingName: string, settingValue: unknown): unknown
     return settingValue;
   if (Array.isArray(settingValue))
     return settingValue.map((element) => sealSecrets(settingName, element));
-  return Object.fromEntries(
-    Object.entries(settingValue).map(([innerKey, innerValue]) => [
-      innerKey,
-      sealSecrets(innerKey, innerValue),
-    ]),
-  );
+  return mapValues(settingValue, (innerValue, innerKey) => sealSecrets(innerKey, innerValue));
 }
 
 /** Learns the secrets in the environment, by the variables' names and by the values' look. */
@@ -351,12 +341,7 @@ function learnEnvironment(environment: NodeJS.ProcessEnv): void {
 /** Learns what the home keeps: keys of providers, and variables for commands. */
 export function learnHome(homeFolder: string): void {
   const readEntries = (fileName: string) =>
-    Object.entries(
-      Object(tryTo(() => JSON.parse(textOf(path.join(homeFolder, fileName))))) as Record<
-        string,
-        unknown
-      >,
-    );
+    Object.entries<unknown>(Object(jsonIn(path.join(homeFolder, fileName))));
   for (const [, apiKey] of readEntries("keys.json"))
     if (typeof apiKey === "string") learnSecret(apiKey);
   for (const [variableName, variableValue] of readEntries("env.json"))

@@ -18,6 +18,20 @@ export const ownValue = <T>(
   key: string,
 ): T | undefined => (table && Object.hasOwn(table, key) ? table[key] : undefined);
 
+/** What is wanted of a table. */
+export const pickKeys = (
+  table: object,
+  isWanted: (key: string, value: any) => boolean,
+): Record<string, any> =>
+  Object.fromEntries(Object.entries(table).filter(([key, value]) => isWanted(key, value)));
+
+/** The table with a new value for each. */
+export const mapValues = <T>(
+  table: object,
+  newValue: (value: any, key: string) => T,
+): Record<string, T> =>
+  Object.fromEntries(Object.entries(table).map(([key, value]) => [key, newValue(value, key)]));
+
 /** One pattern that fits where any of these does; its flags are those of the first. */
 export const anyOf = (...patterns: [RegExp, ...RegExp[]]): RegExp =>
   new RegExp(patterns.map(({ source }) => source).join("|"), patterns[0].flags);
@@ -70,11 +84,8 @@ export function tryTo<T>(attempt: () => T): T | undefined {
 
 /** An object whose fields are computed on first access. */
 export function lazily<T extends object>(fieldGetters: { [K in keyof T]: () => T[K] }): T {
-  const descriptors = Object.entries(fieldGetters).map(([fieldName, computeField]) => [
-    fieldName,
-    { get: computeField as () => unknown, enumerable: true },
-  ]);
-  return Object.defineProperties({}, Object.fromEntries(descriptors)) as T;
+  const descriptors = mapValues(fieldGetters, (get) => ({ get, enumerable: true }));
+  return Object.defineProperties({}, descriptors) as T;
 }
 
 export const jsonOrText = (jsonText: string): unknown =>

@@ -42,7 +42,6 @@ const ALSO_PLUGINS: [file: string, names: string, why: string][] = [
   ["kernel/system/safe-git.ts", "config git hooks", "the program, its command and its folder"],
   ["kernel/text/name-patterns.ts", "env", "a kind of need"],
   ["kernel/conversation/system-prompt.ts", "rules", "a slot"],
-  ["kernel/gate/rules.ts", "env", "a kind of need"],
   ["kernel/gate/rules.ts", "history memory sessions skills", "files and folders of the home"],
   ["kernel/system/installation.ts", "sessions", "a folder of the home"],
   ["kernel/conversation/session-files.ts", "sessions", "a folder of the home"],

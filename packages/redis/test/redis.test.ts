@@ -5,7 +5,9 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { KeptSession, SessionStore, Zz } from "../../../kernel/contract.ts";
+import { openChat } from "../../../kernel/conversation/chat.ts";
 import { reachStore } from "../../../kernel/conversation/session-store.ts";
+import { createCtx } from "../../../kernel/plugins/create-ctx.ts";
 import { having } from "../../../test/support/having.ts";
 import { place, TELLING_LOADS, zz, zzProcess } from "../../../test/support/run.ts";
 import { harness } from "../../../test/support/script.ts";
@@ -157,6 +159,34 @@ test("a plugin of one's own can be the store: turns, a restart, undo, --continue
   zz.ctx.sessions.open();
   zz.ctx.sessions.remove(id);
   equal(kept.size, 0);
+});
+
+test("what a session of a store changed is undone from outside of the conversation, as by --undo", async () => {
+  const kept = new Map<string, string[]>();
+  const plugin = (zz: Zz) => {
+    zz.store({ name: "map", open: () => inMemory(kept) });
+    zz.tool({
+      name: "make",
+      description: "makes a file",
+      changes: true,
+      async run(_, { files }) {
+        await files.write("made.txt", "x\n");
+        return "made";
+      },
+    });
+  };
+  await using zz = await harness({
+    plugins: [plugin],
+    settings: { store: "map:" },
+    allow: { write: true },
+    script: [{ calls: [["make"]] }, "done"],
+  });
+  await zz.ask("make it");
+  equal(zz.read("made.txt"), "x\n");
+  const chat = Object.assign(openChat(zz.core, ""), { past: true as const });
+  const { text } = await createCtx(zz.core, chat).files.undo();
+  match(text, /^Undid 1 change: made\.txt/);
+  equal(zz.read("made.txt"), undefined);
 });
 
 describe("--store-copy between folders", () => {

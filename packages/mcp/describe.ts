@@ -148,9 +148,9 @@ function textsIn(schemaNode: unknown): string[] {
 export function toolName(
   serverName: string,
   remoteName: string,
-  isTaken: (candidate: string) => boolean,
+  takenNames: string[] = [],
 ): string {
   const fullName = `${serverName}__${remoteName.replace(/[^\w-]/g, "_")}`;
-  if (fullName.length <= 64 && !isTaken(fullName)) return fullName;
+  if (fullName.length <= 64 && !takenNames.includes(fullName)) return fullName;
   return `${fullName.slice(0, 57)}_${hashOf([serverName, remoteName]).slice(0, 6)}`;
 }

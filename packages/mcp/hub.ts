@@ -16,7 +16,7 @@ import {
   variablesOf,
 } from "./settings.ts";
 
-export type Config = Readonly<Record<string, ServerConfig>>;
+export type Config = Record<string, ServerConfig>;
 // in the home: what servers reported about themselves the last time
 export const CACHE = "mcp-tools.json";
 const [CALL_SECONDS, START_SECONDS, MAX_KEPT] = [120, 30, 100];
@@ -39,14 +39,24 @@ export interface Server extends Configured {
 export type Accepts = { tools?: boolean; defaults?: boolean };
 export interface Hub {
   zz: Zz<Config>;
+  state: { open: string[] }; // servers whose tools the model asked for
   lent: Config; // servers that an editor names for this conversation
   servers: Map<string, Server>;
   leftOut: string[]; // a sentence for each server that is left out
   told: Set<string>; // sentences that the person has seen
   accepts: Accepts;
+  names: Map<string, string>; // of tools that were registered, by their server and own name
+  commands: Set<string>; // names of prompts that were registered
+  isRegistered?: boolean; // whether the plugin's own tools are
   answers(serverName: string): Answers;
   learned(server: Server): void; // called once its tools and prompts are known
 }
+
+export const registeredNameOf = (
+  { names }: Hub,
+  serverName: string,
+  remoteTool: string,
+): string | undefined => names.get(`${serverName} ${remoteTool}`);
 
 /** Brings the list of servers up to date; those whose settings did not change keep running. */
 export function lookUp(hub: Hub, ctx: Ctx): void {
@@ -61,8 +71,9 @@ export function lookUp(hub: Hub, ctx: Ctx): void {
       hub.servers.delete(knownName);
     }
   const catalogCache = newServers.length ? readCache(ctx) : {};
+  const isAnyKnown = Object.keys(catalogCache).length > 0;
   for (const newServer of newServers) {
-    const catalog = isEmpty(catalogCache) ? undefined : catalogCache[keptUnder(newServer)];
+    const catalog = isAnyKnown ? catalogCache[keptUnder(newServer)] : undefined;
     const server: Server = {
       ...newServer,
       ...(catalog && { catalog }),
@@ -76,7 +87,6 @@ export function lookUp(hub: Hub, ctx: Ctx): void {
 }
 
 type Cache = Record<string, Catalog>;
-const isEmpty = (catalogCache: Cache): boolean => !Object.keys(catalogCache).length;
 function readCache({ about }: Ctx): Cache {
   const cached = tryTo(() => JSON.parse(textOf(path.join(about.home, CACHE)))) as Cache | undefined;
   const isKnown = ([, catalog]: [string, Catalog]) =>
@@ -301,14 +311,16 @@ export async function stop(server: Server): Promise<void> {
   await link?.close().catch(() => {});
 }
 
+export const RESOURCES = "resources/read";
 /** The needs of a call: the call itself, and starting or reaching its server. */
 export async function needsOf(
   hub: Hub,
-  server: Server,
+  name: string,
   callTarget: string | undefined,
   ctx: Ctx,
 ): Promise<Needs> {
-  const { name, config, from } = server;
+  const server = serverNamed(hub, name);
+  const { config, from } = server;
   const callNeeds = callTarget === undefined ? [] : [callNeed(server, callTarget)];
   const serverHost = config.url && tryTo(() => new URL(filledIn(hub.zz, ctx, server).url!).host);
   const net: Need[] = serverHost

@@ -1,15 +1,16 @@
 // Uses servers: calls and describes their tools, reads their resources, sends their prompts,
 // answers their questions.
-import type { Ctx, Message, Needs, Result, Tool, Zz } from "zz";
+import type { Ctx, Message, Needs, Result, Tool } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf } from "zz/text";
-import { type KnownPrompt, type KnownTool, steering, toolName } from "./describe.ts";
+import { type KnownPrompt, type KnownTool, steering } from "./describe.ts";
 import {
-  type Accepts,
   countOf,
   ensureRunning,
   type Hub,
   needName,
   needsOf,
+  RESOURCES,
+  registeredNameOf,
   type Server,
   serverNamed,
   stop,
@@ -18,8 +19,6 @@ import {
 import type { Answers } from "./link.ts";
 import { cut, ofResource, readContent, resultOf } from "./results.ts";
 import { allow, describeDenials, hasDenials } from "./sandbox-denials.ts";
-
-export { tell, toolName };
 
 const [MAX_LISTED, MAX_NAMES, MAX_BRIEF_CHARS] = [200, 8, 400];
 const [CALL_SECONDS, START_MS] = [120, 60_000];
@@ -49,7 +48,7 @@ export function toolFor(hub: Hub, serverName: string, remoteTool: string, name: 
     get timeout() {
       return (hub.servers.get(serverName)?.config.timeout ?? CALL_SECONDS) * 1_000 + START_MS;
     },
-    needs: (_, ctx) => callNeeds(hub, serverName, remoteTool, ctx),
+    needs: (_, ctx) => needsOf(hub, serverName, remoteTool, ctx),
     preview: (callArguments) => preview(serverName, currentTool(), callArguments),
     family: (needText) => (needText.startsWith("mcp:") ? needText.split(" ")[0] : undefined),
     run: (callArguments, ctx) => call(hub, serverName, remoteTool, callArguments, ctx),
@@ -74,15 +73,6 @@ function preview(
     ? `\nBy the word of MCP server '${serverName}', ${hintTexts.join(", ")}.`
     : "";
   return `${JSON.stringify(callArguments, null, 2)}${claimWords}`;
-}
-
-export async function callNeeds(
-  hub: Hub,
-  serverName: string,
-  remoteTool: string,
-  ctx: Ctx,
-): Promise<Needs> {
-  return needsOf(hub, serverNamed(hub, serverName), remoteTool, ctx);
 }
 
 export async function call(
@@ -121,13 +111,10 @@ export async function call(
 }
 
 /** The tools of a server that the model is offered. */
-export function offeredOf(
-  server: Server,
-  registeredNameOf: (serverName: string, remoteTool: string) => string | undefined,
-) {
+export function offeredOf(hub: Hub, server: Server) {
   const offered = server.catalog?.tools.filter(({ name }) => !server.held.has(name)) ?? [];
   return offered.flatMap((catalogTool) => {
-    const name = registeredNameOf(server.name, catalogTool.name);
+    const name = registeredNameOf(hub, server.name, catalogTool.name);
     return name
       ? [{ name, description: descriptionOf(server.name, catalogTool), schema: catalogTool.schema }]
       : [];
@@ -155,9 +142,8 @@ export async function renew(hub: Hub, ctx: Ctx): Promise<void> {
 export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx): Promise<Needs> {
   const allNeeds: Needs = {};
   for (const serverName of names) {
-    const server = serverNamed(hub, serverName);
-    if (server.running) continue;
-    const serverNeeds = await needsOf(hub, server, undefined, ctx);
+    if (serverNamed(hub, serverName).running) continue;
+    const serverNeeds = await needsOf(hub, serverName, undefined, ctx);
     for (const needKind of ["run", "net", "env"] as const)
       if (serverNeeds[needKind])
         allNeeds[needKind] = [...(allNeeds[needKind] ?? []), ...serverNeeds[needKind]];
@@ -165,18 +151,13 @@ export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx)
   return allNeeds;
 }
 
-export async function describeAll(
-  hub: Hub,
-  names: readonly string[],
-  registeredNameOf: (serverName: string, remoteTool: string) => string | undefined,
-  ctx: Ctx,
-): Promise<string> {
+export async function describeAll(hub: Hub, names: readonly string[], ctx: Ctx): Promise<string> {
   const describedRows: string[] = [];
   for (const serverName of names) {
     const server = serverNamed(hub, serverName);
     const link = await ensureRunning(hub, server, ctx);
     describedRows.push(
-      ...offeredOf(server, registeredNameOf).map(
+      ...offeredOf(hub, server).map(
         (offeredTool) => `${offeredTool.name}: ${clip(oneLine(offeredTool.description), 120)}`,
       ),
     );
@@ -198,10 +179,6 @@ export async function describeAll(
 }
 
 // Resources
-
-export async function resourceNeeds(hub: Hub, serverName: string, ctx: Ctx): Promise<Needs> {
-  return needsOf(hub, serverNamed(hub, serverName), "resources/read", ctx);
-}
 
 export async function resource(
   hub: Hub,
@@ -252,7 +229,7 @@ export async function attachResources(hub: Hub, typedLine: string, ctx: Ctx): Pr
   for (const [, serverName = "", mention = ""] of resourceMentions) {
     const uri = mention.replace(/[.,;!?)\]'"]+$/, "");
     try {
-      const judgement = ctx.permissions.judge("run", needName(serverName, "resources/read"));
+      const judgement = ctx.permissions.judge("run", needName(serverName, RESOURCES));
       if (judgement.verdict === "deny") throw fault(`it is denied ${judgement.why}.`);
       await startThroughGate(serverName, ctx);
       const { text, images = [] } = await resource(hub, serverName, uri, ctx);
@@ -354,8 +331,8 @@ type Asked = { server: string; params: any };
 const openQuestions = new Map<string, Asked>();
 let questionCount = 0;
 
-export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (serverName: string) => Answers {
-  return (server) => ({
+export function answers({ zz, accepts }: Hub, server: string): Answers {
+  return {
     async sample(params, ctx) {
       const id = `${process.pid}-${++questionCount}-${Math.random().toString(36).slice(2)}`;
       openQuestions.set(id, { server, params });
@@ -374,7 +351,7 @@ export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (serverName: st
     },
     elicit: async (params, ctx) =>
       (await import("./elicit.ts")).elicit(server, params, ctx, accepts.defaults),
-  });
+  };
 }
 
 function askedBy(id: string): Asked {

@@ -60,10 +60,8 @@ async function runVerb(hub: Hub, server: Server, typedVerb: string, ctx: Ctx): P
     server.failures = 0;
   }
   if (typedVerb === "accept") Object.assign(server, { stale: true, accepts: true });
-  await startThroughGate(name, ctx);
-  return typedVerb === "tools"
-    ? listTools(server)
-    : `MCP server '${name}' runs: ${countOf(server)}.`;
+  const startedSentence = await startThroughGate(name, ctx);
+  return typedVerb === "tools" ? listTools(server) : startedSentence;
 }
 
 function listServers({ servers, leftOut }: Hub): string {

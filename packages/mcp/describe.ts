@@ -122,14 +122,10 @@ const STEERING_PATTERNS = [
   ),
 ];
 
-/** The text of a tool that tries to steer the model; undefined if there is none. */
-export function steering({
-  description,
-  schema,
-}: Pick<KnownTool, "description" | "schema">): string | undefined {
-  const toolTexts = [description, ...textsIn(schema)];
-  const steeringText = toolTexts.find((toolText) =>
-    STEERING_PATTERNS.some((pattern) => pattern.test(toolText)),
+/** The text of a description that tries to steer the model; undefined if there is none. */
+export function steering(described: unknown): string | undefined {
+  const steeringText = textsIn(described).find((describedText) =>
+    STEERING_PATTERNS.some((pattern) => pattern.test(describedText)),
   );
   return steeringText && clip(oneLine(steeringText), 400);
 }

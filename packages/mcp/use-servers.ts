@@ -17,7 +17,7 @@ import {
   tell,
 } from "./hub.ts";
 import type { Answers } from "./link.ts";
-import { cut, ofResource, readContent, resultOf } from "./results.ts";
+import { cut, readContent, resultOf } from "./results.ts";
 import { allow, describeDenials, hasDenials } from "./sandbox-denials.ts";
 
 const [MAX_LISTED, MAX_NAMES, MAX_BRIEF_CHARS] = [200, 8, 400];
@@ -162,7 +162,7 @@ export async function describeAll(hub: Hub, names: readonly string[], ctx: Ctx):
       ),
     );
     const { instructions } = link.about;
-    const steeringText = steering({ description: instructions, schema: {} });
+    const steeringText = steering(instructions);
     if (steeringText)
       ctx.note(
         `What MCP server '${serverName}' says of itself is left out, ` +
@@ -188,7 +188,11 @@ export async function resource(
 ): Promise<Result> {
   const link = await ensureRunning(hub, serverNamed(hub, serverName), ctx);
   if (!link.can.resources) throw fault(`MCP server '${serverName}' has no resources.`);
-  if (uri !== undefined) return readResource(await link.read(uri, ctx));
+  if (uri !== undefined) {
+    const { contents } = await link.read(uri, ctx);
+    const content = contents.map((resource) => ({ type: "resource", resource }));
+    return resultOf({ content }, "[It is empty.]");
+  }
   const resources = await link.resources(ctx);
   const resourceRows = resources
     .slice(0, MAX_LISTED)
@@ -197,18 +201,6 @@ export async function resource(
         `${resource.uri}  ${resource.name}${resource.description && `: ${resource.description}`}`,
     );
   return { text: cut(resourceRows.join("\n")) || "It has none now.", data: resources };
-}
-
-function readResource({ contents = [] }: { contents?: object[]; content?: object[] }): Result {
-  const images: NonNullable<Result["images"]> = [];
-  const resourceText = contents
-    .map((content) => ofResource(content, images))
-    .filter(Boolean)
-    .join("\n");
-  return {
-    text: cut(resourceText) || (images.length ? "" : "[It is empty.]"),
-    ...(images.length && { images }),
-  };
 }
 
 const MENTION = /(?<![\w\\@.+/-])@([A-Za-z][\w-]*):([a-zA-Z][\w+.-]*:\/*[^\s]+|[^\s:]+)/g;
@@ -250,9 +242,10 @@ export async function attachResources(hub: Hub, typedLine: string, ctx: Ctx): Pr
 }
 
 /** Starts a server through the gate, also when the person asked for it. */
-export async function startThroughGate(serverName: string, ctx: Ctx): Promise<void> {
+export async function startThroughGate(serverName: string, ctx: Ctx): Promise<string> {
   const { failed, text } = await ctx.call("mcp_start", { server: serverName });
   if (failed) throw fault(text);
+  return text;
 }
 export async function start(hub: Hub, serverName: string, ctx: Ctx): Promise<string> {
   const server = serverNamed(hub, serverName);
@@ -329,12 +322,11 @@ function argumentsOf({ args }: KnownPrompt, typedText: string): Record<string, s
 type Asked = { server: string; params: any };
 // a server's questions to the model, by an id that only zz knows
 const openQuestions = new Map<string, Asked>();
-let questionCount = 0;
 
 export function answers({ zz, accepts }: Hub, server: string): Answers {
   return {
     async sample(params, ctx) {
-      const id = `${process.pid}-${++questionCount}-${Math.random().toString(36).slice(2)}`;
+      const id = crypto.randomUUID();
       openQuestions.set(id, { server, params });
       try {
         const { text, failed, data } = await ctx.call("mcp_sampling", { id });

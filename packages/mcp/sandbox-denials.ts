@@ -65,18 +65,17 @@ function widened({ config }: Server, { hosts, write }: Denials) {
 }
 
 export function describeDenials(server: Server, denials: Denials): string {
-  const { hosts, write } = denials;
-  const refused = [
-    ...hosts.map((host) => `to reach ${host}`),
-    ...write.map((deniedFolder) => `to write in ${deniedFolder}`),
-  ];
   const settings = clip(clean(JSON.stringify(widened(server, denials))), 600);
   return (
-    "The sandbox did not let it " +
-    `${refused.map((denialPhrase) => denialPhrase.slice(3)).join(", or ")}: ` +
+    `The sandbox did not let it ${phrasesOf(denials).join(", or ")}: ` +
     `"sandbox": ${settings} in its settings does.`
   );
 }
+
+const phrasesOf = ({ hosts, write }: Denials): string[] => [
+  ...hosts.map((host) => `reach ${host}`),
+  ...write.map((deniedFolder) => `write in ${deniedFolder}`),
+];
 
 /**
  * Asks whether a server may do just that from now on. The answer is kept in the person's settings,
@@ -90,15 +89,10 @@ export async function allow(
 ): Promise<boolean> {
   const { name, config, from } = server;
   if (!ctx.ask || !hasDenials(denials)) return false;
-  const { hosts, write } = denials;
-  const request = [
-    ...hosts.map((host) => `reach ${host}`),
-    ...write.map((deniedFolder) => `write in ${deniedFolder}`),
-  ].join(", ");
   const untilWords = from === "home" ? "kept in your settings" : "until zz ends";
   const question =
     `MCP server '${name}' runs in the sandbox. ` +
-    `Let it ${clean(request)} (${untilWords}), and start it again? [y/N] `;
+    `Let it ${clean(phrasesOf(denials).join(", "))} (${untilWords}), and start it again? [y/N] `;
   if ((await ctx.ask(question, "yn")) !== "y") return false;
   const sandbox = widened(server, denials);
   if (from === "home")

@@ -3,7 +3,7 @@
 import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
-import type { Catalog, KnownTool } from "./describe.ts";
+import type { Catalog } from "./describe.ts";
 import type { Answers, Era, Link } from "./link.ts";
 import { allow, type Denials, describeDenials, hasDenials } from "./sandbox-denials.ts";
 import {
@@ -11,6 +11,7 @@ import {
   configured,
   filledIn,
   keptUnder,
+  objectIn,
   type ServerConfig,
   unusedIn,
   variablesOf,
@@ -88,16 +89,16 @@ export function lookUp(hub: Hub, ctx: Ctx): void {
 
 type Cache = Record<string, Catalog>;
 function readCache({ about }: Ctx): Cache {
-  const cached = tryTo(() => JSON.parse(textOf(path.join(about.home, CACHE)))) as Cache | undefined;
+  const cached: Cache = objectIn(textOf(path.join(about.home, CACHE)));
   const isKnown = ([, catalog]: [string, Catalog]) =>
     Array.isArray(catalog?.tools) && Array.isArray(catalog?.prompts);
-  return Object.fromEntries(Object.entries(Object(cached) as Cache).filter(isKnown));
+  return Object.fromEntries(Object.entries(cached).filter(isKnown));
 }
 
 function keepCatalog(server: Server, ctx: Ctx): void {
   const id = keptUnder(server);
   const updateCache = (cacheText: string) => {
-    const { [id]: _, ...others } = (tryTo(() => JSON.parse(cacheText)) ?? {}) as Cache;
+    const { [id]: _, ...others } = objectIn(cacheText);
     return JSON.stringify(
       Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, server.catalog]]),
     );
@@ -240,7 +241,7 @@ async function beginLink(
 }
 
 function couldNot(server: Server, error: unknown, denials: Denials): Error {
-  const { message, status, code } = error as { message: string; status?: number; code?: unknown };
+  const { message, status, code } = error as Error & { status?: number; code?: unknown };
   if (status === 401) return error as Error;
   const serverTitle = `MCP server '${server.name}'`;
   const sentence =
@@ -251,13 +252,7 @@ function couldNot(server: Server, error: unknown, denials: Denials): Error {
           .replace(`${serverTitle} `, "it ")
           .replace(/^Cannot/, "cannot")}`;
   const sandboxHint = hasDenials(denials) ? ` ${describeDenials(server, denials)}` : "";
-  return Object.assign(
-    fault(
-      `${sentence.replace(/(?<![.?])$/, ".")}${sandboxHint}`,
-      status === undefined ? {} : { status },
-    ),
-    { code },
-  );
+  return Object.assign(fault(`${sentence.replace(/(?<![.?])$/, ".")}${sandboxHint}`), { code });
 }
 
 /**
@@ -279,31 +274,27 @@ async function learnCatalog(hub: Hub, server: Server, link: Link, ctx: Ctx): Pro
   const { kept, held, gone } = await settleTools(
     server,
     previousCatalog,
-    uniqueByName(listedTools),
+    [...new Map(listedTools.map((listedTool) => [listedTool.name, listedTool])).values()],
     ctx,
     accepts,
   );
   server.held = held;
   const unusedFields = previousCatalog ? [] : unusedIn(server.config);
-  const instead = `--allow-run=mcp:${server.name} allows its tools`;
   if (unusedFields.length)
     ctx.note(
-      `MCP server '${server.name}': ` +
-        `zz does not use ${unusedFields.join(", ")} in its settings; ${instead}.`,
+      `MCP server '${server.name}': zz does not use ${unusedFields.join(", ")} in its settings; ` +
+        `--allow-run=mcp:${server.name} allows its tools.`,
     );
   server.catalog = {
     tools: kept,
     prompts,
     resources: link.can.resources,
     ...(gone.length && { gone }),
+    ...(link.era === "legacy" && { era: link.era }),
   };
-  if (link.era === "legacy") server.catalog.era = "legacy";
   if (JSON.stringify(previousCatalog) !== JSON.stringify(server.catalog)) keepCatalog(server, ctx);
   hub.learned(server);
 }
-const uniqueByName = (listedTools: KnownTool[]): KnownTool[] => [
-  ...new Map(listedTools.map((listedTool) => [listedTool.name, listedTool])).values(),
-];
 
 export async function stop(server: Server): Promise<void> {
   const link = await server.link?.catch(() => undefined);

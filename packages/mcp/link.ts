@@ -291,11 +291,11 @@ function answerTo(live: Live): void {
   }
 }
 
-type Patience = ReturnType<typeof patience>;
+type Patience = { signal: AbortSignal; putOff(): void; hold(): void; go(): void };
 /**
  * A time limit that can be restarted and paused: aborts after so many ms in which it was not held.
  */
-function patience(clock: Clock, limitMs: number) {
+function patience(clock: Clock, limitMs: number): Patience {
   const limitAbort = new AbortController();
   let [holdCount, cancel] = [0, () => {}];
   const putOff = () => {

@@ -1,6 +1,7 @@
 // zz --telegram: asks Telegram for what was said, takes what comes from those who are paired, and
 // hands it to the chats.
 import { randomBytes, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
 import path from "node:path";
 import type { CallbackQuery, Message, Update } from "grammy/types";
 import type { Conversation, ConversationEvent, Conversations, Ctx, Zz } from "zz";
@@ -66,7 +67,7 @@ export class Bot {
   readonly #standing = new Map<string, Standing>(); // by what their buttons carry
   readonly #reasons = new Map<string, string>(); // by chat: why the last answer was a no
   #code = newCode();
-  #fail: (error: Error) => void = () => {};
+  readonly #failure = Promise.withResolvers<never>();
 
   constructor({ zz, ctx, telegram, folder, conversations }: Parts) {
     this.zz = zz;
@@ -82,20 +83,15 @@ export class Bot {
 
   /** Ends it all: what waits is answered at the next start. */
   fail(error: Error): void {
-    this.#fail(isRevoked(error) ? revoked() : error);
+    this.#failure.reject(isRevoked(error) ? revoked() : error);
   }
 
   async run(): Promise<void> {
-    const failure = new Promise<never>((_, reject) => {
-      this.#fail = reject;
-    });
-    const stopped = new Promise<void>((resolve) =>
-      this.ctx.signal.addEventListener("abort", () => resolve()),
-    );
+    const stopped = once(this.ctx.signal, "abort");
     this.#greet();
     await this.#closeOldQuestions();
     for (const chatKey of Object.keys(this.book.kept.chats)) this.#chat(chatKey).work();
-    await Promise.race([failure, stopped, this.conversations.ended, this.#poll()]);
+    await Promise.race([this.#failure.promise, stopped, this.conversations.ended, this.#poll()]);
   }
 
   #greet(): void {

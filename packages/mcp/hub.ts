@@ -205,8 +205,7 @@ async function beginLink(
     filledConfig,
   );
   server.kept = kept;
-  let isExpected = true; // until it runs, and once zz itself ends it
-  const link = await openLink(
+  return openLink(
     {
       name,
       version: ctx.about.version,
@@ -221,9 +220,10 @@ async function beginLink(
       changed: () => void (server.stale = true),
       ended: () => {
         close();
-        server.running = undefined;
-        if (!isExpected)
+        // not while it starts, nor once zz itself ends it
+        if (server.running)
           recordFailure(hub, server, `it ended${endReason() ? ` (${endReason()})` : ""}.`);
+        server.running = undefined;
       },
     },
     ctx,
@@ -231,13 +231,6 @@ async function beginLink(
     close();
     throw couldNot(server, error, kept());
   });
-  isExpected = false;
-  const closeLink = link.close;
-  link.close = async () => {
-    isExpected = true;
-    await closeLink();
-  };
-  return link;
 }
 
 function couldNot(server: Server, error: unknown, denials: Denials): Error {

@@ -94,6 +94,12 @@ export default (zz: Zz<Config>) => {
     run: async (typedText, ctx) =>
       (await import("./command.ts")).run(upToDate(hub, ctx), typedText, ctx),
   });
+  addServing(zz);
+  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), PROJECT_FILE)))
+    register(hub); // --call needs them now
+};
+
+function addServing(zz: Zz<Config>): void {
   const asking: Asking = {};
   zz.flag({
     name: "mcp",
@@ -104,9 +110,7 @@ export default (zz: Zz<Config>) => {
     run: async (flagValue, ctx) => (await import("./serve.ts")).serve(zz, flagValue, ctx, asking),
     person: () => personOf(asking),
   });
-  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), PROJECT_FILE)))
-    register(hub); // --call needs them now
-};
+}
 
 /** The hub with the servers as they are configured now. */
 function upToDate(hub: Hub, ctx: Ctx): Hub {

@@ -218,6 +218,12 @@ export const rejection = (signal: AbortSignal): Promise<never> =>
     signal.addEventListener("abort", () => rejectAborted(signal.reason), { once: true }),
   );
 
+export const wantsLogin = (serverName: string): Error =>
+  fault(`MCP server '${serverName}' wants a login. Type: /mcp login ${serverName}`, {
+    status: 401,
+    exit: 1,
+  });
+
 const UNKNOWN_VERSION = -32_022; // of the protocol
 function serverError(serverName: string, error: unknown): Error {
   const { message, code, status, data, cause, kind } = error as Error & {
@@ -229,9 +235,7 @@ function serverError(serverName: string, error: unknown): Error {
   if (code === SdkErrorCode.EraNegotiationFailed && cause) return serverError(serverName, cause);
   if (kind === "network") return error as Error; // zz's own words: nothing came from the server
   if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
-    return fault(`MCP server '${serverName}' wants a login. Type: /mcp login ${serverName}`, {
-      status: 401,
-    });
+    return wantsLogin(serverName);
   const sentence = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(
     /\.$/,
     "",

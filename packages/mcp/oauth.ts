@@ -15,7 +15,7 @@ import type { Ctx, Zz } from "zz";
 import { addressesOf, clean, fault, lookupAmong, textOf, whyNotPublic } from "zz/text";
 import { fetchOf, type Guard } from "./http.ts";
 import type { Hub, Server } from "./hub.ts";
-import { rejection } from "./link.ts";
+import { rejection, wantsLogin } from "./link.ts";
 import { filledIn, KEPT, objectIn } from "./settings.ts";
 
 const LOGIN_MS = 300_000; // for the person to log in in the browser
@@ -118,7 +118,8 @@ export function guardOf(ctx: Ctx, server: Server, serverAddress: string, login: 
   const serverUrl = new URL(serverAddress);
   return async (target, sentBody, signal) => {
     const grantType = new URLSearchParams(sentBody).get("grant_type");
-    if (grantType === "refresh_token" && target.origin !== login.issuer) throw wantsLogin(server);
+    if (grantType === "refresh_token" && target.origin !== login.issuer)
+      throw wantsLogin(server.name);
     if (grantType === "authorization_code") login.issuer = target.origin;
     const { verdict, why } = ctx.permissions.judge("net", target.host);
     if (verdict === "deny")
@@ -169,9 +170,6 @@ async function reachHost(
 /** The tool that asks the gate for a host. `agreed` is a function, which no model can send. */
 const REACH_TOOL = "mcp_reach";
 
-const wantsLogin = ({ name }: Server): Error =>
-  fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401, exit: 1 });
-
 /**
  * The last login, for requests; renewed as long as the server allows it. Where nobody has logged
  * in, `provider` is missing.
@@ -186,7 +184,7 @@ export function loginOf(
   const open = (page: URL) => {
     const wanted = page.searchParams.get("scope");
     if (wanted) keepLogin(ctx, server, Object.assign(login, { wanted }));
-    throw wantsLogin(server);
+    throw wantsLogin(server.name);
   };
   return {
     login,

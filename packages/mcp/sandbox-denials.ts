@@ -37,15 +37,13 @@ export function denialsIn(
       path.resolve(root, makesFolder ? writtenPath : path.dirname(writtenPath)),
     ),
   );
-  const isUnlisted =
-    (allowedNames: string[] = []) =>
-    (deniedName: string) =>
-      !allowedNames.includes(deniedName);
+  const unlisted = (deniedNames: string[], allowedNames: string[] = []) =>
+    unique(deniedNames)
+      .filter((deniedName) => !allowedNames.includes(deniedName))
+      .slice(0, MAX_DENIALS);
   return {
-    hosts: unique([...deniedHosts, ...lookups])
-      .filter(isUnlisted(allowed.hosts))
-      .slice(0, MAX_DENIALS),
-    write: unique(folders).filter(isUnlisted(allowed.write)).slice(0, MAX_DENIALS),
+    hosts: unlisted([...deniedHosts, ...lookups], allowed.hosts),
+    write: unlisted(folders, allowed.write),
   };
 }
 

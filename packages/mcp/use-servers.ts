@@ -302,9 +302,9 @@ function argumentsOf({ args }: KnownPrompt, typedText: string): Record<string, s
   const unnamedWords = wordMatches.flatMap(
     ([wholeWord, argumentName, doubleQuoted, singleQuoted, unquoted]) => {
       const wordValue = doubleQuoted ?? singleQuoted ?? unquoted ?? "";
-      if (argumentName && args.some((arg) => arg.name === argumentName))
-        argumentValues[argumentName] = wordValue;
-      else return argumentName ? [wholeWord] : [wordValue];
+      if (!argumentName) return [wordValue];
+      if (!args.some((arg) => arg.name === argumentName)) return [wholeWord];
+      argumentValues[argumentName] = wordValue;
       return [];
     },
   );

@@ -4,7 +4,7 @@
 import { buffer } from "node:stream/consumers";
 import type { ApiError } from "grammy/types";
 import { Api, GrammyError, InputFile, type RawApi } from "grammy/web";
-import type { Ctx, HttpRequest, Zz } from "zz";
+import type { Clock, Ctx, HttpRequest, Zz } from "zz";
 import { anyOf, fault, usage } from "zz/text";
 
 export type { Message, Update, User } from "grammy/types";
@@ -42,7 +42,6 @@ export async function openTelegram(
   const options = { apiRoot, fetch: fetchBy(zz) as unknown as typeof fetch };
   const pause = { until: 0 };
   const { clock } = zz.io;
-  const now = () => clock.now();
   const tellOutage = outageTeller(new URL(apiRoot).host, note);
   const patient = new Api(String(key), options);
   patient.config.use(async (callApi, method, given, signalGiven) => {
@@ -64,7 +63,7 @@ export async function openTelegram(
         if (!followed && !wait) return answer;
         payload = followed ?? payload;
         isFlood = answer.error_code === 429;
-        pause.until = Math.max(pause.until, now() + wait * 1_000);
+        pause.until = Math.max(pause.until, clock.now() + wait * 1_000);
         await clock.sleep(wait * 1_000, signal);
       }
     } finally {
@@ -73,7 +72,7 @@ export async function openTelegram(
   });
   const telegram: Telegram = {
     raw: patient.raw,
-    hasty: hastyApi(String(key), options, pause, now).raw,
+    hasty: hastyApi(String(key), options, pause, clock).raw,
     me: { id: 0, username: "" },
     moved: () => {},
     isOfficial: apiRoot === DEFAULT_ROOT,
@@ -93,15 +92,15 @@ function hastyApi(
   botToken: string,
   options: ConstructorParameters<typeof Api>[1],
   sharedPause: { until: number },
-  readClock: () => number,
+  clock: Clock,
 ): Api {
   const api = new Api(botToken, options);
   api.config.use(async (callApi, method, payload, callSignal) => {
-    if (readClock() < sharedPause.until)
+    if (clock.now() < sharedPause.until)
       return { ok: false, error_code: 429, description: "later" };
     const apiAnswer = await callApi(method, payload, callSignal);
     if (!apiAnswer.ok && apiAnswer.parameters?.retry_after)
-      sharedPause.until = readClock() + apiAnswer.parameters.retry_after * 1_000;
+      sharedPause.until = clock.now() + apiAnswer.parameters.retry_after * 1_000;
     return apiAnswer;
   });
   return api;

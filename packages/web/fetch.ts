@@ -55,7 +55,6 @@ const moveCounter = new AsyncLocalStorage<number>(); // redirects to other hosts
 
 export function openPages(zz: Zz<Config>): Pages {
   const keptPages = new Map<string, Page>();
-
   return {
     async read(pageUrl, startOffset, ctx) {
       try {

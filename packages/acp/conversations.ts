@@ -2,12 +2,11 @@
 // which this starts. What happens in it becomes events that any number of listeners read, from the
 // first on; a question is answered by the first of them.
 import { createHash, randomUUID } from "node:crypto";
-import { basename } from "node:path";
 import { Readable, Writable } from "node:stream";
-import { pathToFileURL } from "node:url";
 import * as acp from "@agentclientprotocol/sdk";
 import type { Conversation, ConversationEvent, Conversations, Ctx, SentAlong, Shown, Zz } from "zz";
 import { fault } from "zz/text";
+import { fileBlock, imageBlock } from "./blocks.ts";
 import { optionsFact, questionFact, updateFact } from "./facts.ts";
 import { namesIn } from "./names.ts";
 
@@ -37,12 +36,9 @@ const MAX_EVENTS = 20_000; // of a conversation; the first ones go
 
 const refusal = (status: number, sentence: string): Error => fault(sentence, { status });
 
-/** What the agent says of a fault stands beside the protocol's own word for it. */
-function reasonOf(error: unknown): string {
-  const { message, data } = error as Error & { data?: { details?: unknown } };
-  const { details } = Object(data) as { details?: unknown };
-  return typeof details === "string" ? details : message.replace(/^[A-Z][a-z ]+: /, "");
-}
+/** What the agent says of a fault, without the protocol's own word for it. */
+const reasonOf = (error: unknown): string =>
+  (error as Error).message.replace(/^[A-Z][a-z ]+: /, "");
 
 /** Starts `zz --acp` with these flags. */
 export async function startConversations(
@@ -85,19 +81,18 @@ class RunningConversations implements Conversations {
   readonly #live = new Map<string, Live>();
   readonly #agent: acp.ClientContext;
   readonly #ctx: Ctx;
-  readonly #root: string;
   readonly ended: Promise<void>;
 
   constructor(agentContext: acp.ClientContext, ctx: Ctx, processEnded: Promise<void>) {
     this.#agent = agentContext;
     this.#ctx = ctx;
-    this.#root = ctx.root;
     this.ended = processEnded;
   }
 
   async begin(): Promise<Conversation> {
     const session = acp.methods.agent.session.new;
-    const newSession = await this.#agent.request(session, { cwd: this.#root, mcpServers: [] });
+    const { root: cwd } = this.#ctx;
+    const newSession = await this.#agent.request(session, { cwd, mcpServers: [] });
     const liveSession = this.#keep(newSession.sessionId);
     this.#add(liveSession, optionsFact(newSession.configOptions ?? []));
     return this.#conversation(liveSession);
@@ -110,10 +105,10 @@ class RunningConversations implements Conversations {
     const liveSession = this.#keep(id); // first, since its history comes as updates
     try {
       const loadMethod = acp.methods.agent.session.load;
-      const params = { sessionId: id, cwd: this.#root, mcpServers: [] };
+      const params = { sessionId: id, cwd: this.#ctx.root, mcpServers: [] };
       const loadedSession = await this.#agent.request<acp.LoadSessionResponse>(loadMethod, params);
       this.#add(liveSession, optionsFact(loadedSession.configOptions ?? []));
-      liveSession.last = (loadedSession._meta as { zz?: { last?: string } } | undefined)?.zz?.last;
+      liveSession.last = (loadedSession._meta as any)?.zz?.last;
       return this.#conversation(liveSession);
     } catch (error) {
       this.#live.delete(id);
@@ -161,23 +156,14 @@ class RunningConversations implements Conversations {
     this.#add(liveSession, { type: "user", text, along });
     const prompt: acp.ContentBlock[] = [
       { type: "text", text },
-      ...images.map(({ type, base64 }) => ({
-        type: "image" as const,
-        mimeType: type,
-        data: base64,
-      })),
-      ...files.map((filePath) => ({
-        type: "resource_link" as const,
-        uri: pathToFileURL(filePath).href,
-        name: basename(filePath),
-      })),
+      ...images.map(imageBlock),
+      ...files.map(fileBlock),
     ];
-    const promptMeta = key === undefined ? {} : { _meta: { zz: { key } } };
     void this.#agent
       .request<acp.PromptResponse>(acp.methods.agent.session.prompt, {
         sessionId: liveSession.id,
         prompt,
-        ...promptMeta,
+        ...(key !== undefined && { _meta: { zz: { key } } }),
       })
       .finally(() => {
         liveSession.isBusy = false; // before those who listen hear that it is over

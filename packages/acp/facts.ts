@@ -39,8 +39,8 @@ function saidFact(type: "text" | "thought", content: acp.ContentBlock): Fact | u
 
 type CallUpdate = Pick<acp.ToolCallUpdate, "toolCallId" | "title" | "status" | "content">;
 function callFact({ toolCallId: name, title, status, content }: CallUpdate): Fact {
-  const callFields = { type: "call" as const, name, text: title ?? "", shown: shownIn(content) };
-  return status ? { ...callFields, status } : callFields;
+  const shown = shownIn(content);
+  return { type: "call", name, text: title ?? "", shown, ...(status && { status }) };
 }
 
 /** A question with all that it shows, and its answers. */

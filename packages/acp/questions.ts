@@ -2,14 +2,15 @@
 import * as acp from "@agentclientprotocol/sdk";
 import type { Choice, Person } from "zz";
 import { oneLine, withoutFrame } from "zz/text";
+import { inCall } from "./blocks.ts";
 import { type Running, running, type Talk, tell } from "./talk.ts";
 import { diffOf, textUpdate } from "./updates.ts";
 
 const OPTIONS = [
-  { key: "y", optionId: "y", name: "Allow", kind: "allow_once" },
-  { key: "A", optionId: "A", name: "Always allow in this session", kind: "allow_always" },
-  { key: "F", optionId: "F", name: "Always allow this kind of command", kind: "allow_always" },
-  { key: "n", optionId: "n", name: "Reject", kind: "reject_once" },
+  { optionId: "y", name: "Allow", kind: "allow_once" },
+  { optionId: "A", name: "Always allow in this session", kind: "allow_always" },
+  { optionId: "F", name: "Always allow this kind of command", kind: "allow_always" },
+  { optionId: "n", name: "Reject", kind: "reject_once" },
 ] as const;
 
 export function askThrough(talk: Talk): Person {
@@ -36,20 +37,17 @@ async function chooseKey(talk: Talk, question: string, answerKeys: string): Prom
     preview && questionText.includes(preview)
       ? questionText.replace(preview, () => aboutOf(callState!))
       : questionText;
-  const content: acp.ToolCallContent[] = [
-    { type: "content", content: { type: "text", text } },
+  const content = [
+    inCall({ type: "text", text }),
     ...changes.map((change) => diffOf(talk.ctx, change)),
   ];
-  const options = OPTIONS.filter(({ key }) => answerKeys.includes(key)).map(
-    ({ key: _, ...option }) => option,
-  );
   const pickedKey = await request(talk, {
     toolCall: {
       toolCallId: callState?.id ?? `question ${++questionCount}`,
       title: oneLine(questionText.split("\n")[0]!),
       content,
     },
-    options,
+    options: OPTIONS.filter(({ optionId }) => answerKeys.includes(optionId)),
   });
   return pickedKey ?? (answerKeys.includes("n") ? "n" : "");
 }
@@ -111,9 +109,7 @@ async function askForText({ editor, id, can, turn }: Talk, question: string): Pr
       } as acp.CreateElicitationRequest,
       { cancellationSignal: turn.signal, stopWaitingOnCancel: true },
     );
-    const { answer: answerText } = Object((formAnswer as { content?: object }).content) as {
-      answer?: unknown;
-    };
+    const answerText = (formAnswer as any).content?.answer;
     return typeof answerText === "string" ? answerText : "";
   } catch {
     return "";
@@ -131,9 +127,7 @@ async function pickChoice(
     name: description ? `${name}: ${description}` : name,
     kind: "allow_once" as const,
   }));
-  const content: acp.ToolCallContent[] = [
-    { type: "content", content: { type: "text", text: question } },
-  ];
+  const content = [inCall({ type: "text", text: question })];
   const noneOption = { optionId: "none", name: "None of them", kind: "reject_once" as const };
   const pickedIndex = await request(talk, {
     toolCall: { toolCallId: `question ${++questionCount}`, title: oneLine(question), content },

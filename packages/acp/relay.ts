@@ -133,7 +133,7 @@ async function handleRequest(state: Relay, message: Message): Promise<unknown> {
   if (method === "session/new") return beginSession(state, message);
   if (method === "session/load" || method === "session/resume") {
     const id = sessionIdIn(params);
-    if (!isSaved(state, id) && !state.known.has(id)) throw missing(method, id);
+    if (!savedName(state, id) && !state.known.has(id)) throw missing(method, id);
     return beginSession(state, message, id);
   }
   if (method === "session/list") return listSessions(state, params);
@@ -147,7 +147,9 @@ async function handleRequest(state: Relay, message: Message): Promise<unknown> {
     throw refusal(ERROR_CODES.method, `Cannot do '${method}': zz has no such method.`);
   const id = sessionIdIn(params);
   const session = state.sessions.get(id) ?? (await beginAgain(state, id, method));
-  if (method === "session/set_mode") noteMode(state, id, params.modeId);
+  const knownSession = state.known.get(id);
+  if (knownSession && method === "session/set_mode" && typeof params.modeId === "string")
+    knownSession.mode = params.modeId;
   passToSession(state, session, message);
   return undefined;
 }
@@ -158,15 +160,10 @@ const missing = (method: string, id: string): Error =>
     `Cannot do '${method}': there is no session '${id}'. session/list names them.`,
   );
 
-/** Whether a session is on the disk. Nothing is before the first prompt. */
-function isSaved({ ctx }: Relay, id: string): boolean {
+/** zz's own name of a session that is on the disk. Nothing is before the first prompt. */
+function savedName({ ctx }: Relay, id: string): string | undefined {
   const ownName = namesIn(ctx)[id] ?? id;
-  return ctx.sessions.list().some((session) => session.id === ownName);
-}
-
-function noteMode({ known }: Relay, id: string, modeName: unknown): void {
-  const knownSession = known.get(id);
-  if (knownSession && typeof modeName === "string") knownSession.mode = modeName;
+  return ctx.sessions.list().find((session) => session.id === ownName)?.id;
 }
 
 /** Begins a session whose process died once more, in the mode in which it was. */
@@ -253,9 +250,10 @@ async function beginSession(
     );
   const zzFlags = process.argv.slice(2).filter((zzFlag) => zzFlag !== "--acp");
   const zzArgs = [process.argv[1]!, ...zzFlags, "--acp-session", "--no-stdin", "--cwd", params.cwd];
+  const ownName = id && savedName(state, id);
   const child = state.zz.programs.start(
     process.execPath,
-    [...zzArgs, ...(id && isSaved(state, id) ? ["--session", namesIn(state.ctx)[id] ?? id] : [])],
+    [...zzArgs, ...(ownName ? ["--session", ownName] : [])],
     { stdio: ["ignore", "ignore", "pipe", "ipc"], ownPath: true },
   );
   const session: Session = { process: child, number: state.begun++, waiting: new Map(), said: "" };
@@ -327,8 +325,7 @@ function inWords(message: Message): Message {
   const { error } = message;
   if (error?.code !== ERROR_CODES.internal) return message;
   const { data, ...plain } = error;
-  const { details } = Object(data) as { details?: unknown };
-  const errorText = typeof details === "string" ? details : error.message;
+  const errorText = typeof data?.details === "string" ? data.details : error.message;
   return { ...message, error: { ...plain, message: errorText.replace(/^Internal error: /, "") } };
 }
 
@@ -393,9 +390,8 @@ function listSessions({ ctx }: Relay, { cwd }: Record<string, any>): object {
 
 async function removeSession(state: Relay, id: string): Promise<object> {
   await closeSession(state, id);
-  const { sessions } = state.ctx;
-  const ownName = namesIn(state.ctx)[id] ?? id;
-  if (sessions.list().some((session) => session.id === ownName)) sessions.remove(ownName);
+  const ownName = savedName(state, id);
+  if (ownName) state.ctx.sessions.remove(ownName);
   return {};
 }
 

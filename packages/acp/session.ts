@@ -4,8 +4,8 @@ import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import type { AgentContext, AnyMessage, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
 import * as acp from "@agentclientprotocol/sdk";
-import type { Ctx, DialogHost, Ruling, Zz } from "zz";
-import { mediaIn, sentenceOf } from "zz/text";
+import type { DialogHost, Image, Rule, Ruling, Zz } from "zz";
+import { mediaIn, ownValue, sentenceOf } from "zz/text";
 import { keepName, lastKeyOf, namesIn } from "./names.ts";
 import { askThrough } from "./questions.ts";
 import { lendServers } from "./servers.ts";
@@ -22,19 +22,26 @@ import {
 } from "./updates.ts";
 import { showWriting, tellRest } from "./writing.ts";
 
-const MODES = {
-  ask: { name: "Ask", description: "asks before it changes files or runs what may do harm" },
-  edit: { name: "Edit", description: "changes files of the project without asking" },
-  read: { name: "Read", description: "only reads" },
+const MODES: Record<string, { name: string; description: string; rules: Rule[] }> = {
+  ask: {
+    name: "Ask",
+    description: "asks before it changes files or runs what may do harm",
+    rules: [],
+  },
+  edit: {
+    name: "Edit",
+    description: "changes files of the project without asking",
+    rules: [{ verdict: "allow", kind: "write", name: ".", from: "answer" }],
+  },
+  read: {
+    name: "Read",
+    description: "only reads",
+    rules: [
+      { verdict: "deny", kind: "write", from: "answer", why: "the editor is in the mode Read" },
+      { verdict: "deny", kind: "run", from: "answer", why: "the editor is in the mode Read" },
+    ],
+  },
 };
-const RULES_BY_MODE = {
-  ask: [],
-  edit: [{ verdict: "allow", kind: "write", name: ".", from: "answer" }],
-  read: [
-    { verdict: "deny", kind: "write", from: "answer", why: "the editor is in the mode Read" },
-    { verdict: "deny", kind: "run", from: "answer", why: "the editor is in the mode Read" },
-  ],
-} as const;
 
 /** Runs until the editor leaves. */
 export async function talk(zz: Zz, dialogHost: DialogHost): Promise<number> {
@@ -149,7 +156,11 @@ async function describeSession(talk: Talk) {
     ...(last !== undefined && { _meta: { zz: { last } } }),
     modes: {
       currentModeId: mode,
-      availableModes: Object.entries(MODES).map(([id, modeFields]) => ({ id, ...modeFields })),
+      availableModes: Object.entries(MODES).map(([id, { name, description }]) => ({
+        id,
+        name,
+        description,
+      })),
     },
     configOptions: optionsWith(ctx, []),
   };
@@ -157,10 +168,10 @@ async function describeSession(talk: Talk) {
 
 function setMode(talk: Talk, modeName: string): Record<string, never> {
   const { permissions } = talk.ctx;
-  if (!Object.hasOwn(RULES_BY_MODE, modeName))
-    throw acp.RequestError.invalidParams(undefined, `there is no mode '${modeName}'`);
-  for (const rule of RULES_BY_MODE[talk.mode as keyof typeof RULES_BY_MODE]) permissions.drop(rule);
-  for (const rule of RULES_BY_MODE[modeName as keyof typeof RULES_BY_MODE]) permissions.add(rule);
+  const newMode = ownValue(MODES, modeName);
+  if (!newMode) throw acp.RequestError.invalidParams(undefined, `there is no mode '${modeName}'`);
+  for (const rule of MODES[talk.mode]!.rules) permissions.drop(rule);
+  for (const rule of newMode.rules) permissions.add(rule);
   talk.mode = modeName;
   return {};
 }
@@ -172,7 +183,7 @@ function cancelTurn(talk?: Talk): void {
 
 /** A client's own key for a prompt: after a crash it asks whether zz had got it. */
 const promptKeyIn = ({ _meta }: acp.PromptRequest): string | undefined => {
-  const { key } = Object((_meta as { zz?: unknown } | undefined)?.zz) as { key?: unknown };
+  const key = (_meta as any)?.zz?.key;
   return typeof key === "string" ? key : undefined;
 };
 
@@ -204,8 +215,9 @@ async function runPrompt(
     key,
   });
   try {
-    blocks.forEach(refuseUnusable); // before anything is attached
-    const words = blocks.flatMap((promptBlock) => wordsOf(ctx, promptBlock)).join("\n\n");
+    const promptParts = blocks.map(partOf); // throws before anything is attached
+    for (const { attached } of promptParts) if (attached) ctx.chat.attach(attached);
+    const words = promptParts.flatMap((promptPart) => promptPart.words ?? []).join("\n\n");
     if (words.startsWith("/")) nameSession(talk); // a command may do what must not be done twice
     await host.obey(words);
   } finally {
@@ -220,40 +232,33 @@ async function runPrompt(
   return stopReasonOf(failed ? "filter" : talk.finish);
 }
 
-/**
- * The text of one part of a prompt. Files and images that the person attached go with the message.
- */
-function wordsOf({ chat }: Ctx, promptBlock: ContentBlock): string[] {
-  if (promptBlock.type === "text") return [promptBlock.text];
-  if (promptBlock.type === "image") chat.attach(imageIn(promptBlock.data, promptBlock.mimeType));
-  if (promptBlock.type === "resource_link") return [pathOrUri(promptBlock.uri, promptBlock.name)];
-  if (promptBlock.type === "resource") {
-    const { resource } = promptBlock;
-    if ("text" in resource)
-      chat.attach(
-        `<file name=${JSON.stringify(pathOrUri(resource.uri))}>\n${resource.text}\n</file>`,
-      );
-    else if (/^image\//.test(resource.mimeType ?? ""))
-      chat.attach(imageIn(resource.blob, resource.mimeType!));
-    else return [pathOrUri(resource.uri)];
-  }
-  return [];
-}
-
-function refuseUnusable(promptBlock: ContentBlock): void {
-  if (promptBlock.type === "audio") throw cannotTake("a sound", NO_AUDIO);
-  if (promptBlock.type === "image") imageIn(promptBlock.data, promptBlock.mimeType);
-  if (promptBlock.type !== "resource" || !("blob" in promptBlock.resource)) return;
-  const { blob, mimeType = "" } = promptBlock.resource;
-  if (mimeType?.startsWith("image/")) imageIn(blob, mimeType);
+/** The words of one part of a prompt, or what goes with the message: a file or an image. */
+function partOf(promptBlock: ContentBlock): { words?: string; attached?: string | Image } {
+  if (promptBlock.type === "text") return { words: promptBlock.text };
+  if (promptBlock.type === "audio")
+    throw cannotTake(
+      "a sound",
+      "only text, images and files are taken here. Name its file instead.",
+    );
+  if (promptBlock.type === "image")
+    return { attached: imageIn(promptBlock.data, promptBlock.mimeType) };
+  if (promptBlock.type === "resource_link")
+    return { words: pathOrUri(promptBlock.uri, promptBlock.name) };
+  const { resource } = promptBlock;
+  if ("text" in resource)
+    return {
+      attached: `<file name=${JSON.stringify(pathOrUri(resource.uri))}>\n${resource.text}\n</file>`,
+    };
+  return resource.mimeType?.startsWith("image/")
+    ? { attached: imageIn(resource.blob, resource.mimeType) }
+    : { words: pathOrUri(resource.uri) };
 }
 
 const cannotTake = (refusedContent: string, reason: string): Error =>
   new acp.RequestError(-32602, `Cannot take ${refusedContent}: ${reason}`);
-const NO_AUDIO = "only text, images and files are taken here. Name its file instead.";
 
 /** An image by its bytes: a model's server would refuse the whole conversation for a broken one. */
-function imageIn(base64Data: string, declaredType: string): { type: string; base64: string } {
+function imageIn(base64Data: string, declaredType: string): Image {
   const imageBytes = Buffer.from(base64Data, "base64");
   try {
     const media = mediaIn(imageBytes);

@@ -1,6 +1,4 @@
 // Turns zz's events into updates of the protocol.
-import { basename } from "node:path";
-import { pathToFileURL } from "node:url";
 import type {
   SessionConfigOption,
   SessionUpdate,
@@ -10,9 +8,8 @@ import type {
 } from "@agentclientprotocol/sdk";
 import type { Answer, Call, Ctx, Difference, Model, Result } from "zz";
 import { clip, oneLine } from "zz/text";
+import { fileBlock, imageBlock, inCall } from "./blocks.ts";
 import type { Running } from "./talk.ts";
-
-export type Update = SessionUpdate;
 
 const MAX_RESULT_CHARS = 20_000; // of a result in the editor; the model gets all of it
 const TITLE_CHARS = 200;
@@ -20,13 +17,13 @@ const TITLE_CHARS = 200;
 export const textUpdate = (
   sessionUpdate: "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk",
   text: string,
-): Update => ({ sessionUpdate, content: { type: "text", text } });
+): SessionUpdate => ({ sessionUpdate, content: { type: "text", text } });
 
 export function callStartUpdate(
   ctx: Ctx,
   id: string,
   { name, args }: Pick<Call, "name" | "args">,
-): Update {
+): SessionUpdate {
   return {
     sessionUpdate: "tool_call",
     toolCallId: id,
@@ -38,7 +35,7 @@ export function callStartUpdate(
   };
 }
 
-export function titleOf({ about }: Ctx, name: string, args: Call["args"]): string {
+function titleOf({ about }: Ctx, name: string, args: Call["args"]): string {
   const titleWords =
     about.line({ name, args }) ??
     Object.values(args)
@@ -53,7 +50,7 @@ const KINDS_BY_NAME: [RegExp, ToolKind][] = [
   [/grep|glob|search|find|references|definition/, "search"],
   [/fetch|^web_/, "fetch"],
 ];
-export function kindOf({ about }: Ctx, toolName: string): ToolKind {
+function kindOf({ about }: Ctx, toolName: string): ToolKind {
   const calledTool = about.tools.find((candidate) => candidate.name === toolName);
   const kindByName = KINDS_BY_NAME.find(([pattern]) => pattern.test(toolName))?.[1];
   return (
@@ -66,7 +63,7 @@ export function callEndUpdate(
   ctx: Ctx,
   { id, changes }: Running,
   { text, failed, images = [], files = [] }: Result,
-): Update {
+): SessionUpdate {
   const shownText = clip(text, MAX_RESULT_CHARS);
   return {
     sessionUpdate: "tool_call_update",
@@ -74,21 +71,8 @@ export function callEndUpdate(
     status: failed ? "failed" : "completed",
     content: [
       ...(failed ? [] : changes.map((change) => diffOf(ctx, change))),
-      ...(shownText
-        ? [{ type: "content" as const, content: { type: "text" as const, text: shownText } }]
-        : []),
-      ...images.map(({ type, base64 }) => ({
-        type: "content" as const,
-        content: { type: "image" as const, mimeType: type, data: base64 },
-      })),
-      ...files.map((filePath) => ({
-        type: "content" as const,
-        content: {
-          type: "resource_link" as const,
-          uri: pathToFileURL(filePath).href,
-          name: basename(filePath),
-        },
-      })),
+      ...(shownText ? [inCall({ type: "text", text: shownText })] : []),
+      ...[...images.map(imageBlock), ...files.map(fileBlock)].map(inCall),
     ],
   };
 }
@@ -142,22 +126,22 @@ export function optionsWith({ chat }: Ctx, models: readonly Model[]): SessionCon
 }
 
 /** The messages of a conversation that is loaded again. */
-export function historyOf(ctx: Ctx): Update[] {
+export function historyOf(ctx: Ctx): SessionUpdate[] {
   const { messages } = ctx.chat;
   const results = new Map(
     messages.flatMap((message) =>
       message.role === "tool" ? [[message.id, message] as const] : [],
     ),
   );
-  return messages.flatMap((message): Update[] => {
+  return messages.flatMap((message): SessionUpdate[] => {
     if (message.role === "user")
       return message.aside
         ? []
         : [
             textUpdate("user_message_chunk", message.text),
-            ...(message.images ?? []).map(({ type, base64 }) => ({
+            ...(message.images ?? []).map((image) => ({
               sessionUpdate: "user_message_chunk" as const,
-              content: { type: "image" as const, mimeType: type, data: base64 },
+              content: imageBlock(image),
             })),
           ];
     if (message.role === "tool") return [];

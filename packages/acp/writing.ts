@@ -1,4 +1,5 @@
 // What the editor hears while the model writes and while a call runs.
+import { inCall } from "./blocks.ts";
 import { running, type Talk, tell } from "./talk.ts";
 import { textUpdate } from "./updates.ts";
 
@@ -29,7 +30,7 @@ export function showWriting(talk: Talk): void {
   zz.on("progressed", async ({ text }) => {
     const id = running.getStore()?.id;
     if (!id || !text) return;
-    const content = [{ type: "content" as const, content: { type: "text" as const, text } }];
+    const content = [inCall({ type: "text", text })];
     await tell(talk, { sessionUpdate: "tool_call_update", toolCallId: id, content });
   });
 }

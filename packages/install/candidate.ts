@@ -175,9 +175,9 @@ function describeUpdate(
     oldVersion === newVersion
       ? oldVersion
       : `${oldVersion || "no version"} → ${newVersion || "no version"}`,
-    ...(lockEntry.spec === oldEntry.spec ? [] : [`it was installed from ${plain(oldEntry.spec)}`]),
+    lockEntry.spec !== oldEntry.spec && `it was installed from ${plain(oldEntry.spec)}`,
     differences.length ? listed(differences, 20) : "no file differs",
-    ...(changed.length ? [`what you changed since is lost: ${listed(changed)}`] : []),
+    changed.length > 0 && `what you changed since is lost: ${listed(changed)}`,
   ]
     .filter(Boolean)
     .join("; ");

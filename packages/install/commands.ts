@@ -78,7 +78,7 @@ export async function update(requestedName: string | undefined, ctx: Ctx): Promi
   return runStaged("update", requestedName ?? "the plugins", ctx, async (openStage) => {
     const pluginLock = readLock(ctx.about.home);
     if (requestedName !== undefined && !pluginLock.has(requestedName))
-      throw usage(notInstalled(pluginLock.keys()));
+      throw usage(notInstalled(pluginLock));
     if (!pluginLock.size) return { text: `${NOTHING} update.`, data: [] };
     const chosenEntries = [...pluginLock].filter(
       ([pluginName]) => requestedName === undefined || pluginName === requestedName,
@@ -109,11 +109,9 @@ async function bringPlugins(
   openStage: () => Stage,
   ctx: Ctx,
 ): Promise<Result> {
-  const [results, failures, candidates]: [Result[], (Error & { exit?: number })[], Candidate[]] = [
-    [],
-    [],
-    [],
-  ];
+  const results: Result[] = [];
+  const failures: (Error & { exit?: number })[] = [];
+  const candidates: Candidate[] = [];
   const attemptPlugin = async (calledName: string, runAttempt: () => Promise<unknown>) => {
     await withSentence(actionVerb, calledName, ctx, runAttempt).catch((error) => {
       ctx.signal.throwIfAborted();
@@ -181,9 +179,9 @@ async function placeCandidate(
 /** The entry as --json prints it: without the list of all packages. */
 const dataOf = (name: string, { packages, ...lockEntry }: LockEntry) => ({ name, ...lockEntry });
 
-const notInstalled = (installedNames: Iterable<string>): string =>
+const notInstalled = (pluginLock: ReadonlyMap<string, LockEntry>): string =>
   "it was not installed by zz. " +
-  `${[...installedNames].length ? `These were: ${[...installedNames].join(", ")}` : "Nothing was"}`;
+  `${pluginLock.size ? `These were: ${[...pluginLock.keys()].join(", ")}` : "Nothing was"}`;
 
 // ── uninstall ──
 
@@ -194,7 +192,7 @@ export async function uninstall(name: string | undefined, ctx: Ctx): Promise<Res
     const { home } = ctx.about;
     const pluginLock = readLock(home);
     const lockEntry = pluginLock.get(name);
-    if (!lockEntry) throw usage(notInstalled([...pluginLock.keys()]));
+    if (!lockEntry) throw usage(notInstalled(pluginLock));
     const installedPath = path.join(pluginsOf(home), lockEntry.top);
     assertAllowed(ctx, "write", installedPath);
     const assertAsAsked = asItStands(pluginsOf(home), lockEntry);

@@ -7,8 +7,8 @@ export type Look = { adds: string[]; reaches: string[] };
 const CODE_FILE = /\.[cm]?[jt]sx?$/;
 const EVENT_NAMES =
   "started phase requested received replied compacted retried thought planned decided changed " +
-  "called progressed asked noted answered failed";
-const STEP_NAMES = "line request call preview render prompt";
+  "configured reloaded called progressed typed asked resumed noted answered failed";
+const STEP_NAMES = "line words offer request fetch call gate preview render prompt";
 const UNNAMED = "of a name that is made as it runs";
 
 /** Matches the name of a module, however it is imported. */

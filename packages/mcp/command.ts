@@ -16,20 +16,19 @@ const VERB_DESCRIPTIONS: Record<string, string> = {
 const NO_SERVERS =
   'There are no MCP servers. Name some under "mcpServers" in the settings, as docs/mcp.md shows.';
 
-export function complete(hub: Hub | undefined, typedText: string): Choice[] {
+export function complete({ servers }: Hub, typedText: string): Choice[] {
   const [, typedVerb = "", namePrefix] = /^(\S*)(?:\s+(.*))?$/s.exec(typedText) ?? [];
   if (namePrefix === undefined)
     return Object.entries(VERB_DESCRIPTIONS).flatMap(([command, description]) =>
       command.startsWith(typedVerb) ? [{ name: `${command} `, description }] : [],
     );
-  return [...(hub?.servers.keys() ?? [])].flatMap((serverName) =>
+  return [...servers.keys()].flatMap((serverName) =>
     serverName.startsWith(namePrefix) ? [{ name: `${typedVerb} ${serverName}` }] : [],
   );
 }
 
-export async function run(hub: Hub | undefined, typedText: string, ctx: Ctx): Promise<void> {
+export async function run(hub: Hub, typedText: string, ctx: Ctx): Promise<void> {
   const [typedVerb = "", serverName = "", ...extraWords] = typedText.split(/\s+/).filter(Boolean);
-  if (!hub) return ctx.note(NO_SERVERS);
   if (!typedVerb) return ctx.note(listServers(hub));
   if (!Object.hasOwn(VERB_DESCRIPTIONS, typedVerb) || !serverName || extraWords.length)
     throw usage(
@@ -61,10 +60,8 @@ async function runVerb(hub: Hub, server: Server, typedVerb: string, ctx: Ctx): P
     server.failures = 0;
   }
   if (typedVerb === "accept") Object.assign(server, { stale: true, accepts: true });
-  await startThroughGate(name, ctx);
-  return typedVerb === "tools"
-    ? listTools(server)
-    : `MCP server '${name}' runs: ${countOf(server)}.`;
+  const startedSentence = await startThroughGate(name, ctx);
+  return typedVerb === "tools" ? listTools(server) : startedSentence;
 }
 
 function listServers({ servers, leftOut }: Hub): string {

@@ -122,14 +122,10 @@ const STEERING_PATTERNS = [
   ),
 ];
 
-/** The text of a tool that tries to steer the model; undefined if there is none. */
-export function steering({
-  description,
-  schema,
-}: Pick<KnownTool, "description" | "schema">): string | undefined {
-  const toolTexts = [description, ...textsIn(schema)];
-  const steeringText = toolTexts.find((toolText) =>
-    STEERING_PATTERNS.some((pattern) => pattern.test(toolText)),
+/** The text of a description that tries to steer the model; undefined if there is none. */
+export function steering(described: unknown): string | undefined {
+  const steeringText = textsIn(described).find((describedText) =>
+    STEERING_PATTERNS.some((pattern) => pattern.test(describedText)),
   );
   return steeringText && clip(oneLine(steeringText), 400);
 }
@@ -148,9 +144,9 @@ function textsIn(schemaNode: unknown): string[] {
 export function toolName(
   serverName: string,
   remoteName: string,
-  isTaken: (candidate: string) => boolean,
+  takenNames: string[] = [],
 ): string {
   const fullName = `${serverName}__${remoteName.replace(/[^\w-]/g, "_")}`;
-  if (fullName.length <= 64 && !isTaken(fullName)) return fullName;
+  if (fullName.length <= 64 && !takenNames.includes(fullName)) return fullName;
   return `${fullName.slice(0, 57)}_${hashOf([serverName, remoteName]).slice(0, 6)}`;
 }

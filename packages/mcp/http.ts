@@ -8,7 +8,6 @@ import type { Zz } from "zz";
 import { jsonOrText } from "zz/text";
 import { lineReader, salvage } from "./read-lines.ts";
 
-const MAX_BODY_BYTES = 8_000_000; // of an answer that is not a stream of events
 const KEPT_HEADERS = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];
 
 /**
@@ -28,11 +27,8 @@ export function fetchOf(
 ): (url: string | URL, requestInit?: RequestInit) => Promise<Response> {
   return async (url, requestInit = {}) => {
     const headers = Object.fromEntries(new Headers(requestInit.headers));
-    const sentBody =
-      requestInit.body === undefined || requestInit.body === null
-        ? undefined
-        : String(requestInit.body);
-    const { method } = requestInit;
+    const { method, body } = requestInit;
+    const sentBody = body ? String(body) : undefined;
     const signal = abortLater(requestInit.signal ?? undefined);
     const via = (targetUrl: URL) => guard(targetUrl, sentBody, signal);
     const httpAnswer = await zz.fetch(String(url), {
@@ -50,8 +46,7 @@ export function fetchOf(
         ? []
         : [[headerName, httpAnswer.headers.get(headerName)!] as [string, string]],
     );
-    const isEmpty =
-      httpAnswer.status === 202 || httpAnswer.status === 204 || httpAnswer.status === 205;
+    const isEmpty = [202, 204, 205].includes(httpAnswer.status);
     if (isEmpty) for await (const _ of httpAnswer.body) break;
     const answerBody = untilStopped(httpAnswer.body, signal);
     const pieces = /event-stream/.test(contentType)
@@ -92,9 +87,7 @@ async function* untilStopped(
 }
 
 function requestIdIn(requestBody: string | undefined): string | number {
-  const { id } = Object(requestBody === undefined ? undefined : jsonOrText(requestBody)) as {
-    id?: string | number;
-  };
+  const { id } = Object(jsonOrText(requestBody ?? "")) as { id?: string | number };
   return id ?? "";
 }
 
@@ -126,26 +119,16 @@ async function* wholeBody(
   answerBody: AsyncIterable<Uint8Array>,
   pending: ReadonlySet<string | number>,
 ): AsyncGenerator<Uint8Array> {
-  let [bodyBytes, pieces]: [number, Uint8Array[]] = [0, []];
-  let bodyHead: Buffer | undefined;
-  let bodyTail: Uint8Array = new Uint8Array();
-  for await (const bodyChunk of answerBody) {
-    bodyBytes += bodyChunk.length;
-    if (bodyHead) bodyTail = Buffer.concat([bodyTail, bodyChunk]).subarray(-4_096);
-    else pieces.push(bodyChunk);
-    if (bodyHead || bodyBytes <= MAX_BODY_BYTES) continue;
-    const joinedPieces = Buffer.concat(pieces);
-    [bodyHead, bodyTail, pieces] = [
-      Buffer.from(joinedPieces.subarray(0, 512_000)),
-      Buffer.from(joinedPieces.subarray(-4_096)),
-      [],
-    ];
-  }
-  if (!bodyHead) return yield* pieces;
-  const overlongCut = {
-    head: bodyHead.toString(),
-    tail: Buffer.from(bodyTail).toString(),
-    bytes: bodyBytes,
-  };
-  yield Buffer.from(JSON.stringify(salvage(overlongCut, pending) ?? null));
+  let bodyText = "";
+  const reader = lineReader(
+    (wholeText) => {
+      bodyText = wholeText;
+    },
+    (overlongCut) => {
+      bodyText = JSON.stringify(salvage(overlongCut, pending) ?? null);
+    },
+  );
+  for await (const bodyChunk of answerBody) reader.take(Buffer.from(bodyChunk));
+  reader.end();
+  yield Buffer.from(bodyText);
 }

@@ -3,7 +3,7 @@
 import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
-import type { Catalog, KnownTool } from "./describe.ts";
+import type { Catalog } from "./describe.ts";
 import type { Answers, Era, Link } from "./link.ts";
 import { allow, type Denials, describeDenials, hasDenials } from "./sandbox-denials.ts";
 import {
@@ -11,12 +11,13 @@ import {
   configured,
   filledIn,
   keptUnder,
+  objectIn,
   type ServerConfig,
   unusedIn,
   variablesOf,
 } from "./settings.ts";
 
-export type Config = Readonly<Record<string, ServerConfig>>;
+export type Config = Record<string, ServerConfig>;
 // in the home: what servers reported about themselves the last time
 export const CACHE = "mcp-tools.json";
 const [CALL_SECONDS, START_SECONDS, MAX_KEPT] = [120, 30, 100];
@@ -39,14 +40,24 @@ export interface Server extends Configured {
 export type Accepts = { tools?: boolean; defaults?: boolean };
 export interface Hub {
   zz: Zz<Config>;
+  state: { open: string[] }; // servers whose tools the model asked for
   lent: Config; // servers that an editor names for this conversation
   servers: Map<string, Server>;
   leftOut: string[]; // a sentence for each server that is left out
   told: Set<string>; // sentences that the person has seen
   accepts: Accepts;
+  names: Map<string, string>; // of tools that were registered, by their server and own name
+  commands: Set<string>; // names of prompts that were registered
+  isRegistered?: boolean; // whether the plugin's own tools are
   answers(serverName: string): Answers;
   learned(server: Server): void; // called once its tools and prompts are known
 }
+
+export const registeredNameOf = (
+  { names }: Hub,
+  serverName: string,
+  remoteTool: string,
+): string | undefined => names.get(`${serverName} ${remoteTool}`);
 
 /** Brings the list of servers up to date; those whose settings did not change keep running. */
 export function lookUp(hub: Hub, ctx: Ctx): void {
@@ -61,8 +72,9 @@ export function lookUp(hub: Hub, ctx: Ctx): void {
       hub.servers.delete(knownName);
     }
   const catalogCache = newServers.length ? readCache(ctx) : {};
+  const isAnyKnown = Object.keys(catalogCache).length > 0;
   for (const newServer of newServers) {
-    const catalog = isEmpty(catalogCache) ? undefined : catalogCache[keptUnder(newServer)];
+    const catalog = isAnyKnown ? catalogCache[keptUnder(newServer)] : undefined;
     const server: Server = {
       ...newServer,
       ...(catalog && { catalog }),
@@ -76,18 +88,17 @@ export function lookUp(hub: Hub, ctx: Ctx): void {
 }
 
 type Cache = Record<string, Catalog>;
-const isEmpty = (catalogCache: Cache): boolean => !Object.keys(catalogCache).length;
 function readCache({ about }: Ctx): Cache {
-  const cached = tryTo(() => JSON.parse(textOf(path.join(about.home, CACHE)))) as Cache | undefined;
+  const cached: Cache = objectIn(textOf(path.join(about.home, CACHE)));
   const isKnown = ([, catalog]: [string, Catalog]) =>
     Array.isArray(catalog?.tools) && Array.isArray(catalog?.prompts);
-  return Object.fromEntries(Object.entries(Object(cached) as Cache).filter(isKnown));
+  return Object.fromEntries(Object.entries(cached).filter(isKnown));
 }
 
 function keepCatalog(server: Server, ctx: Ctx): void {
   const id = keptUnder(server);
   const updateCache = (cacheText: string) => {
-    const { [id]: _, ...others } = (tryTo(() => JSON.parse(cacheText)) ?? {}) as Cache;
+    const { [id]: _, ...others } = objectIn(cacheText);
     return JSON.stringify(
       Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, server.catalog]]),
     );
@@ -194,8 +205,7 @@ async function beginLink(
     filledConfig,
   );
   server.kept = kept;
-  let isExpected = true; // until it runs, and once zz itself ends it
-  const link = await openLink(
+  return openLink(
     {
       name,
       version: ctx.about.version,
@@ -210,9 +220,10 @@ async function beginLink(
       changed: () => void (server.stale = true),
       ended: () => {
         close();
-        server.running = undefined;
-        if (!isExpected)
+        // not while it starts, nor once zz itself ends it
+        if (server.running)
           recordFailure(hub, server, `it ended${endReason() ? ` (${endReason()})` : ""}.`);
+        server.running = undefined;
       },
     },
     ctx,
@@ -220,17 +231,10 @@ async function beginLink(
     close();
     throw couldNot(server, error, kept());
   });
-  isExpected = false;
-  const closeLink = link.close;
-  link.close = async () => {
-    isExpected = true;
-    await closeLink();
-  };
-  return link;
 }
 
 function couldNot(server: Server, error: unknown, denials: Denials): Error {
-  const { message, status, code } = error as { message: string; status?: number; code?: unknown };
+  const { message, status, code } = error as Error & { status?: number; code?: unknown };
   if (status === 401) return error as Error;
   const serverTitle = `MCP server '${server.name}'`;
   const sentence =
@@ -241,13 +245,7 @@ function couldNot(server: Server, error: unknown, denials: Denials): Error {
           .replace(`${serverTitle} `, "it ")
           .replace(/^Cannot/, "cannot")}`;
   const sandboxHint = hasDenials(denials) ? ` ${describeDenials(server, denials)}` : "";
-  return Object.assign(
-    fault(
-      `${sentence.replace(/(?<![.?])$/, ".")}${sandboxHint}`,
-      status === undefined ? {} : { status },
-    ),
-    { code },
-  );
+  return Object.assign(fault(`${sentence.replace(/(?<![.?])$/, ".")}${sandboxHint}`), { code });
 }
 
 /**
@@ -269,31 +267,27 @@ async function learnCatalog(hub: Hub, server: Server, link: Link, ctx: Ctx): Pro
   const { kept, held, gone } = await settleTools(
     server,
     previousCatalog,
-    uniqueByName(listedTools),
+    [...new Map(listedTools.map((listedTool) => [listedTool.name, listedTool])).values()],
     ctx,
     accepts,
   );
   server.held = held;
   const unusedFields = previousCatalog ? [] : unusedIn(server.config);
-  const instead = `--allow-run=mcp:${server.name} allows its tools`;
   if (unusedFields.length)
     ctx.note(
-      `MCP server '${server.name}': ` +
-        `zz does not use ${unusedFields.join(", ")} in its settings; ${instead}.`,
+      `MCP server '${server.name}': zz does not use ${unusedFields.join(", ")} in its settings; ` +
+        `--allow-run=mcp:${server.name} allows its tools.`,
     );
   server.catalog = {
     tools: kept,
     prompts,
     resources: link.can.resources,
     ...(gone.length && { gone }),
+    ...(link.era === "legacy" && { era: link.era }),
   };
-  if (link.era === "legacy") server.catalog.era = "legacy";
   if (JSON.stringify(previousCatalog) !== JSON.stringify(server.catalog)) keepCatalog(server, ctx);
   hub.learned(server);
 }
-const uniqueByName = (listedTools: KnownTool[]): KnownTool[] => [
-  ...new Map(listedTools.map((listedTool) => [listedTool.name, listedTool])).values(),
-];
 
 export async function stop(server: Server): Promise<void> {
   const link = await server.link?.catch(() => undefined);
@@ -301,14 +295,16 @@ export async function stop(server: Server): Promise<void> {
   await link?.close().catch(() => {});
 }
 
+export const RESOURCES = "resources/read";
 /** The needs of a call: the call itself, and starting or reaching its server. */
 export async function needsOf(
   hub: Hub,
-  server: Server,
+  name: string,
   callTarget: string | undefined,
   ctx: Ctx,
 ): Promise<Needs> {
-  const { name, config, from } = server;
+  const server = serverNamed(hub, name);
+  const { config, from } = server;
   const callNeeds = callTarget === undefined ? [] : [callNeed(server, callTarget)];
   const serverHost = config.url && tryTo(() => new URL(filledIn(hub.zz, ctx, server).url!).host);
   const net: Need[] = serverHost

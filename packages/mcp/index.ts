@@ -4,14 +4,25 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { ChatRequest, Ctx, Tool, Zz } from "zz";
-import { clip, compare, fault, tokensOf } from "zz/text";
+import { byName, clip, tokensOf } from "zz/text";
 import { type Asking, personOf } from "./ask-client.ts";
-import type { Accepts, Hub, Server } from "./hub.ts";
-import { lookUp, stop } from "./hub.ts";
-import { SCHEMA, type ServerConfig } from "./settings-schema.ts";
+import { toolName } from "./describe.ts";
+import {
+  type Accepts,
+  type Config,
+  type Hub,
+  lookUp,
+  needsOf,
+  RESOURCES,
+  registeredNameOf,
+  type Server,
+  stop,
+  tell,
+} from "./hub.ts";
+import { SCHEMA } from "./settings-schema.ts";
 import * as use from "./use-servers.ts";
 
-export const defaults: Record<string, ServerConfig> = {};
+export const defaults: Config = {};
 export const settings = { name: "mcpServers", schema: SCHEMA };
 
 const PROJECT_FILE = ".mcp.json";
@@ -19,8 +30,6 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person may take 
 const WINDOW_SHARE = 0.05; // the part of the window that descriptions of servers' tools may fill
 const [LEAST_TOKENS, MOST_TOKENS] = [400, 4_000];
 const MORE_TOOL = "mcp_tools";
-// for offer(), scripts, /mcp and servers
-const HIDDEN_TOOLS = new Set([MORE_TOOL, "mcp_call", "mcp_start", "mcp_reach", "mcp_sampling"]);
 
 const ACCEPTS: Record<keyof Accepts, string> = {
   tools:
@@ -32,54 +41,41 @@ const SERVING_HELP =
   "serve zz's tools to an MCP client on stdin and stdout, " +
   "or with a token at this port of this machine";
 
-type Config = typeof defaults;
 type Tools = ChatRequest["tools"];
-/** Loaded once there are servers. */
-interface Loaded {
-  hub: Hub;
-  use: typeof import("./use-servers.ts");
-  lookUp: typeof import("./hub.ts").lookUp;
-}
-/** The state of the plugin. */
-interface PluginState {
-  zz: Zz<Config>;
-  state: { open: string[] }; // servers whose tools the model asked for
-  names: Map<string, { server: string; tool: string }>; // of the tools that were registered
-  commands: Set<string>;
-  lent: Config; // servers that an editor names for this instance alone
-  accepts: Accepts;
-  loaded?: Promise<Loaded>;
-  isRegistered?: true; // whether the plugin's own tools are registered
-}
 
 export default (zz: Zz<Config>) => {
-  const state = zz.state({ open: [] as string[] });
-  const plugin: PluginState = {
+  const hub: Hub = {
     zz,
-    state,
+    state: zz.state({ open: [] as string[] }),
+    lent: {},
+    servers: new Map(),
+    leftOut: [],
+    told: new Set(),
+    accepts: {},
     names: new Map(),
     commands: new Set(),
-    lent: {},
-    accepts: {},
+    answers: (serverName) => use.answers(hub, serverName),
+    learned: (server) => registerLearned(hub, server),
   };
+  zz.defer(async () => void (await Promise.all([...hub.servers.values()].map(stop))));
   for (const [subject, description] of Object.entries(ACCEPTS))
     zz.flag({
       name: `accept-${subject}`,
       group: "other programs",
       description,
-      set: () => void (plugin.accepts[subject as keyof Accepts] = true),
+      set: () => void (hub.accepts[subject as keyof Accepts] = true),
     });
-  zz.on("started", async (_, ctx) => void (await loadServers(plugin, ctx)));
-  zz.wrap("offer", (tools, next, ctx) => offerTools(plugin, tools, next, ctx), {
+  zz.on("started", (_, ctx) => void upToDate(hub, ctx));
+  zz.wrap("offer", (tools, next, ctx) => offerTools(hub, tools, next, ctx), {
     limit: NO_TIMEOUT_MS,
   });
-  zz.wrap("line", async (line, nextLine, ctx) => nextLine(await withResources(plugin, line, ctx)), {
+  zz.wrap("line", async (line, nextLine, ctx) => nextLine(await withResources(hub, line, ctx)), {
     limit: NO_TIMEOUT_MS,
   });
   zz.service("mcpServers", {
     async add(servers, ctx) {
-      Object.assign(plugin.lent, servers);
-      await loadServers(plugin, ctx);
+      Object.assign(hub.lent, servers);
+      upToDate(hub, ctx);
     },
   });
   zz.command({
@@ -94,10 +90,16 @@ export default (zz: Zz<Config>) => {
     },
     group: "settings",
     complete: async (typedText, ctx) =>
-      (await import("./command.ts")).complete((await loadServers(plugin, ctx))?.hub, typedText),
+      (await import("./command.ts")).complete(upToDate(hub, ctx), typedText),
     run: async (typedText, ctx) =>
-      (await import("./command.ts")).run((await loadServers(plugin, ctx))?.hub, typedText, ctx),
+      (await import("./command.ts")).run(upToDate(hub, ctx), typedText, ctx),
   });
+  addServing(zz);
+  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), PROJECT_FILE)))
+    register(hub); // --call needs them now
+};
+
+function addServing(zz: Zz<Config>): void {
   const asking: Asking = {};
   zz.flag({
     name: "mcp",
@@ -108,92 +110,61 @@ export default (zz: Zz<Config>) => {
     run: async (flagValue, ctx) => (await import("./serve.ts")).serve(zz, flagValue, ctx, asking),
     person: () => personOf(asking),
   });
-  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), PROJECT_FILE)))
-    register(plugin); // --call needs them now
-};
-
-/** Loads the parts for servers and looks up the servers; undefined if there are none. */
-async function loadServers(plugin: PluginState, ctx: Ctx): Promise<Loaded | undefined> {
-  if (
-    !plugin.loaded &&
-    !Object.keys({ ...plugin.zz.config, ...plugin.lent }).length &&
-    !ctx.plugins.brought?.files.includes(PROJECT_FILE)
-  )
-    return undefined;
-  plugin.loaded ??= loadParts(plugin);
-  const loaded = await plugin.loaded;
-  register(plugin);
-  loaded.lookUp(loaded.hub, ctx);
-  for (const sentence of loaded.hub.leftOut) loaded.use.tell(loaded.hub, ctx, sentence);
-  return loaded;
 }
 
-async function loadParts({ zz, lent, names, commands, accepts }: PluginState): Promise<Loaded> {
-  const hub: Hub = {
-    zz,
-    lent,
-    servers: new Map(),
-    leftOut: [],
-    told: new Set(),
-    accepts,
-    answers: use.answers(zz, accepts),
-    learned,
-  };
-  zz.defer(async () => void (await Promise.all([...hub.servers.values()].map(stop))));
-  return { hub, use, lookUp };
+/** The hub with the servers as they are configured now. */
+function upToDate(hub: Hub, ctx: Ctx): Hub {
+  lookUp(hub, ctx);
+  if (hub.servers.size || hub.leftOut.length) register(hub);
+  for (const sentence of hub.leftOut) tell(hub, ctx, sentence);
+  return hub;
+}
 
-  function learned({ name: server, catalog }: Server): void {
-    for (const { name: tool } of catalog!.tools) {
-      if (registeredNameOf(names, server, tool)) continue;
-      const registeredName = use.toolName(server, tool, (candidate) => names.has(candidate));
-      names.set(registeredName, { server, tool });
-      zz.tool(use.toolFor(hub, server, tool, registeredName));
-    }
-    for (const knownPrompt of catalog!.prompts) {
-      const name = use.toolName(server, knownPrompt.name, () => false);
-      if (commands.has(name)) continue;
-      commands.add(name);
-      const usage = use.usageOf(knownPrompt);
-      const exampleCommand = `/${name}${usage && ` ${usage}`}`;
-      zz.command({
-        name,
-        usage,
-        group: "MCP",
-        description: clip(
-          `${knownPrompt.description || knownPrompt.name} (a prompt of MCP server ${server})`,
-          160,
-        ),
-        examples: {
-          [exampleCommand]: `send the prompt '${knownPrompt.name}' of MCP server '${server}'`,
-        },
-        run: (typedText, ctx) => use.sendPrompt(hub, server, knownPrompt.name, typedText, ctx),
-      });
-    }
+/** Registers the tools and prompts of a server that are not registered yet. */
+function registerLearned(hub: Hub, { name: server, catalog }: Server): void {
+  const { zz, names, commands } = hub;
+  for (const { name: tool } of catalog!.tools) {
+    if (registeredNameOf(hub, server, tool)) continue;
+    const registeredName = toolName(server, tool, [...names.values()]);
+    names.set(`${server} ${tool}`, registeredName);
+    zz.tool(use.toolFor(hub, server, tool, registeredName));
+  }
+  for (const knownPrompt of catalog!.prompts) {
+    const name = toolName(server, knownPrompt.name);
+    if (commands.has(name)) continue;
+    commands.add(name);
+    const usage = use.usageOf(knownPrompt);
+    const exampleCommand = `/${name}${usage && ` ${usage}`}`;
+    zz.command({
+      name,
+      usage,
+      group: "MCP",
+      description: clip(
+        `${knownPrompt.description || knownPrompt.name} (a prompt of MCP server ${server})`,
+        160,
+      ),
+      examples: {
+        [exampleCommand]: `send the prompt '${knownPrompt.name}' of MCP server '${server}'`,
+      },
+      run: (typedText, ctx) => use.sendPrompt(hub, server, knownPrompt.name, typedText, ctx),
+    });
   }
 }
-const registeredNameOf = (
-  originsByName: PluginState["names"],
-  serverName: string,
-  remoteTool: string,
-): string | undefined =>
-  [...originsByName].find(
-    ([, toolOrigin]) => toolOrigin.server === serverName && toolOrigin.tool === remoteTool,
-  )?.[0];
 
-/** Registers the plugin's own tools, once. Each loads what it needs when it is called. */
-function register(plugin: PluginState): void {
-  if (plugin.isRegistered) return;
-  plugin.isRegistered = true;
-  registerMore(plugin);
-  registerUses(plugin);
-  registerWishes(plugin);
+/** Registers the plugin's own tools, once. */
+function register(hub: Hub): void {
+  if (hub.isRegistered) return;
+  hub.isRegistered = true;
+  registerMore(hub);
+  registerUses(hub);
+  registerWishes(hub);
 }
 
 const COMMON_FIELDS = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
 
 /** What the model uses of a server. */
-function registerUses(plugin: PluginState): void {
-  const { zz } = plugin;
+function registerUses(hub: Hub): void {
+  const { zz } = hub;
   zz.tool({
     ...COMMON_FIELDS,
     name: "mcp_call",
@@ -207,40 +178,30 @@ function registerUses(plugin: PluginState): void {
       },
       required: ["server", "tool"],
     } as object,
-    needs: async (callArguments: any, ctx) =>
-      requireLoaded(plugin, ctx).then(({ hub, use }) =>
-        use.callNeeds(hub, callArguments.server, callArguments.tool, ctx),
-      ),
-    run: async (callArguments: any, ctx) =>
-      requireLoaded(plugin, ctx).then(({ hub, use }) =>
-        use.call(hub, callArguments.server, callArguments.tool, callArguments.arguments ?? {}, ctx),
-      ),
+    needs: ({ server, tool }: any, ctx) => needsOf(upToDate(hub, ctx), server, tool, ctx),
+    run: ({ server, tool, arguments: callArguments = {} }: any, ctx) =>
+      use.call(upToDate(hub, ctx), server, tool, callArguments, ctx),
   } as Tool);
   zz.tool({
     ...COMMON_FIELDS,
     name: "mcp_resource",
     description: "Read a resource of an MCP server; without a URI: list them.",
     params: { server: "string its name", uri: "string? as listed" },
-    needs: async ({ server }, ctx) =>
-      requireLoaded(plugin, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
-    run: async ({ server, uri }, ctx) =>
-      requireLoaded(plugin, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
+    needs: ({ server }, ctx) => needsOf(upToDate(hub, ctx), server, RESOURCES, ctx),
+    run: ({ server, uri }, ctx) => use.resource(upToDate(hub, ctx), server, uri, ctx),
   });
   zz.tool({
     ...COMMON_FIELDS,
     name: "mcp_start",
     description: "Start an MCP server.",
     params: { server: "string its name" },
-    needs: async ({ server }, ctx) =>
-      requireLoaded(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
-    run: async ({ server }, ctx) =>
-      requireLoaded(plugin, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
+    needs: ({ server }, ctx) => use.startNeedsOf(upToDate(hub, ctx), [server], ctx),
+    run: ({ server }, ctx) => use.start(upToDate(hub, ctx), server, ctx),
   });
 }
 
 /** What a server wants of the person, each asked for by the gate. */
-function registerWishes(plugin: PluginState): void {
-  const { zz } = plugin;
+function registerWishes({ zz }: Hub): void {
   zz.tool({
     ...COMMON_FIELDS,
     name: "mcp_reach",
@@ -265,43 +226,27 @@ function registerWishes(plugin: PluginState): void {
     name: "mcp_sampling",
     description: "What an MCP server asks the model, once the person has agreed.",
     params: { id: "string of what it asks" },
-    needs: async ({ id }, ctx) =>
-      requireLoaded(plugin, ctx).then(({ use }) => use.samplingNeeds(id)),
-    preview: async ({ id }, ctx) =>
-      requireLoaded(plugin, ctx).then(({ use }) => use.samplingPreview(id)),
-    run: async ({ id }, ctx) => requireLoaded(plugin, ctx).then(({ use }) => use.sample(id, ctx)),
+    needs: ({ id }) => use.samplingNeeds(id),
+    preview: ({ id }) => use.samplingPreview(id),
+    run: ({ id }, ctx) => use.sample(id, ctx),
   });
 }
 
 /** The tool that describes what is not described yet. */
-function registerMore(plugin: PluginState): void {
-  const { zz, state, names } = plugin;
+function registerMore(hub: Hub): void {
+  const { zz, state } = hub;
   zz.tool({
     name: MORE_TOOL,
     timeout: NO_TIMEOUT_MS,
     description: "Get the tools of MCP servers that are not described yet.",
     params: { servers: "string[] as listed" },
-    needs: async ({ servers }, ctx) =>
-      requireLoaded(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
+    needs: ({ servers }, ctx) => use.startNeedsOf(upToDate(hub, ctx), servers, ctx),
     async run({ servers }, ctx) {
-      const { hub, use } = await requireLoaded(plugin, ctx);
-      const describedText = await use.describeAll(
-        hub,
-        servers,
-        (serverName, remoteTool) => registeredNameOf(names, serverName, remoteTool),
-        ctx,
-      );
+      const describedText = await use.describeAll(upToDate(hub, ctx), servers, ctx);
       state.open = [...new Set([...state.open, ...servers])];
       return describedText;
     },
   });
-}
-
-async function requireLoaded(plugin: PluginState, ctx: Ctx): Promise<Loaded> {
-  const loaded = await loadServers(plugin, ctx);
-  if (!loaded)
-    throw fault('There are no MCP servers. Name some under "mcpServers" in the settings.');
-  return loaded;
 }
 
 /**
@@ -309,27 +254,25 @@ async function requireLoaded(plugin: PluginState, ctx: Ctx): Promise<Loaded> {
  * mcp_tools.
  */
 async function offerTools(
-  plugin: PluginState,
+  hub: Hub,
   offeredTools: Tools,
   nextOffer: (keptTools: Tools) => Promise<Tools>,
   ctx: Ctx,
 ): Promise<Tools> {
-  const loaded = await loadServers(plugin, ctx);
-  if (!loaded) return nextOffer(offeredTools);
-  const { names, state } = plugin;
-  const { hub, use } = loaded;
+  upToDate(hub, ctx);
+  if (!hub.isRegistered) return nextOffer(offeredTools);
   await use.renew(hub, ctx);
   // --tool may leave some out
   const registered = new Map(
     ctx.about.tools.map((registeredTool) => [registeredTool.name, registeredTool]),
   );
   const servers = [...hub.servers.values()];
-  const isServerTool = ({ name }: { name: string }) =>
-    names.has(name) ||
-    HIDDEN_TOOLS.has(name) ||
-    (name === "mcp_resource" && !servers.some(({ catalog }) => catalog?.resources));
+  const hasResources = servers.some(({ catalog }) => catalog?.resources);
   const otherTools = await nextOffer(
-    offeredTools.filter((offeredTool) => !isServerTool(offeredTool)),
+    offeredTools.filter(
+      ({ name }) =>
+        registered.get(name)?.owner !== "mcp" || (name === "mcp_resource" && hasResources),
+    ),
   );
   const window =
     ctx.chat.window ??
@@ -338,14 +281,12 @@ async function offerTools(
   let remainingTokens = Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, window * WINDOW_SHARE));
   const described: Tools = [];
   const hiddenServers: Server[] = [];
-  const isOpen = ({ name }: Server) => state.open.includes(name);
+  const isOpen = ({ name }: Server) => hub.state.open.includes(name);
   for (const candidate of [
     ...servers.filter(isOpen),
     ...servers.filter((server) => !isOpen(server)),
   ]) {
-    const offered = use
-      .offeredOf(candidate, (...serverAndTool) => registeredNameOf(names, ...serverAndTool))
-      .filter(({ name }) => registered.has(name));
+    const offered = use.offeredOf(hub, candidate).filter(({ name }) => registered.has(name));
     const descriptionTokens = tokensOf(JSON.stringify(offered));
     if (candidate.catalog && (isOpen(candidate) || descriptionTokens <= remainingTokens)) {
       described.push(...offered);
@@ -361,11 +302,10 @@ async function offerTools(
       description: `${description} There are: ${hiddenServers.map(use.briefly).join("; ")}.`,
     });
   }
-  return [...otherTools, ...described.sort((first, second) => compare(first.name, second.name))];
+  return [...otherTools, ...described.sort(byName)];
 }
 
-async function withResources(plugin: PluginState, typedLine: string, ctx: Ctx): Promise<string> {
+async function withResources(hub: Hub, typedLine: string, ctx: Ctx): Promise<string> {
   if (!/@[A-Za-z][\w-]*:/.test(typedLine) || typedLine.startsWith("!")) return typedLine;
-  const loaded = await loadServers(plugin, ctx);
-  return loaded ? loaded.use.attachResources(loaded.hub, typedLine, ctx) : typedLine;
+  return use.attachResources(upToDate(hub, ctx), typedLine, ctx);
 }

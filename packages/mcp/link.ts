@@ -9,6 +9,7 @@ import { UNCHECKED } from "./settings.ts";
 
 const NO_LIMIT_MS = 2 ** 31 - 1;
 const SILENT_REMEDY = 'Check its command or its address, or raise its "timeout".';
+const LISTING = "list what it has";
 const SLOW_REMEDY = 'Try again, or raise its "timeout".';
 const [MAX_TOOLS, MAX_PAGES] = [500, 20];
 // of the time for a start: what does not answer a question of 2026 until then is greeted
@@ -20,19 +21,7 @@ export interface Answers {
   sample(params: any, ctx: Ctx): Promise<object>;
   elicit(params: any, ctx: Ctx): Promise<object>;
 }
-export interface Link {
-  readonly ended: boolean;
-  readonly can: { tools: boolean; prompts: boolean; resources: boolean };
-  readonly about: { version: string; instructions: string };
-  tools(ctx: Ctx): Promise<KnownTool[]>;
-  prompts(ctx: Ctx): Promise<KnownPrompt[]>;
-  resources(ctx: Ctx): Promise<{ uri: string; name: string; description: string }[]>;
-  call(toolName: string, callArguments: unknown, ctx: Ctx): Promise<unknown>;
-  prompt(promptName: string, promptArguments: Record<string, string>, ctx: Ctx): Promise<any>;
-  read(uri: string, ctx: Ctx): Promise<any>;
-  readonly era: Era;
-  close(): Promise<void>;
-}
+export type Link = ReturnType<typeof makeLink>;
 /**
  * Servers up to 2025-11-25 begin with a greeting; those of 2026-07-28 answer each request by
  * itself.
@@ -76,15 +65,13 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
   };
   client.onerror = () => {}; // the request that waits throws
   answerTo(live);
-  const priorEra = opening.era === "legacy" ? { prior: { kind: "legacy" as const } } : {};
-  const connectClient = (options: object) => client.connect(transport, { ...options, ...priorEra });
+  const priorEra = opening.era === "legacy" ? { prior: { kind: opening.era } } : {};
   await limited(
     live,
-    opening.seconds.start * 1_000,
     ctx,
     "say what it is",
-    connectClient,
-    SILENT_REMEDY,
+    (options) => client.connect(transport, { ...options, ...priorEra }),
+    { seconds: opening.seconds.start, remedy: SILENT_REMEDY },
   ).catch(async (error) => {
     await transport.close().catch(() => {});
     throw error;
@@ -110,24 +97,14 @@ function newClient(opening: Opening): Client {
   return new Client({ name: "zz", version }, clientOptions);
 }
 
-function withinCallLimit<T>(
-  live: Live,
-  actionWords: string,
-  ctx: Ctx,
-  sendRequest: (options: object) => Promise<T>,
-): Promise<T> {
-  return limited(live, live.opening.seconds.call * 1_000, ctx, actionWords, sendRequest);
-}
-
 /** All pages of a list, up to the limits. */
 async function allPages(live: Live, ctx: Ctx, method: string, listField: string): Promise<any[]> {
   const listedItems: any[] = [];
   let cursor: string | undefined;
   for (let pageCount = 0; pageCount < MAX_PAGES && listedItems.length < MAX_TOOLS; pageCount++) {
-    const params = cursor === undefined ? {} : { cursor };
-    const requestPage = (options: object): Promise<any> =>
-      live.client.request({ method, params } as never, options);
-    const response = await withinCallLimit(live, "list what it has", ctx, requestPage);
+    const request = { method, params: { cursor } } as never;
+    const requestPage = (options: object): Promise<any> => live.client.request(request, options);
+    const response = await limited(live, ctx, LISTING, requestPage);
     listedItems.push(...response[listField]);
     cursor = response.nextCursor;
     if (cursor === undefined) break;
@@ -139,16 +116,16 @@ async function allPages(live: Live, ctx: Ctx, method: string, listField: string)
 async function listTools(live: Live, ctx: Ctx): Promise<KnownTool[]> {
   const requestTools = (options: object) =>
     live.client.listTools(undefined, { ...options, cacheMode: "refresh" });
-  const { tools } = await withinCallLimit(live, "list what it has", ctx, requestTools);
+  const { tools } = await limited(live, ctx, LISTING, requestTools);
   return tools.slice(0, MAX_TOOLS).map(knownTool);
 }
 
-function makeLink(live: Live): Link {
+function makeLink(live: Live) {
   const { client } = live;
   const serverCan = client.getServerCapabilities() ?? {};
   const { version = "" } = client.getServerVersion() ?? {};
   return {
-    get ended() {
+    get ended(): boolean {
       return !live.isOpen;
     },
     can: {
@@ -161,25 +138,26 @@ function makeLink(live: Live): Link {
       instructions: clean(client.getInstructions() ?? "").slice(0, 2_000),
     },
     era: client.getProtocolEra() ?? "legacy",
-    tools: (ctx) => listTools(live, ctx),
-    prompts: async (ctx) => (await allPages(live, ctx, "prompts/list", "prompts")).map(knownPrompt),
-    async resources(ctx) {
+    tools: (ctx: Ctx) => listTools(live, ctx),
+    prompts: async (ctx: Ctx) =>
+      (await allPages(live, ctx, "prompts/list", "prompts")).map(knownPrompt),
+    async resources(ctx: Ctx) {
       const listedResources = await allPages(live, ctx, "resources/list", "resources");
       const templates = allPages(live, ctx, "resources/templates/list", "resourceTemplates").catch(
         () => [],
       );
       return [...listedResources, ...(await templates)].map(knownResource);
     },
-    call: (name, callArguments, ctx) =>
-      withinCallLimit(live, `answer '${name}'`, ctx, (options) =>
+    call: (name: string, callArguments: unknown, ctx: Ctx) =>
+      limited(live, ctx, `answer '${name}'`, (options) =>
         client.callTool({ name, arguments: callArguments as never }, options),
       ),
-    prompt: (name, promptArguments, ctx) =>
-      withinCallLimit(live, `give '${name}'`, ctx, (options) =>
+    prompt: (name: string, promptArguments: Record<string, string>, ctx: Ctx) =>
+      limited(live, ctx, `give '${name}'`, (options) =>
         client.getPrompt({ name, arguments: promptArguments }, options),
       ),
-    read: (uri, ctx) =>
-      withinCallLimit(live, `give '${uri}'`, ctx, (options) =>
+    read: (uri: string, ctx: Ctx) =>
+      limited(live, ctx, `give '${uri}'`, (options) =>
         client.readResource({ uri }, { ...options, cacheMode: "bypass" }),
       ),
     close: () => client.close(),
@@ -189,17 +167,16 @@ function makeLink(live: Live): Link {
 /** Runs a request within its time limit, which pauses while the person is asked something. */
 async function limited<T>(
   live: Live,
-  limitMs: number,
   requestCtx: Ctx,
   actionWords: string,
   sendRequest: (options: object) => Promise<T>,
-  remedyWords = SLOW_REMEDY,
+  { seconds, remedy } = { seconds: live.opening.seconds.call, remedy: SLOW_REMEDY },
 ): Promise<T> {
   const { name, endReason } = live.opening;
   const because = () => (endReason() ? `: ${endReason()}` : "");
   if (!live.isOpen) throw fault(`MCP server '${name}' has ended${because()}.`);
   live.latestCtx = requestCtx;
-  const timeLimit = patience(requestCtx.io.clock, limitMs);
+  const timeLimit = patience(requestCtx.io.clock, seconds * 1_000);
   live.waits.add(timeLimit);
   const onprogress = ({ message, progress, total }: any) => {
     timeLimit.putOff();
@@ -218,7 +195,7 @@ async function limited<T>(
     if (timeLimit.signal.aborted)
       throw fault(
         `MCP server '${name}' did not ${actionWords} within ` +
-          `${limitMs / 1000} s${because()}. ${remedyWords}`,
+          `${seconds} s${because()}. ${remedy}`,
       );
     const { code } = error as { code?: number | string };
     const hasEnded =
@@ -231,15 +208,21 @@ async function limited<T>(
       );
     throw serverError(name, error);
   } finally {
-    timeLimit.lift();
+    timeLimit.hold(); // for good
     live.waits.delete(timeLimit);
   }
 }
 
-const rejection = (signal: AbortSignal): Promise<never> =>
+export const rejection = (signal: AbortSignal): Promise<never> =>
   new Promise((_, rejectAborted) =>
     signal.addEventListener("abort", () => rejectAborted(signal.reason), { once: true }),
   );
+
+export const wantsLogin = (serverName: string): Error =>
+  fault(`MCP server '${serverName}' wants a login. Type: /mcp login ${serverName}`, {
+    status: 401,
+    exit: 1,
+  });
 
 const UNKNOWN_VERSION = -32_022; // of the protocol
 function serverError(serverName: string, error: unknown): Error {
@@ -252,9 +235,7 @@ function serverError(serverName: string, error: unknown): Error {
   if (code === SdkErrorCode.EraNegotiationFailed && cause) return serverError(serverName, cause);
   if (kind === "network") return error as Error; // zz's own words: nothing came from the server
   if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
-    return fault(`MCP server '${serverName}' wants a login. Type: /mcp login ${serverName}`, {
-      status: 401,
-    });
+    return wantsLogin(serverName);
   const sentence = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(
     /\.$/,
     "",
@@ -314,7 +295,7 @@ function answerTo(live: Live): void {
   }
 }
 
-type Patience = { signal: AbortSignal; putOff(): void; hold(): void; go(): void; lift(): void };
+type Patience = { signal: AbortSignal; putOff(): void; hold(): void; go(): void };
 /**
  * A time limit that can be restarted and paused: aborts after so many ms in which it was not held.
  */
@@ -330,13 +311,7 @@ function patience(clock: Clock, limitMs: number): Patience {
     putOff();
   };
   putOff();
-  return {
-    signal: limitAbort.signal,
-    putOff,
-    hold: changeHolds(1),
-    go: changeHolds(-1),
-    lift: changeHolds(1),
-  };
+  return { signal: limitAbort.signal, putOff, hold: changeHolds(1), go: changeHolds(-1) };
 }
 
 function knownPrompt({

@@ -1,5 +1,6 @@
 // Logs in to a server: the SDK's OAuth with this machine's browser. A private file of the home
 // keeps the tokens.
+import { once } from "node:events";
 import { createServer } from "node:http";
 import type { LookupFunction } from "node:net";
 import path from "node:path";
@@ -11,10 +12,11 @@ import {
   type OAuthDiscoveryState,
 } from "@modelcontextprotocol/client";
 import type { Ctx, Zz } from "zz";
-import { addressesOf, clean, fault, lookupAmong, textOf, tryTo, whyNotPublic } from "zz/text";
+import { addressesOf, clean, fault, lookupAmong, textOf, whyNotPublic } from "zz/text";
 import { fetchOf, type Guard } from "./http.ts";
 import type { Hub, Server } from "./hub.ts";
-import { filledIn, KEPT } from "./settings.ts";
+import { rejection, wantsLogin } from "./link.ts";
+import { filledIn, KEPT, objectIn } from "./settings.ts";
 
 const LOGIN_MS = 300_000; // for the person to log in in the browser
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
@@ -25,21 +27,16 @@ const PAGE_OPENER = OPENERS[process.platform] ?? "xdg-open";
  * person agreed to. wanted: what the server said that a login must be for.
  */
 type Login = { client?: any; tokens?: any; issuer?: string; hosts?: string[]; wanted?: string };
-type Kept = { servers?: Record<string, Login>; [fieldName: string]: unknown };
 
 /** A login belongs to one address: another server of the same name does not get it. */
 const loginKeyOf = ({ name, config }: Server): string => `${name} ${config.url}`;
 
-function readLogin(ctx: Ctx, server: Server): Login {
-  const credentials = tryTo(() => JSON.parse(textOf(path.join(ctx.about.home, KEPT)))) as
-    | Kept
-    | undefined;
-  return credentials?.servers?.[loginKeyOf(server)] ?? {};
-}
+const readLogin = ({ about }: Ctx, server: Server): Login =>
+  objectIn(textOf(path.join(about.home, KEPT))).servers?.[loginKeyOf(server)] ?? {};
 
 function keepLogin(ctx: Ctx, server: Server, login: Login | undefined): void {
   ctx.keep(KEPT, (credentialText) => {
-    const { servers = {}, ...others } = (tryTo(() => JSON.parse(credentialText)) ?? {}) as Kept;
+    const { servers = {}, ...others } = objectIn(credentialText);
     const { [loginKeyOf(server)]: _, ...otherLogins } = servers;
     return JSON.stringify(
       { ...others, servers: { ...otherLogins, ...(login && { [loginKeyOf(server)]: login }) } },
@@ -121,7 +118,8 @@ export function guardOf(ctx: Ctx, server: Server, serverAddress: string, login: 
   const serverUrl = new URL(serverAddress);
   return async (target, sentBody, signal) => {
     const grantType = new URLSearchParams(sentBody).get("grant_type");
-    if (grantType === "refresh_token" && target.origin !== login.issuer) throw wantsLogin(server);
+    if (grantType === "refresh_token" && target.origin !== login.issuer)
+      throw wantsLogin(server.name);
     if (grantType === "authorization_code") login.issuer = target.origin;
     const { verdict, why } = ctx.permissions.judge("net", target.host);
     if (verdict === "deny")
@@ -172,9 +170,6 @@ async function reachHost(
 /** The tool that asks the gate for a host. `agreed` is a function, which no model can send. */
 const REACH_TOOL = "mcp_reach";
 
-const wantsLogin = ({ name }: Server): Error =>
-  fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401, exit: 1 });
-
 /**
  * The last login, for requests; renewed as long as the server allows it. Where nobody has logged
  * in, `provider` is missing.
@@ -189,7 +184,7 @@ export function loginOf(
   const open = (page: URL) => {
     const wanted = page.searchParams.get("scope");
     if (wanted) keepLogin(ctx, server, Object.assign(login, { wanted }));
-    throw wantsLogin(server);
+    throw wantsLogin(server.name);
   };
   return {
     login,
@@ -290,15 +285,12 @@ const cannotLogIn = (serverName: string, error: unknown): Error => {
   );
 };
 
-type Answer = { code: string; iss: string | undefined };
 /**
  * The server that the browser is redirected to: reachable from this machine alone, and only with
  * the right `expectedState`.
  */
-async function listenForCode(
-  expectedState: string,
-): Promise<{ url: string; answer(waitLimit: AbortSignal): Promise<Answer>; close(): void }> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+async function listenForCode(expectedState: string) {
+  const { promise, resolve, reject } = Promise.withResolvers<{ code: string; iss?: string }>();
   promise.catch(() => {});
   const callbackServer = createServer((request, response) => {
     const callbackUrl = new URL(request.url ?? "/", "http://127.0.0.1");
@@ -324,17 +316,11 @@ async function listenForCode(
         ),
       );
   });
-  await new Promise<void>((resolveListening, rejectListening) =>
-    callbackServer.once("error", rejectListening).listen(0, "127.0.0.1", resolveListening),
-  );
+  await once(callbackServer.listen(0, "127.0.0.1"), "listening");
   const { port } = callbackServer.address() as { port: number };
   return {
     url: `http://127.0.0.1:${port}/callback`,
-    answer: (waitLimit) =>
-      new Promise((resolveAnswer, rejectAnswer) => {
-        waitLimit.addEventListener("abort", () => rejectAnswer(waitLimit.reason), { once: true });
-        promise.then(resolveAnswer, rejectAnswer);
-      }),
+    answer: (waitLimit: AbortSignal) => Promise.race([promise, rejection(waitLimit)]),
     close() {
       callbackServer.close();
       callbackServer.closeAllConnections();

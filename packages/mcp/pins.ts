@@ -31,7 +31,7 @@ export async function settleTools(
   const doubtful = current.flatMap((tool) => {
     const old = knownTools.get(tool.name);
     if (old?.pin === tool.pin) return [];
-    const words = steering(tool);
+    const words = steering([tool.description, tool.schema]);
     return old || words ? [{ tool, old, words }] : [];
   });
   const newTools = before ? current.filter((currentTool) => !knownTools.has(currentTool.name)) : [];

@@ -15,16 +15,16 @@ const [HEAD_BYTES, TAIL_BYTES] = [512_000, 4_096]; // of a longer line, these ar
 /** What is kept of a line that is too long. */
 type Cut = { head: string; tail: string; bytes: number };
 
-/** Splits bytes into lines. */
+/** Splits bytes into lines. What `take` gets is a part of one line, whatever it holds. */
 export function lineReader(
   onWholeLine: (wholeLine: string) => void,
   onOverlong: (overlongCut: Cut) => void,
-): { add(addedBytes: Buffer): void; end(): void } {
+) {
   let pieces: Buffer[] = [];
   let lineBytes = 0;
   let lineHead: Buffer | undefined; // of a line that is being cut
   let lineTail: Buffer = Buffer.alloc(0);
-  return { add, end: () => void (lineBytes && finishLine()) };
+  return { add, take: takePiece, end: () => void (lineBytes && finishLine()) };
 
   function add(addedBytes: Buffer): void {
     let lineStart = 0;
@@ -100,17 +100,13 @@ export function salvage(
   const textStart = head.search(/"text"\s*:\s*"/);
   const firstText =
     textStart < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", textStart)) + 1));
-  const sizeNote =
-    `[The whole result has ${sizeInWords(bytes)}, more than zz takes in. ` +
+  const text =
+    `${firstText}\n[The whole result has ${sizeInWords(bytes)}, more than zz takes in. ` +
     "The rest was left out: ask for less.]";
   return {
     jsonrpc: "2.0",
     id,
-    result: {
-      content: [{ type: "text", text: `${firstText}\n${sizeNote}` }],
-      contents: [],
-      messages: [],
-    },
+    result: { content: [{ type: "text", text }], contents: [{ uri: "", text }], messages: [] },
   };
 }
 

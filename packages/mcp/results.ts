@@ -17,12 +17,15 @@ type Content = {
 };
 type Resource = { uri?: string; text?: string; blob?: string; mimeType?: string };
 
-export function resultOf({ content, structuredContent, isError }: any): Result {
+export function resultOf(
+  { content, structuredContent, isError }: any,
+  emptyText = "[It answered with nothing.]",
+): Result {
   const { text, images } = readContent(Array.isArray(content) ? content : []);
   const shownText =
     text || (structuredContent === undefined ? "" : JSON.stringify(structuredContent, null, 2));
   return {
-    text: cut(shownText) || (images.length ? "" : "[It answered with nothing.]"),
+    text: cut(shownText) || (images.length ? "" : emptyText),
     ...(structuredContent !== undefined && { data: structuredContent }),
     ...(isError === true && { failed: true }),
     ...(images.length && { images }),
@@ -43,7 +46,7 @@ export function readContent(content: Content[]): { text: string; images: Image[]
   return { text: partTexts.filter(Boolean).join("\n"), images };
 }
 
-export function ofResource({ uri, text, blob, mimeType }: Resource, imageList: Image[]): string {
+function ofResource({ uri, text, blob, mimeType }: Resource, imageList: Image[]): string {
   if (typeof text === "string") return text;
   return addMedia(blob, mimeType, imageList) || `[${uri}: ${mimeType ?? "bytes"}]`;
 }

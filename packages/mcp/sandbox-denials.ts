@@ -37,15 +37,13 @@ export function denialsIn(
       path.resolve(root, makesFolder ? writtenPath : path.dirname(writtenPath)),
     ),
   );
-  const isUnlisted =
-    (allowedNames: string[] = []) =>
-    (deniedName: string) =>
-      !allowedNames.includes(deniedName);
+  const unlisted = (deniedNames: string[], allowedNames: string[] = []) =>
+    unique(deniedNames)
+      .filter((deniedName) => !allowedNames.includes(deniedName))
+      .slice(0, MAX_DENIALS);
   return {
-    hosts: unique([...deniedHosts, ...lookups])
-      .filter(isUnlisted(allowed.hosts))
-      .slice(0, MAX_DENIALS),
-    write: unique(folders).filter(isUnlisted(allowed.write)).slice(0, MAX_DENIALS),
+    hosts: unlisted([...deniedHosts, ...lookups], allowed.hosts),
+    write: unlisted(folders, allowed.write),
   };
 }
 
@@ -65,18 +63,17 @@ function widened({ config }: Server, { hosts, write }: Denials) {
 }
 
 export function describeDenials(server: Server, denials: Denials): string {
-  const { hosts, write } = denials;
-  const refused = [
-    ...hosts.map((host) => `to reach ${host}`),
-    ...write.map((deniedFolder) => `to write in ${deniedFolder}`),
-  ];
   const settings = clip(clean(JSON.stringify(widened(server, denials))), 600);
   return (
-    "The sandbox did not let it " +
-    `${refused.map((denialPhrase) => denialPhrase.slice(3)).join(", or ")}: ` +
+    `The sandbox did not let it ${phrasesOf(denials).join(", or ")}: ` +
     `"sandbox": ${settings} in its settings does.`
   );
 }
+
+const phrasesOf = ({ hosts, write }: Denials): string[] => [
+  ...hosts.map((host) => `reach ${host}`),
+  ...write.map((deniedFolder) => `write in ${deniedFolder}`),
+];
 
 /**
  * Asks whether a server may do just that from now on. The answer is kept in the person's settings,
@@ -90,15 +87,10 @@ export async function allow(
 ): Promise<boolean> {
   const { name, config, from } = server;
   if (!ctx.ask || !hasDenials(denials)) return false;
-  const { hosts, write } = denials;
-  const request = [
-    ...hosts.map((host) => `reach ${host}`),
-    ...write.map((deniedFolder) => `write in ${deniedFolder}`),
-  ].join(", ");
   const untilWords = from === "home" ? "kept in your settings" : "until zz ends";
   const question =
     `MCP server '${name}' runs in the sandbox. ` +
-    `Let it ${clean(request)} (${untilWords}), and start it again? [y/N] `;
+    `Let it ${clean(phrasesOf(denials).join(", "))} (${untilWords}), and start it again? [y/N] `;
   if ((await ctx.ask(question, "yn")) !== "y") return false;
   const sandbox = widened(server, denials);
   if (from === "home")

@@ -1,5 +1,6 @@
 // zz as an MCP server: its tools for any client, through the same gate, whose questions go to a
 // client that can ask.
+import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import path from "node:path";
 import { toNodeHandler } from "@modelcontextprotocol/node";
@@ -17,9 +18,9 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Ctx, Result, Zz } from "zz";
-import { codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
+import { codeOf, errnoSentence, fault, usage } from "zz/text";
 import type { Asking, Form } from "./ask-client.ts";
-import { KEPT, UNCHECKED } from "./settings.ts";
+import { KEPT, objectIn, UNCHECKED } from "./settings.ts";
 import { onStdin } from "./stdin.ts";
 
 const PORT_TAKEN = "another program has it. Choose another port, or 0 for any that is free.";
@@ -247,25 +248,18 @@ async function serveHttp(
       refusalOf(webRequest, hasToken) ?? sessions.serve(webRequest, response);
     toNodeHandler({ fetch })(request, response).catch(() => response.destroy());
   });
-  const { promise: serverFailed, reject } = Promise.withResolvers<never>();
   const reasonOf = (error: Error) =>
     codeOf(error) === "EADDRINUSE" ? PORT_TAKEN : errnoSentence(error) || error.message;
-  httpServer.on("error", (error) =>
-    reject(fault(`Cannot serve on port ${portText}: ${reasonOf(error)}`)),
-  );
-  const listening = new Promise<void>((resolve) =>
-    httpServer.listen(Number(portText), "127.0.0.1", resolve),
-  );
-  await Promise.race([listening, serverFailed]);
+  await once(httpServer.listen(Number(portText), "127.0.0.1"), "listening").catch((error) => {
+    throw fault(`Cannot serve on port ${portText}: ${reasonOf(error)}`);
+  });
   const { port } = httpServer.address() as { port: number };
   zz.io.stderr.write(
     `Serving MCP on http://127.0.0.1:${port}/mcp, ` +
       `with the token of ${whereToken(zz, ctx)}. Ctrl+C ends it.\n`,
   );
-  const stopped = new Promise<void>((resolve) =>
-    ctx.signal.addEventListener("abort", () => resolve(), { once: true }),
-  );
-  await Promise.race([stopped, serverFailed]).finally(() => {
+  const ends = [once(ctx.signal, "abort"), once(httpServer, "close")]; // this throws on an error
+  await Promise.race(ends).finally(() => {
     httpServer.close();
     httpServer.closeAllConnections();
   });
@@ -367,10 +361,7 @@ function tokenOf(zz: Zz<any>, ctx: Ctx): string {
     throw usage(`Cannot use ${VARIABLE}: it must have at least 16 characters.`);
   if (!token)
     ctx.keep(KEPT, (credentialText) => {
-      const credentials = (tryTo(() => JSON.parse(credentialText)) ?? {}) as Record<
-        string,
-        unknown
-      >;
+      const credentials = objectIn(credentialText);
       token =
         typeof credentials.serve === "string"
           ? credentials.serve

@@ -24,6 +24,10 @@ export const UNCHECKED = {
   jsonSchemaValidator: { getValidator: () => () => validResult } as never,
 };
 
+/** What a file of the home holds; {} where it is missing or broken. */
+export const objectIn = (jsonText: string): Record<string, any> =>
+  Object(tryTo(() => JSON.parse(jsonText)));
+
 export const KEPT = "mcp-credentials.json"; // in the home: logins, and the token of `zz --mcp`
 const PROJECT_FILE = ".mcp.json";
 const SETTINGS = ".zz/zz.config.json";
@@ -190,21 +194,8 @@ const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
 /** The environment variables that a server's settings refer to. */
 export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerConfig): string[] => {
-  const configTexts = [
-    command,
-    url,
-    cwd,
-    ...(args ?? []),
-    ...Object.values(env ?? {}),
-    ...Object.values(headers ?? {}),
-  ];
-  return [
-    ...new Set(
-      configTexts.flatMap((configText) =>
-        [...(configText ?? "").matchAll(VARIABLE)].map(([, variableName]) => variableName!),
-      ),
-    ),
-  ];
+  const configText = JSON.stringify([command, url, cwd, args, env, headers]);
+  return [...new Set([...configText.matchAll(VARIABLE)].map(([, variableName]) => variableName!))];
 };
 
 /**
@@ -217,8 +208,7 @@ export function filledIn(
   { name, config, from }: Configured,
 ): ServerConfig {
   if (from === "editor") return asGiven(zz, config);
-  const keptVariables = (tryTo(() => JSON.parse(textOf(path.join(about.home, "env.json")))) ??
-    {}) as Record<string, string>;
+  const keptVariables = objectIn(textOf(path.join(about.home, "env.json")));
   const fillVariables = (configText: string) =>
     configText.replace(VARIABLE, (_, variable: string, otherwise?: string) => {
       const variableValue = zz.io.variable(variable) ?? keptVariables[variable];
@@ -230,23 +220,13 @@ export function filledIn(
         );
       return variableValue ?? otherwise!;
     });
-  const fillEach = (textsByName: Record<string, string> = {}) =>
-    Object.fromEntries(
-      Object.entries(textsByName).map(([fieldName, fieldText]) => [
-        fieldName,
-        fillVariables(String(fieldText)),
-      ]),
-    );
-  const { command, args, env, cwd, url, headers } = config;
-  return {
-    ...config,
-    ...(command !== undefined && { command: fillVariables(command) }),
-    ...(args && { args: args.map((arg) => fillVariables(String(arg))) }),
-    ...(cwd !== undefined && { cwd: fillVariables(cwd) }),
-    ...(url !== undefined && { url: fillVariables(url) }),
-    env: fillEach(env),
-    headers: fillEach(headers),
-  };
+  const { command, args, env = {}, cwd, url, headers = {} } = config;
+  const filled = JSON.parse(
+    JSON.stringify({ command, args, env, cwd, url, headers }),
+    (_, configValue) =>
+      typeof configValue === "object" ? configValue : fillVariables(String(configValue)),
+  );
+  return { ...config, ...filled };
 }
 
 /**

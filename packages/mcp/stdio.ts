@@ -13,7 +13,6 @@ const GRACE_MS = 1_000; // from closing its stdin to SIGTERM, and from there to 
 interface Stdio extends Transport {
   endReason(): string; // what is known about why it ended
   errors(): string; // the end of what it wrote there
-  garbage(): string; // the first line that was not a message; "": none
 }
 
 function lastWordsIn(stderrText: string): string {
@@ -28,7 +27,7 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
   let serverProcess: ChildProcess | undefined;
   let [stderrEnd, endedBecause] = ["", ""];
   let isClosed = false;
-  const messageInbox = openInbox(pending, {
+  const readMessages = openInbox(pending, {
     give: (message) => void (isClosed || transport.onmessage?.(message as JSONRPCMessage)),
     flood() {
       signalGroup(serverProcess, "SIGKILL");
@@ -43,14 +42,13 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
     send,
     close,
     endReason: () => [endedBecause, lastWordsIn(stderrEnd)].filter(Boolean).join("; "),
-    garbage: messageInbox.garbage,
   };
   return transport;
 
   async function startServer(): Promise<void> {
     serverProcess = startProgram();
     endWithZz(serverProcess);
-    serverProcess.stdout!.on("data", messageInbox.add);
+    serverProcess.stdout!.on("data", readMessages);
     const keepErrors = (errorText: string) =>
       void (stderrEnd = (stderrEnd + errorText).slice(-MAX_STDERR_CHARS));
     serverProcess.stderr!.setEncoding("utf8").on("data", keepErrors);
@@ -144,14 +142,13 @@ function openInbox(
   pending: Set<string | number>,
   inboxEvents: { give(message: Message): void; flood(): void },
 ) {
-  let garbage = "";
   let [unasked, unaskedBytes] = [0, 0];
   const reader = lineReader(readLine, (overlongCut) => {
     const message = salvage(overlongCut, pending);
     if (message) receive(message, 0);
     else countUnasked(overlongCut.bytes);
   });
-  return { add: reader.add, garbage: () => garbage };
+  return reader.add;
 
   function readLine(messageLine: string): void {
     if (!messageLine.trim()) return;
@@ -161,10 +158,7 @@ function openInbox(
     for (const singleMessage of messages)
       if (typeof singleMessage === "object" && singleMessage?.jsonrpc === "2.0")
         receive(singleMessage, messageLine.length);
-      else {
-        garbage ||= clip(oneLine(clean(messageLine)), 120);
-        countUnasked(messageLine.length);
-      }
+      else countUnasked(messageLine.length);
   }
 
   function receive(message: Message, length: number): void {

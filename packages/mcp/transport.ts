@@ -106,9 +106,9 @@ async function asProgram(
   }
   const workFolder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);
   const allowed = typeof sandbox === "object" ? sandbox : {};
+  const service = sandbox === false ? undefined : ctx.service("sandbox");
   const cache =
-    sandbox !== false &&
-    (await ctx.service("sandbox")?.name(ctx)) &&
+    (await service?.name(ctx)) &&
     ownValue(CACHE_VARIABLES, path.basename(program).replace(/\..*/, ""));
   const kept = cache
     ? path.join(zz.io.variable("XDG_CACHE_HOME") ?? path.join(os.homedir(), ".cache"), "zz", name)
@@ -116,10 +116,7 @@ async function asProgram(
   const write = [...(allowed.write ?? []).map(ctx.permissions.place), ...(kept ? [kept] : [])];
   if (sandbox !== false)
     for (const folder of write) makeFolder(name, folder, from === "home" || folder === kept);
-  const box =
-    sandbox === false
-      ? undefined
-      : await ctx.service("sandbox")?.start([program, ...args], { ...allowed, write }, ctx);
+  const box = await service?.start([program, ...args], { ...allowed, write }, ctx);
   const [file = program, ...remainingArgs] = box?.argv ?? [program, ...args];
   const transport = stdio(() =>
     ctx.programs.start(file, remainingArgs, {

@@ -1,25 +1,24 @@
 // Uses servers: calls and describes their tools, reads their resources, sends their prompts,
 // answers their questions.
-import type { Ctx, Message, Needs, Result, Tool, Zz } from "zz";
+import type { Ctx, Message, Needs, Result, Tool } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf } from "zz/text";
-import { type KnownPrompt, type KnownTool, steering, toolName } from "./describe.ts";
+import { type KnownPrompt, type KnownTool, steering } from "./describe.ts";
 import {
-  type Accepts,
   countOf,
   ensureRunning,
   type Hub,
   needName,
   needsOf,
+  RESOURCES,
+  registeredNameOf,
   type Server,
   serverNamed,
   stop,
   tell,
 } from "./hub.ts";
 import type { Answers } from "./link.ts";
-import { cut, ofResource, readContent, resultOf } from "./results.ts";
+import { cut, readContent, resultOf } from "./results.ts";
 import { allow, describeDenials, hasDenials } from "./sandbox-denials.ts";
-
-export { tell, toolName };
 
 const [MAX_LISTED, MAX_NAMES, MAX_BRIEF_CHARS] = [200, 8, 400];
 const [CALL_SECONDS, START_MS] = [120, 60_000];
@@ -49,7 +48,7 @@ export function toolFor(hub: Hub, serverName: string, remoteTool: string, name: 
     get timeout() {
       return (hub.servers.get(serverName)?.config.timeout ?? CALL_SECONDS) * 1_000 + START_MS;
     },
-    needs: (_, ctx) => callNeeds(hub, serverName, remoteTool, ctx),
+    needs: (_, ctx) => needsOf(hub, serverName, remoteTool, ctx),
     preview: (callArguments) => preview(serverName, currentTool(), callArguments),
     family: (needText) => (needText.startsWith("mcp:") ? needText.split(" ")[0] : undefined),
     run: (callArguments, ctx) => call(hub, serverName, remoteTool, callArguments, ctx),
@@ -74,15 +73,6 @@ function preview(
     ? `\nBy the word of MCP server '${serverName}', ${hintTexts.join(", ")}.`
     : "";
   return `${JSON.stringify(callArguments, null, 2)}${claimWords}`;
-}
-
-export async function callNeeds(
-  hub: Hub,
-  serverName: string,
-  remoteTool: string,
-  ctx: Ctx,
-): Promise<Needs> {
-  return needsOf(hub, serverNamed(hub, serverName), remoteTool, ctx);
 }
 
 export async function call(
@@ -121,13 +111,10 @@ export async function call(
 }
 
 /** The tools of a server that the model is offered. */
-export function offeredOf(
-  server: Server,
-  registeredNameOf: (serverName: string, remoteTool: string) => string | undefined,
-) {
+export function offeredOf(hub: Hub, server: Server) {
   const offered = server.catalog?.tools.filter(({ name }) => !server.held.has(name)) ?? [];
   return offered.flatMap((catalogTool) => {
-    const name = registeredNameOf(server.name, catalogTool.name);
+    const name = registeredNameOf(hub, server.name, catalogTool.name);
     return name
       ? [{ name, description: descriptionOf(server.name, catalogTool), schema: catalogTool.schema }]
       : [];
@@ -155,9 +142,8 @@ export async function renew(hub: Hub, ctx: Ctx): Promise<void> {
 export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx): Promise<Needs> {
   const allNeeds: Needs = {};
   for (const serverName of names) {
-    const server = serverNamed(hub, serverName);
-    if (server.running) continue;
-    const serverNeeds = await needsOf(hub, server, undefined, ctx);
+    if (serverNamed(hub, serverName).running) continue;
+    const serverNeeds = await needsOf(hub, serverName, undefined, ctx);
     for (const needKind of ["run", "net", "env"] as const)
       if (serverNeeds[needKind])
         allNeeds[needKind] = [...(allNeeds[needKind] ?? []), ...serverNeeds[needKind]];
@@ -165,23 +151,18 @@ export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx)
   return allNeeds;
 }
 
-export async function describeAll(
-  hub: Hub,
-  names: readonly string[],
-  registeredNameOf: (serverName: string, remoteTool: string) => string | undefined,
-  ctx: Ctx,
-): Promise<string> {
+export async function describeAll(hub: Hub, names: readonly string[], ctx: Ctx): Promise<string> {
   const describedRows: string[] = [];
   for (const serverName of names) {
     const server = serverNamed(hub, serverName);
     const link = await ensureRunning(hub, server, ctx);
     describedRows.push(
-      ...offeredOf(server, registeredNameOf).map(
+      ...offeredOf(hub, server).map(
         (offeredTool) => `${offeredTool.name}: ${clip(oneLine(offeredTool.description), 120)}`,
       ),
     );
     const { instructions } = link.about;
-    const steeringText = steering({ description: instructions, schema: {} });
+    const steeringText = steering(instructions);
     if (steeringText)
       ctx.note(
         `What MCP server '${serverName}' says of itself is left out, ` +
@@ -199,10 +180,6 @@ export async function describeAll(
 
 // Resources
 
-export async function resourceNeeds(hub: Hub, serverName: string, ctx: Ctx): Promise<Needs> {
-  return needsOf(hub, serverNamed(hub, serverName), "resources/read", ctx);
-}
-
 export async function resource(
   hub: Hub,
   serverName: string,
@@ -211,7 +188,11 @@ export async function resource(
 ): Promise<Result> {
   const link = await ensureRunning(hub, serverNamed(hub, serverName), ctx);
   if (!link.can.resources) throw fault(`MCP server '${serverName}' has no resources.`);
-  if (uri !== undefined) return readResource(await link.read(uri, ctx));
+  if (uri !== undefined) {
+    const { contents } = await link.read(uri, ctx);
+    const content = contents.map((resource) => ({ type: "resource", resource }));
+    return resultOf({ content }, "[It is empty.]");
+  }
   const resources = await link.resources(ctx);
   const resourceRows = resources
     .slice(0, MAX_LISTED)
@@ -220,18 +201,6 @@ export async function resource(
         `${resource.uri}  ${resource.name}${resource.description && `: ${resource.description}`}`,
     );
   return { text: cut(resourceRows.join("\n")) || "It has none now.", data: resources };
-}
-
-function readResource({ contents = [] }: { contents?: object[]; content?: object[] }): Result {
-  const images: NonNullable<Result["images"]> = [];
-  const resourceText = contents
-    .map((content) => ofResource(content, images))
-    .filter(Boolean)
-    .join("\n");
-  return {
-    text: cut(resourceText) || (images.length ? "" : "[It is empty.]"),
-    ...(images.length && { images }),
-  };
 }
 
 const MENTION = /(?<![\w\\@.+/-])@([A-Za-z][\w-]*):([a-zA-Z][\w+.-]*:\/*[^\s]+|[^\s:]+)/g;
@@ -252,7 +221,7 @@ export async function attachResources(hub: Hub, typedLine: string, ctx: Ctx): Pr
   for (const [, serverName = "", mention = ""] of resourceMentions) {
     const uri = mention.replace(/[.,;!?)\]'"]+$/, "");
     try {
-      const judgement = ctx.permissions.judge("run", needName(serverName, "resources/read"));
+      const judgement = ctx.permissions.judge("run", needName(serverName, RESOURCES));
       if (judgement.verdict === "deny") throw fault(`it is denied ${judgement.why}.`);
       await startThroughGate(serverName, ctx);
       const { text, images = [] } = await resource(hub, serverName, uri, ctx);
@@ -273,9 +242,10 @@ export async function attachResources(hub: Hub, typedLine: string, ctx: Ctx): Pr
 }
 
 /** Starts a server through the gate, also when the person asked for it. */
-export async function startThroughGate(serverName: string, ctx: Ctx): Promise<void> {
+export async function startThroughGate(serverName: string, ctx: Ctx): Promise<string> {
   const { failed, text } = await ctx.call("mcp_start", { server: serverName });
   if (failed) throw fault(text);
+  return text;
 }
 export async function start(hub: Hub, serverName: string, ctx: Ctx): Promise<string> {
   const server = serverNamed(hub, serverName);
@@ -332,9 +302,9 @@ function argumentsOf({ args }: KnownPrompt, typedText: string): Record<string, s
   const unnamedWords = wordMatches.flatMap(
     ([wholeWord, argumentName, doubleQuoted, singleQuoted, unquoted]) => {
       const wordValue = doubleQuoted ?? singleQuoted ?? unquoted ?? "";
-      if (argumentName && args.some((arg) => arg.name === argumentName))
-        argumentValues[argumentName] = wordValue;
-      else return argumentName ? [wholeWord] : [wordValue];
+      if (!argumentName) return [wordValue];
+      if (!args.some((arg) => arg.name === argumentName)) return [wholeWord];
+      argumentValues[argumentName] = wordValue;
       return [];
     },
   );
@@ -352,12 +322,11 @@ function argumentsOf({ args }: KnownPrompt, typedText: string): Record<string, s
 type Asked = { server: string; params: any };
 // a server's questions to the model, by an id that only zz knows
 const openQuestions = new Map<string, Asked>();
-let questionCount = 0;
 
-export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (serverName: string) => Answers {
-  return (server) => ({
+export function answers({ zz, accepts }: Hub, server: string): Answers {
+  return {
     async sample(params, ctx) {
-      const id = `${process.pid}-${++questionCount}-${Math.random().toString(36).slice(2)}`;
+      const id = crypto.randomUUID();
       openQuestions.set(id, { server, params });
       try {
         const { text, failed, data } = await ctx.call("mcp_sampling", { id });
@@ -374,7 +343,7 @@ export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (serverName: st
     },
     elicit: async (params, ctx) =>
       (await import("./elicit.ts")).elicit(server, params, ctx, accepts.defaults),
-  });
+  };
 }
 
 function askedBy(id: string): Asked {

@@ -63,10 +63,8 @@ function changeOf(
     return { ...fileChange, note: "too large to be shown" };
   if (bothSides.some((sideBytes) => sideBytes?.includes(0)))
     return { ...fileChange, note: "not a text" };
-  const [textBefore, textAfter] = bothSides.map((sideBytes) => sideBytes?.toString("utf8"));
-  if (textBefore !== undefined) fileChange.before = textBefore;
-  if (textAfter !== undefined) fileChange.after = textAfter;
-  return fileChange;
+  const [before, after] = bothSides.map((sideBytes) => sideBytes?.toString("utf8"));
+  return { ...fileChange, before, after };
 }
 
 const bytesOf = (content: Content): Buffer =>

@@ -23,18 +23,16 @@ export function diffToHtml(
   const hunkLines = hunks.flatMap((hunk) => hunk.lines);
   const countLines = (lineSign: string) =>
     hunkLines.filter((hunkLine) => hunkLine.startsWith(lineSign)).length;
-  const tableRows = hunks.map((hunk, hunkIndex) => {
-    const gapRow = hunkIndex ? '<tr class="gap"><td colspan="2">⋮</td></tr>' : "";
-    return (
-      gapRow +
-      blocksOf(hunk)
-        .map((block) => blockHtml(block, language))
-        .join("")
-    );
-  });
-  const html = `<table class="diff"><tbody>${tableRows.join("")}</tbody></table>`;
+  const hunkRows = hunks.map((hunk) =>
+    blocksOf(hunk)
+      .map((block) => blockHtml(block, language))
+      .join(""),
+  );
+  const html = `<table class="diff"><tbody>${hunkRows.join(GAP_ROW)}</tbody></table>`;
   return { html, added: countLines("+"), removed: countLines("-") };
 }
+
+const GAP_ROW = '<tr class="gap"><td colspan="2">⋮</td></tr>';
 
 type Hunk = { oldStart: number; newStart: number; lines: string[] };
 const makeWholeHunk = (textBefore: string, textAfter: string): Hunk => ({
@@ -78,14 +76,13 @@ function blockHtml({ left, right, changed }: Block, language: string): string {
   return `<tr class="${rowClass}">${cellHtml(left, "old")}${cellHtml(right, "new")}</tr>`;
 }
 
-type Look = { tag: string; sign: string };
-const SIGN_LOOKS: Record<string, Look> = {
+const SIGN_LOOKS: Record<string, { tag: string; sign: string }> = {
   "-": { tag: "del", sign: "−" },
   "+": { tag: "ins", sign: "+" },
   " ": { tag: "span", sign: " " },
 };
 function lineHtml({ sign, number, code }: Row, language: string): string {
-  const { tag, sign: shownSign } = SIGN_LOOKS[sign] ?? SIGN_LOOKS[" "]!;
+  const { tag, sign: shownSign } = SIGN_LOOKS[sign]!;
   const codeHtml = colourCode(clean(code), language) || " ";
   const lineContent = `<i>${number}</i><b>${shownSign}</b><code>${codeHtml}</code>`;
   return `<${tag} class="line">${lineContent}</${tag}>`;

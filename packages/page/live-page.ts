@@ -4,7 +4,7 @@ import { LOOK } from "./look.ts";
 import { allowed, scriptOf } from "./script-of.ts";
 
 export function livePage(): { html: string; policy: string } {
-  const pageScript = `(()=>{"use strict";${scriptOf(CONVERSING)}})();`;
+  const pageScript = scriptOf(CONVERSING);
   const policy =
     "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
     `frame-ancestors 'none'; style-src ${allowed(LOOK)}; script-src ${allowed(pageScript)}`;

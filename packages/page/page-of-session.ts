@@ -33,7 +33,7 @@ export function pageOf(savedSession: Saved, pageReader: Reader): string {
   const pageTitle = pageReader.veil(oneLine(savedSession.header.title) || "A conversation");
   const { items, timeline, leftOut } = itemsOf(savedSession, pageReader);
   const inForce = branchInForce(savedSession, items);
-  const pageScript = `(()=>{"use strict";${scriptOf(READING)}})();`;
+  const pageScript = scriptOf(READING);
   const pagePolicy =
     `default-src 'none'; img-src data:; style-src ${allowed(LOOK)}; ` +
     `script-src ${allowed(pageScript)}; ` +
@@ -74,9 +74,7 @@ const TOOLBAR =
 
 // ── From entries to items ────────────────────────────────────────────────────────────────────────
 
-type Made = { items: Items; timeline: FileChange[]; leftOut: number };
-
-function itemsOf({ entries }: Saved, reader: Reader): Made {
+function itemsOf({ entries }: Saved, reader: Reader) {
   const changes = changesIn(entries, reader.hides);
   const results = new Map(
     entries.flatMap(({ message }) => (message?.role === "tool" ? [[message.id, message]] : [])),

@@ -3,7 +3,11 @@ import { createHash } from "node:crypto";
 
 /** The first one is called. `__name` is what tsx puts around functions. */
 export const scriptOf = (functions: ((...parameters: never[]) => unknown)[]): string =>
-  ["const __name=(f)=>f;", ...functions.map(String), `${functions[0]!.name}();`].join("\n");
+  [
+    '(()=>{"use strict";const __name=(f)=>f;',
+    ...functions.map(String),
+    `${functions[0]!.name}();})();`,
+  ].join("\n");
 
 /** How a content security policy names a text that may stand in the page. */
 export const allowed = (pageText: string): string =>

@@ -1,5 +1,6 @@
 // The page of --serve and its interface over HTTP, on loopback, for whom has the token.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -60,10 +61,7 @@ export async function serve(zz: Zz, ctx: Ctx, port: number): Promise<void> {
     (request, response) => void handleExchange(pageServer, { request, response }),
   );
   ctx.note(`zz is at http://${LOOPBACK_HOST}:${pageServer.port}/#${token}\nCtrl+C ends it.`);
-  const stopped = new Promise<void>((resolve) =>
-    ctx.signal.addEventListener("abort", () => resolve()),
-  );
-  await Promise.race([stopped, chats.ended]);
+  await Promise.race([once(ctx.signal, "abort"), chats.ended]);
   httpServer.closeAllConnections();
   httpServer.close();
 }

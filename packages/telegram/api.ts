@@ -1,9 +1,10 @@
 // The Bot API by grammY, over zz's own requests: the token is a placeholder in every address. A
 // call is made again where Telegram or the network ask for it; that is safe, since what is sent
 // again is only ever a placeholder, a question or an edit.
+import { buffer } from "node:stream/consumers";
 import type { ApiError } from "grammy/types";
 import { Api, GrammyError, InputFile, type RawApi } from "grammy/web";
-import type { HttpRequest, Secret, Zz } from "zz";
+import type { Clock, Ctx, HttpRequest, Zz } from "zz";
 import { anyOf, fault, usage } from "zz/text";
 
 export type { Message, Update, User } from "grammy/types";
@@ -27,10 +28,11 @@ export interface Telegram {
 /** Asks who the bot is, and so whether the token is right. */
 export async function openTelegram(
   zz: Zz<any>,
-  { key, url = DEFAULT_ROOT }: { key?: Secret | undefined; url?: string | undefined },
+  { about, note }: Ctx,
   signal: AbortSignal,
-  note: (noteText: string) => void,
 ): Promise<Telegram> {
+  const { endpoint } = about.providers.find(({ name }) => name === "telegram")!;
+  const { key, url = DEFAULT_ROOT } = endpoint;
   if (!key)
     throw usage(
       "Cannot reach Telegram: there is no token. " +
@@ -40,29 +42,28 @@ export async function openTelegram(
   const options = { apiRoot, fetch: fetchBy(zz) as unknown as typeof fetch };
   const pause = { until: 0 };
   const { clock } = zz.io;
-  const now = () => clock.now();
-  const outage = new Outage(new URL(apiRoot).host, note);
+  const tellOutage = outageTeller(new URL(apiRoot).host, note);
   const patient = new Api(String(key), options);
   patient.config.use(async (callApi, method, given, signalGiven) => {
     const uploads = /Document|Media/.test(method); // takes its time
     const pollMs = (Object(given).timeout ?? 0) * 1_000; // of getUpdates
     let payload = given;
     let isFlood = false;
-    const tell = () => uploads || isFlood || outage.tell();
+    const tell = () => uploads || isFlood || tellOutage(true);
     const cancel = clock.timer(TELL_MS + pollMs, tell, { background: true });
     try {
       for (let failures = 0; ; failures++) {
         const limits = uploads ? [] : [clock.limit(ANSWER_MS + pollMs)];
         const stop = AbortSignal.any([...limits, ...(signalGiven ? [signalGiven as never] : [])]);
         const answer = await callApi(method, payload, stop as never).catch(networkFailure);
-        if (answer.ok) outage.end();
+        if (answer.ok) tellOutage(false);
         if (answer.ok || signal.aborted || signalGiven?.aborted) return answer;
-        const followed = followGroup(payload, answer, () => telegram.moved);
+        const followed = followGroup(payload, answer, telegram.moved);
         const wait = secondsToWait(answer, failures);
         if (!followed && !wait) return answer;
         payload = followed ?? payload;
         isFlood = answer.error_code === 429;
-        pause.until = Math.max(pause.until, now() + wait * 1_000);
+        pause.until = Math.max(pause.until, clock.now() + wait * 1_000);
         await clock.sleep(wait * 1_000, signal);
       }
     } finally {
@@ -71,13 +72,13 @@ export async function openTelegram(
   });
   const telegram: Telegram = {
     raw: patient.raw,
-    hasty: hastyApi(String(key), options, pause, now).raw,
+    hasty: hastyApi(String(key), options, pause, clock).raw,
     me: { id: 0, username: "" },
     moved: () => {},
     isOfficial: apiRoot === DEFAULT_ROOT,
     async download(fileId) {
       const { file_path: path } = await patient.getFile(fileId);
-      return bytesAt(zz, `${apiRoot}/file/bot${key}/${path}`);
+      return buffer((await zz.fetch(`${apiRoot}/file/bot${key}/${path}`)).body);
     },
   };
   telegram.me = await patient.getMe().catch((error) => {
@@ -86,67 +87,47 @@ export async function openTelegram(
   return telegram;
 }
 
-async function bytesAt(zz: Zz<any>, fileUrl: string): Promise<Uint8Array> {
-  const bodyPieces: Uint8Array[] = [];
-  for await (const bodyPiece of (await zz.fetch(fileUrl)).body) bodyPieces.push(bodyPiece);
-  return Buffer.concat(bodyPieces);
-}
-
 /** Waits for nothing: what it cannot do at once it leaves. */
 function hastyApi(
   botToken: string,
   options: ConstructorParameters<typeof Api>[1],
   sharedPause: { until: number },
-  readClock: () => number,
+  clock: Clock,
 ): Api {
   const api = new Api(botToken, options);
   api.config.use(async (callApi, method, payload, callSignal) => {
-    if (readClock() < sharedPause.until)
+    if (clock.now() < sharedPause.until)
       return { ok: false, error_code: 429, description: "later" };
     const apiAnswer = await callApi(method, payload, callSignal);
     if (!apiAnswer.ok && apiAnswer.parameters?.retry_after)
-      sharedPause.until = readClock() + apiAnswer.parameters.retry_after * 1_000;
+      sharedPause.until = clock.now() + apiAnswer.parameters.retry_after * 1_000;
     return apiAnswer;
   });
   return api;
 }
 
 /** The same for where the group is now. A message keeps its number nowhere. */
-function followGroup<P>(
-  payload: P,
-  { parameters }: ApiError,
-  getMovedHandler: () => Telegram["moved"],
-) {
+function followGroup<P>(payload: P, { parameters }: ApiError, hearMove: Telegram["moved"]) {
   const newChatId = parameters?.migrate_to_chat_id;
   const { chat_id: oldChatId, message_id } = Object(payload);
   if (!newChatId || oldChatId === newChatId) return undefined;
-  getMovedHandler()(Number(oldChatId), newChatId);
+  hearMove(Number(oldChatId), newChatId);
   const { reply_parameters: _, message_thread_id: __, ...others } = Object(payload);
   return message_id === undefined ? ({ ...others, chat_id: newChatId } as P) : undefined;
 }
 
 /** Says once that there is no answer, and once that there is one again. */
-class Outage {
-  readonly #host: string;
-  readonly #note: (noteText: string) => void;
-  #isTold = false;
-
-  constructor(hostName: string, note: (noteText: string) => void) {
-    this.#host = hostName;
-    this.#note = note;
-  }
-
-  tell(): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    this.#note(`'${this.#host}' does not answer. zz tries again until it does.`);
-  }
-
-  end(): void {
-    if (!this.#isTold) return;
-    this.#isTold = false;
-    this.#note(`'${this.#host}' answers again.`);
-  }
+function outageTeller(hostName: string, note: Ctx["note"]): (isOut: boolean) => void {
+  let wasOut = false;
+  return (isOut) => {
+    if (isOut === wasOut) return;
+    wasOut = isOut;
+    note(
+      isOut
+        ? `'${hostName}' does not answer. zz tries again until it does.`
+        : `'${hostName}' answers again.`,
+    );
+  };
 }
 
 /** Telegram says 404 to what does not even look like a token of its own. */
@@ -196,15 +177,9 @@ const fetchBy =
   async (requestUrl: string, { method, headers, body, signal }: Record<string, any>) => {
     const request: HttpRequest = { method, headers, any: true, signal: signal ?? undefined };
     if (typeof body === "string") request.body = body;
-    else if (body) request.body = await wholeOf(body);
+    else if (body) request.body = await buffer(body);
     const response = await zz.fetch(String(requestUrl), request);
     if (!/json/.test(response.headers.get("content-type") ?? ""))
       throw fault(`Telegram answered ${response.status}, and not in JSON.`);
     return response;
   };
-
-async function wholeOf(uploadBody: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const bodyPieces: Uint8Array[] = [];
-  for await (const bodyPiece of uploadBody) bodyPieces.push(bodyPiece);
-  return Buffer.concat(bodyPieces);
-}

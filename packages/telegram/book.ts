@@ -32,20 +32,23 @@ export interface Kept {
   moved: Record<string, string>; // chats that have become others, by their old ids
 }
 
+/** A chat's key in the book is its id and, in a forum, the topic's. */
+export const chatIdOf = (chatKey: string): string => chatKey.split(":")[0]!;
+
 export class Book {
-  #kept: Kept;
+  #kept!: Kept;
   readonly #ctx: Pick<Ctx, "keep">;
 
   constructor(ctx: Pick<Ctx, "keep">) {
     this.#ctx = ctx;
-    this.#kept = this.change(() => {});
+    this.change(() => {});
   }
 
   get kept(): Readonly<Kept> {
     return this.#kept;
   }
 
-  change(applyChange: (keptBook: Kept) => void): Kept {
+  change(applyChange: (keptBook: Kept) => void): void {
     this.#ctx.keep(BOOK_FILE, (fileText) => {
       const keptBook = parseBook(fileText);
       applyChange(keptBook);
@@ -53,12 +56,11 @@ export class Book {
       this.#kept = keptBook;
       return `${JSON.stringify(keptBook, null, 1)}\n`;
     });
-    return this.#kept;
   }
 
   /** Where the chat with this key is now. */
   current(chatKey: string): string {
-    const movedKey = this.#kept.moved[chatKey.split(":")[0]!];
+    const movedKey = this.#kept.moved[chatIdOf(chatKey)];
     return movedKey === undefined ? chatKey : this.current(movedKey);
   }
 
@@ -73,18 +75,13 @@ export class Book {
     });
   }
 
-  /** Changes a message that waits, and gives it as it is now; undefined: it is answered. */
-  changePending(
-    chatKey: string,
-    updateId: number,
-    applyChange: (pending: Pending) => void,
-  ): Pending | undefined {
-    let pending: Pending | undefined;
+  /** Changes a message that waits, and the same in the file. */
+  changePending(chatKey: string, pending: Pending, applyChange: (pending: Pending) => void): void {
+    applyChange(pending);
     this.changeChat(chatKey, ({ queue }) => {
-      pending = queue.find((waiting) => waiting.update === updateId);
-      if (pending) applyChange(pending);
+      const keptPending = queue.find(({ update }) => update === pending.update);
+      if (keptPending) applyChange(keptPending);
     });
-    return pending;
   }
 }
 

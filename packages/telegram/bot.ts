@@ -1,6 +1,7 @@
 // zz --telegram: asks Telegram for what was said, takes what comes from those who are paired, and
 // hands it to the chats.
 import { randomBytes, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
 import path from "node:path";
 import type { CallbackQuery, Message, Update } from "grammy/types";
 import type { Conversation, ConversationEvent, Conversations, Ctx, Zz } from "zz";
@@ -13,12 +14,12 @@ import {
   revoked,
   type Telegram,
 } from "./api.ts";
-import { Book, type Kept } from "./book.ts";
+import { Book, chatIdOf, type Kept } from "./book.ts";
 import { wordsIn } from "./incoming.ts";
 import { moveChat, moveIn, pairedAsText, removeChat } from "./pairing.ts";
 import { answerByWords, lockOf, passOnPress as pressElsewhere } from "./phone.ts";
 import { Chat } from "./phone-chat.ts";
-import { closeQuestion, NO_WORDS, type Standing, sendQuestion, tokenOf } from "./questions.ts";
+import { closeQuestion, optionsOf, type Standing, sendQuestion, tokenOf } from "./questions.ts";
 import { addressOf } from "./say.ts";
 
 const POLL_S = 25;
@@ -40,8 +41,7 @@ export async function runBot(zz: Zz<{ minutes: number }>, ctx: Ctx): Promise<voi
     throw usage(
       "Cannot converse by Telegram: the plugin 'acp' is off. /plugins on acp turns it on.",
     );
-  const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
-  const telegram = await openTelegram(zz, endpoint, ctx.signal, ctx.note);
+  const telegram = await openTelegram(zz, ctx, ctx.signal);
   const remedy = "End it, or type /phone off there";
   makeFolder(ctx.about.home, 0o700);
   zz.defer(acquireLock(lockOf(ctx.about.home), "Cannot listen to Telegram", remedy));
@@ -67,7 +67,7 @@ export class Bot {
   readonly #standing = new Map<string, Standing>(); // by what their buttons carry
   readonly #reasons = new Map<string, string>(); // by chat: why the last answer was a no
   #code = newCode();
-  #fail: (error: Error) => void = () => {};
+  readonly #failure = Promise.withResolvers<never>();
 
   constructor({ zz, ctx, telegram, folder, conversations }: Parts) {
     this.zz = zz;
@@ -83,20 +83,15 @@ export class Bot {
 
   /** Ends it all: what waits is answered at the next start. */
   fail(error: Error): void {
-    this.#fail(isRevoked(error) ? revoked() : error);
+    this.#failure.reject(isRevoked(error) ? revoked() : error);
   }
 
   async run(): Promise<void> {
-    const failure = new Promise<never>((_, reject) => {
-      this.#fail = reject;
-    });
-    const stopped = new Promise<void>((resolve) =>
-      this.ctx.signal.addEventListener("abort", () => resolve()),
-    );
+    const stopped = once(this.ctx.signal, "abort");
     this.#greet();
     await this.#closeOldQuestions();
     for (const chatKey of Object.keys(this.book.kept.chats)) this.#chat(chatKey).work();
-    await Promise.race([failure, stopped, this.conversations.ended, this.#poll()]);
+    await Promise.race([this.#failure.promise, stopped, this.conversations.ended, this.#poll()]);
   }
 
   #greet(): void {
@@ -193,7 +188,7 @@ export class Bot {
     if (answerByWords(this.ctx.about.home, said)) return false;
     const asked = this.#questionFor(key, said);
     if (asked && words) return async () => this.#answerInWords(asked, words);
-    kept.chats[key] ??= { ...entryFor(kept, said) };
+    kept.chats[key] ??= entryFor(said);
     kept.chats[key].queue.push({ update: update.update_id, messages: [said], parts: [] });
     return false;
   }
@@ -203,8 +198,9 @@ export class Bot {
     for (const { messages, parts } of keptBook.chats[keyOf(edited)]?.queue ?? []) {
       const index = messages.findIndex(({ message_id }) => message_id === edited.message_id);
       if (index < 0) continue;
-      if (!parts.length) messages[index] = edited;
-      if (!parts.length) return false;
+      if (parts.length) break;
+      messages[index] = edited;
+      return false;
     }
     const text = "This was answered as it was before. Send it again to ask again.";
     return () => this.#tell(edited, text);
@@ -228,7 +224,7 @@ export class Bot {
   #isPaired(kept: Kept, message: Pick<Message, "chat"> | undefined, personId?: number): boolean {
     if (!message || personId === undefined) return false;
     const isChat = Object.keys(kept.chats).some(
-      (chatKey) => chatKey.split(":")[0] === `${message.chat.id}`,
+      (chatKey) => chatIdOf(chatKey) === `${message.chat.id}`,
     );
     return isChat && Object.hasOwn(kept.people, personId);
   }
@@ -258,13 +254,13 @@ export class Bot {
   #move(keptBook: Kept, from: number, to: number): false | undefined {
     if (!moveChat(keptBook, from, to)) return undefined;
     for (const [key, chat] of [...this.#chats])
-      if (key.split(":")[0] === `${from}`) {
+      if (chatIdOf(key) === `${from}`) {
         this.#chats.delete(key);
         this.#chats.set(`${to}`, chat);
         chat.moved();
       }
     for (const standing of this.#standing.values())
-      if (standing.key.split(":")[0] === `${from}`) {
+      if (chatIdOf(standing.key) === `${from}`) {
         standing.key = `${to}`;
         void this.#send(standing).catch((error) => this.#afterwards(error));
       }
@@ -276,7 +272,7 @@ export class Bot {
     const key = keyOf(message);
     const name = from!.username ?? from!.first_name;
     kept.people[from!.id] = name;
-    kept.chats[key] ??= entryFor(kept, message);
+    kept.chats[key] ??= entryFor(message);
     this.#code = newCode();
     const { title } = kept.chats[key];
     return async () => {
@@ -352,15 +348,12 @@ export class Bot {
       );
     let text = "This question is over.";
     if (standing && message && keyOf(message) === standing.key) {
-      const { options } = standing.question;
-      const option = options.length
-        ? options[Number(optionIndex)]
-        : { id: NO_WORDS, name: "No answer" };
+      const option = optionsOf(standing.question)[Number(optionIndex)];
       if (option)
         text =
           tryTo(() => {
             if (option.id === "n") this.#reasons.set(standing.key, "");
-            standing.answer(options.length ? option.id : "");
+            standing.answer(option.id);
             return option.name;
           }) ?? text;
     }
@@ -435,7 +428,7 @@ const keyOf = (message: Pick<Message, "chat"> & Partial<Message>): string =>
     ? `${message.chat.id}:${message.message_thread_id}`
     : `${message.chat.id}`;
 
-const entryFor = (_: Kept, { chat }: Message) => ({
+const entryFor = ({ chat }: Message) => ({
   title: chat.title ?? chat.username ?? chat.first_name ?? `${chat.id}`,
   sessions: {},
   queue: [],

@@ -1,9 +1,8 @@
 // What a message from Telegram asks: its words, pictures, and files, which are kept in the home.
-import { mkdirSync } from "node:fs";
 import path from "node:path";
 import type { Message } from "grammy/types";
 import type { SentAlong } from "zz";
-import { fault, writeWhole } from "zz/text";
+import { fault, makeFolder, writeWhole } from "zz/text";
 import { descriptionOf, type Telegram } from "./api.ts";
 import { MAX_DOWNLOAD_BYTES } from "./limits.ts";
 
@@ -59,31 +58,21 @@ export async function readMessages(
   return { text: askedText || "Look at this.", along: { images, files } };
 }
 
-function attachedTo(message: Message): Attached[] {
-  const { photo, document, voice, audio, video, video_note: videoNote } = message;
-  const largest = photo?.at(-1);
-  const attachments: Attached[] = [];
-  const addAttachment = (
-    sentFile: { file_id: string; file_size?: number; mime_type?: string; file_name?: string },
-    defaultName: string,
-    defaultType: string,
-  ) =>
-    attachments.push({
-      id: sentFile.file_id,
-      name: safeName(sentFile.file_name ?? defaultName),
-      bytes: sentFile.file_size ?? 0,
-      type: sentFile.mime_type ?? defaultType,
-      isPicture:
-        PICTURE.test(sentFile.mime_type ?? defaultType) &&
-        (sentFile.file_size ?? 0) <= MAX_PICTURE_BYTES,
-    });
-  if (largest) addAttachment(largest, "photo.jpg", "image/jpeg");
-  if (document) addAttachment(document, "file", "application/octet-stream");
-  if (voice) addAttachment(voice, "voice.ogg", "audio/ogg");
-  if (audio) addAttachment(audio, "audio.mp3", "audio/mpeg");
-  if (video) addAttachment(video, "video.mp4", "video/mp4");
-  if (videoNote) addAttachment(videoNote, "video.mp4", "video/mp4");
-  return attachments;
+type SentFile = { file_id: string; file_size?: number; mime_type?: string; file_name?: string };
+function attachedTo({ photo, document, voice, audio, video, video_note }: Message): Attached[] {
+  const sentFiles: [sentFile: SentFile | undefined, name: string, type: string][] = [
+    [photo?.at(-1), "photo.jpg", "image/jpeg"],
+    [document, "file", "application/octet-stream"],
+    [voice, "voice.ogg", "audio/ogg"],
+    [audio, "audio.mp3", "audio/mpeg"],
+    [video ?? video_note, "video.mp4", "video/mp4"],
+  ];
+  return sentFiles.flatMap(([sentFile, defaultName, defaultType]) => {
+    if (!sentFile) return [];
+    const { file_id: id, file_size: bytes = 0, mime_type: type = defaultType } = sentFile;
+    const isPicture = PICTURE.test(type) && bytes <= MAX_PICTURE_BYTES;
+    return { id, name: safeName(sentFile.file_name ?? defaultName), bytes, type, isPicture };
+  });
 }
 
 /** A name from elsewhere, without folders and without a dot in front. */
@@ -110,7 +99,7 @@ async function fetchFile(attachedFile: Attached, telegram: Telegram): Promise<Ui
 }
 
 function keepFile(filesFolder: string, fileName: string, fileBytes: Uint8Array): string {
-  mkdirSync(filesFolder, { recursive: true, mode: 0o700 });
+  makeFolder(filesFolder, 0o700);
   const keptFile = path.join(filesFolder, fileName);
   writeWhole(keptFile, fileBytes as never);
   return keptFile;

@@ -1,8 +1,8 @@
 // Answers for questions of another zz: one process alone hears from Telegram, and hands them on by
 // files of the home. A question's file says which message it is and which process waits.
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { textOf, tryTo, writeWhole } from "zz/text";
+import { entriesOf, makeFolder, textOf, tryTo, writeWhole } from "zz/text";
 
 interface Letter {
   key: string; // of the chat
@@ -16,7 +16,7 @@ const letterFileOf = (home: string, token: string, extension: string): string =>
   path.join(folderIn(home), `${token}.${extension}`);
 
 export function openLetter(home: string, token: string, letter: Omit<Letter, "pid">): void {
-  mkdirSync(folderIn(home), { recursive: true, mode: 0o700 });
+  makeFolder(folderIn(home), 0o700);
   writeWhole(
     letterFileOf(home, token, "json"),
     JSON.stringify({ ...letter, pid: process.pid }),
@@ -30,9 +30,11 @@ export function closeLetter(home: string, token: string): void {
 }
 
 /** The first answer, if there is one. */
-export function readAnswer(home: string, token: string): Given | undefined {
-  return parseJson<Given>(textOf(letterFileOf(home, token, "answer")));
-}
+export const readAnswer = (home: string, token: string): Given | undefined =>
+  tryTo(() => JSON.parse(textOf(letterFileOf(home, token, "answer"))));
+
+const readLetter = (home: string, token: string): Letter | undefined =>
+  tryTo(() => JSON.parse(textOf(letterFileOf(home, token, "json"))));
 
 /** False: nobody waits for it, or another answer was first. */
 export function answerLetter(
@@ -41,33 +43,29 @@ export function answerLetter(
   chatKey: string,
   phoneAnswer: Given,
 ): boolean {
-  const openedLetter = parseJson<Letter>(textOf(letterFileOf(home, token, "json")));
+  const openedLetter = readLetter(home, token);
   if (openedLetter?.key !== chatKey) return false;
-  if (!isAlive(openedLetter.pid)) closeLetter(home, token);
-  else
-    return (
-      tryTo(() => {
-        writeFileSync(letterFileOf(home, token, "answer"), JSON.stringify(phoneAnswer), {
-          flag: "wx",
-        });
-        return true;
-      }) ?? false
-    );
-  return false;
+  if (!isAlive(openedLetter.pid)) {
+    closeLetter(home, token);
+    return false;
+  }
+  const isFirst = tryTo(() => {
+    const answerFile = letterFileOf(home, token, "answer");
+    writeFileSync(answerFile, JSON.stringify(phoneAnswer), { flag: "wx" });
+    return true;
+  });
+  return isFirst ?? false;
 }
 
 /** The question that has this message. */
 export function letterWith(home: string, chatKey: string, message: number): string | undefined {
-  const fileNames = tryTo(() => readdirSync(folderIn(home))) ?? [];
-  return fileNames
+  return entriesOf(folderIn(home))
     .filter((fileName) => fileName.endsWith(".json"))
     .map((fileName) => fileName.slice(0, -".json".length))
     .find((token) => {
-      const openedLetter = parseJson<Letter>(textOf(letterFileOf(home, token, "json")));
+      const openedLetter = readLetter(home, token);
       return openedLetter?.key === chatKey && openedLetter.message === message;
     });
 }
 
 const isAlive = (processId: number): boolean => tryTo(() => process.kill(processId, 0)) ?? false;
-const parseJson = <T>(jsonText: string): T | undefined =>
-  jsonText ? (tryTo(() => JSON.parse(jsonText)) as T | undefined) : undefined;

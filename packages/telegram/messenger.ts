@@ -14,8 +14,7 @@ export async function sendMessage(
   ctx: Ctx,
 ): Promise<void> {
   const chatKeys = chatKeysOf(new Book(ctx), to);
-  const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
-  const telegram = await openTelegram(zz, endpoint, ctx.signal, ctx.note);
+  const telegram = await openTelegram(zz, ctx, ctx.signal);
   for (const chatKey of chatKeys)
     for (const messagePart of partsOf(messageText)) {
       const address = addressOf(chatKey);

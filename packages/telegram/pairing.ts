@@ -2,9 +2,7 @@
 import type { Message } from "grammy/types";
 import type { Ctx, Result } from "zz";
 import { unknown, usage } from "zz/text";
-import { Book, type Kept, type Pending } from "./book.ts";
-
-const chatIdOf = (chatKey: string): string => chatKey.split(":")[0]!;
+import { Book, chatIdOf, type Kept, type Pending } from "./book.ts";
 
 export function pairedAsText({ people, chats }: Readonly<Kept>): string {
   const nameWithId = ([id, pairedName]: [string, string]) => `${pairedName} (${id})`;

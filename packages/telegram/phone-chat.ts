@@ -85,19 +85,16 @@ export class Chat {
   }
 
   #change(pending: Pending, applyChange: (pending: Pending) => void): void {
-    applyChange(pending);
-    this.#bot.book.changePending(this.#key, pending.update, applyChange);
+    this.#bot.book.changePending(this.#key, pending, applyChange);
   }
 
   async #answer(pending: Pending): Promise<void> {
-    const { telegram, book } = this.#bot;
+    const { book } = this.#bot;
     this.#current = pending;
-    const changePending = (applyChange: (waiting: Pending) => void) =>
-      this.#change(pending, applyChange);
     if (!pending.parts.length) {
       const answers = pending.messages[0]!.message_id;
       const keep = ({ parts }: Pending, id: number) => void parts.push(id);
-      await sendKept(telegram, this.#address, pending, changePending, { keep, answers });
+      await sendKept(this.#bot, this.#key, pending, keep, answers);
     }
     if (pending.answer === undefined) {
       const answerText = await this.#answerTo(pending).catch((error) => {
@@ -180,11 +177,10 @@ export class Chat {
     const { telegram, folder } = this.#bot;
     const conversation = await this.#open();
     const key = `telegram ${pending.update}`;
-    const turn = new Turn(this.#bot, this.#key, pending, (applyChange) =>
-      this.#change(pending, applyChange),
-    );
+    const turn = new Turn(this.#bot, this.#key, pending);
     if (conversation.last === key) {
-      const laterEvents = sinceLastMessage(conversation.events);
+      const { events } = conversation;
+      const laterEvents = events.slice(events.findLastIndex(({ type }) => type === "user") + 1);
       const isCommand = wordsIn(pending.messages[0]!, telegram.me.username).startsWith("/");
       if (isCommand) return "zz was ended while it did this. See what came of it.";
       for (const event of laterEvents) turn.hear(event);
@@ -214,9 +210,7 @@ export class Chat {
       for (;;) {
         if (pending.parts[partIndex] === undefined) {
           const keep = ({ parts }: Pending, id: number) => void (parts[partIndex] = id);
-          const changePending = (applyChange: (waiting: Pending) => void) =>
-            this.#change(pending, applyChange);
-          await sendKept(telegram, this.#address, pending, changePending, { keep });
+          await sendKept(this.#bot, this.#key, pending, keep);
         }
         if (
           await fill(telegram, this.#address, pending.parts[partIndex]!, messageParts[partIndex]!)
@@ -239,35 +233,21 @@ const HELP_TEXT =
   "/undo takes back the last change, /stop stops. " +
   "/who lists who is paired, /leave ends the pairing of this chat.";
 
-/** What came after the person's last message. */
-function sinceLastMessage(events: readonly ConversationEvent[]): readonly ConversationEvent[] {
-  return events.slice(events.findLastIndex(({ type }) => type === "user") + 1);
-}
-
 /** A turn while it runs, and what it came to. */
 class Turn {
   readonly #bot: Bot;
   readonly #key: string;
   readonly #pending: Pending;
-  readonly #change: (applyChange: (pending: Pending) => void) => void;
   readonly #progress: Progress;
   readonly #texts: string[] = [];
   #sending: Promise<unknown> = Promise.resolve();
   #end: ((outcome: string) => void) | undefined;
 
-  constructor(
-    bot: Bot,
-    chatKey: string,
-    pending: Pending,
-    changePending: (applyChange: (pending: Pending) => void) => void,
-  ) {
+  constructor(bot: Bot, chatKey: string, pending: Pending) {
     this.#bot = bot;
     this.#key = chatKey;
     this.#pending = pending;
-    this.#change = changePending;
-    const { clock } = bot.zz.io;
-    const startTimer = (delayMs: number, callback: () => void) => clock.timer(delayMs, callback);
-    this.#progress = new Progress(bot.telegram, addressOf(chatKey), pending.parts[0]!, startTimer);
+    this.#progress = new Progress(bot, addressOf(chatKey), pending.parts[0]!);
   }
 
   async run(conversation: Conversation, beginTurn: () => void): Promise<string> {
@@ -310,7 +290,6 @@ class Turn {
         this.#pending,
         name,
         filePaths.map((path) => ({ path })),
-        this.#change,
       ),
     );
   }

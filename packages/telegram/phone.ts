@@ -201,8 +201,7 @@ export async function openPhone(
         : "Cannot ask on the phone: no chat is paired. " +
             "zz --telegram shows the code that pairs one.",
     );
-  const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
-  const telegram = await openTelegram(zz, endpoint, stopController.signal, ctx.note);
+  const telegram = await openTelegram(zz, ctx, stopController.signal);
   return {
     phone: new Phone(zz, ctx, telegram, chosenKey, stopController),
     title: titleOf(chosenKey),

@@ -6,7 +6,7 @@ import { createTwoFilesPatch } from "diff";
 import type { InlineKeyboardMarkup } from "grammy/types";
 import type { Shown } from "zz";
 import { clip, oneLine } from "zz/text";
-import { descriptionOf, InputFile, type Telegram } from "./api.ts";
+import { InputFile, type Telegram } from "./api.ts";
 import { MAX_CAPTION, MAX_TEXT } from "./limits.ts";
 import { codeBlock, escapeText } from "./markdown.ts";
 import type { Address } from "./say.ts";
@@ -39,15 +39,15 @@ interface SentQuestion {
 export const tokenOf = ({ name, hash }: Pick<Question, "name" | "hash">): string =>
   createHash("sha256").update(`${name} ${hash}`).digest("base64url").slice(0, 22);
 
-export const NO_WORDS = "none"; // the answer of the button that says nothing
+/** A question that asks for words can be left without any. */
+export const optionsOf = ({ options }: Question): Question["options"] =>
+  options.length ? options : [{ id: "", name: "No answer" }];
 
 const MAX_BUTTONS = 90; // Telegram takes a hundred
 
 function buttonsOf(question: Question): InlineKeyboardMarkup {
-  const { options } = question;
   const token = tokenOf(question);
-  const offered = options.length ? options : [{ id: NO_WORDS, name: "No answer" }];
-  const buttons = offered.map(({ name }, optionIndex) => ({
+  const buttons = optionsOf(question).map(({ name }, optionIndex) => ({
     text: clip(name, 60),
     callback_data: `q:${token}:${optionIndex}`,
   }));
@@ -136,5 +136,5 @@ export async function closeQuestion(
   const editRequest = isFile
     ? raw.editMessageCaption({ ...editTarget, caption: closedText })
     : raw.editMessageText({ ...editTarget, text: closedText });
-  await editRequest.catch((error) => descriptionOf(error)); // the person may have deleted it
+  await editRequest.catch(() => {}); // the person may have deleted it
 }

@@ -1,7 +1,8 @@
 // Puts texts into messages. A message is sent empty first and its id kept, and only then filled: an
 // edit that is made twice says nothing twice.
-import { descriptionOf, isMessageGone, isUnchanged, isUnparsed, type Telegram } from "./api.ts";
+import { isMessageGone, isUnchanged, isUnparsed, type Telegram } from "./api.ts";
 import type { Pending } from "./book.ts";
+import type { Bot } from "./bot.ts";
 import type { Part } from "./markdown.ts";
 
 /** Where a message goes. */
@@ -38,20 +39,21 @@ export async function sendEmpty(
  * between, the one that was sent then is taken away first.
  */
 export async function sendKept(
-  telegram: Telegram,
-  address: Address,
+  { telegram, book }: Bot,
+  chatKey: string,
   pending: Pending,
-  changePending: (applyChange: (pending: Pending) => void) => void,
-  { keep, answers }: { keep(pending: Pending, id: number): void; answers?: number },
+  keep: (pending: Pending, id: number) => void,
+  answers?: number,
 ): Promise<number> {
   const { sending } = pending;
+  const address = addressOf(book.current(chatKey));
   if (sending === undefined)
-    changePending((waiting) => {
+    book.changePending(chatKey, pending, (waiting) => {
       waiting.sending = lastKnown(pending);
     });
   const id = await sendEmpty(telegram, address, answers);
   if (sending !== undefined) await removeStray(telegram, address, sending, id);
-  changePending((waiting) => {
+  book.changePending(chatKey, pending, (waiting) => {
     delete waiting.sending;
     keep(waiting, id);
   });
@@ -82,14 +84,12 @@ async function removeStray(
       message_id,
       disable_notification: true,
     };
-    const forwarded = await raw
-      .forwardMessage(forwardRequest)
-      .catch((error) => descriptionOf(error));
-    if (typeof forwarded === "string") continue; // there is none with this number
+    const forwarded = await raw.forwardMessage(forwardRequest).catch(() => undefined);
+    if (!forwarded) continue; // there is none with this number
     const { forward_origin: origin, text } = forwarded;
     const isStray = text === EMPTY && origin?.type === "user" && origin.sender_user.id === me.id;
     for (const id of isStray ? [forwarded.message_id, message_id] : [forwarded.message_id])
-      await raw.deleteMessage({ chat_id, message_id: id }).catch((error) => descriptionOf(error));
+      await raw.deleteMessage({ chat_id, message_id: id }).catch(() => {});
     if (isStray) return;
   }
 }
@@ -104,11 +104,7 @@ export async function fill(
   const editTarget = { chat_id, message_id, link_preview_options: { is_disabled: true } };
   const editText = async (text: string, parseMode?: "MarkdownV2"): Promise<boolean> => {
     try {
-      await raw.editMessageText({
-        ...editTarget,
-        text,
-        ...(parseMode && { parse_mode: parseMode }),
-      });
+      await raw.editMessageText({ ...editTarget, text, parse_mode: parseMode });
       return true;
     } catch (error) {
       if (isUnchanged(error)) return true;
@@ -124,28 +120,21 @@ const INTERVAL_MS = 2_000; // Telegram asks for not much more than an edit a sec
 
 /** What happens meanwhile, in the message that the answer will be in. Edits may be left out. */
 export class Progress {
-  readonly #telegram: Telegram;
+  readonly #bot: Bot;
   readonly #target: { chat_id: number; message_id: number };
-  readonly #after: (delayMs: number, callback: () => void) => () => void;
   #shown = EMPTY;
   #wanted = EMPTY;
   #cancel: (() => void) | undefined;
   #editing: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    telegram: Telegram,
-    { chat_id }: Address,
-    message_id: number,
-    startTimer: (delayMs: number, callback: () => void) => () => void,
-  ) {
-    this.#telegram = telegram;
+  constructor(bot: Bot, { chat_id }: Address, message_id: number) {
+    this.#bot = bot;
     this.#target = { chat_id, message_id };
-    this.#after = startTimer;
   }
 
   show(progressText: string): void {
     this.#wanted = progressText;
-    this.#cancel ??= this.#after(INTERVAL_MS, () => {
+    this.#cancel ??= this.#bot.zz.io.clock.timer(INTERVAL_MS, () => {
       this.#cancel = undefined;
       this.#editing = this.#edit();
     });
@@ -154,9 +143,9 @@ export class Progress {
   async #edit(): Promise<void> {
     if (this.#wanted === this.#shown) return;
     this.#shown = this.#wanted;
-    await this.#telegram.hasty
+    await this.#bot.telegram.hasty
       .editMessageText({ ...this.#target, text: this.#shown })
-      .catch((error) => descriptionOf(error)); // the next one says more
+      .catch(() => {}); // the next one says more
   }
 
   /** After it no edit of this comes. */

@@ -31,13 +31,8 @@ export async function sendFiles(
   pending: Pending,
   callName: string,
   filesToSend: Sent[],
-  changePending = (applyChange: (pending: Pending) => void) => {
-    applyChange(pending);
-    bot.book.changePending(chatKey, pending.update, applyChange);
-  },
 ): Promise<void> {
-  const { telegram, ctx } = bot;
-  const address = addressOf(chatKey);
+  const { telegram, ctx, book } = bot;
   for (const [fileIndex, fileToSend] of filesToSend.entries()) {
     const sentName = `${callName} ${fileIndex}`;
     if (pending.sent?.includes(sentName)) continue;
@@ -45,24 +40,22 @@ export async function sendFiles(
       const keep = (waiting: Pending, messageId: number) => {
         waiting.files = { ...waiting.files, [sentName]: messageId };
       };
-      const message_id =
-        pending.files?.[sentName] ??
-        (await sendKept(telegram, address, pending, changePending, { keep }));
-      const { chat_id } = addressOf(bot.book.current(chatKey));
+      const message_id = pending.files?.[sentName] ?? (await sendKept(bot, chatKey, pending, keep));
+      const { chat_id } = addressOf(book.current(chatKey));
       const media = { type: "document" as const, media: fileOf(fileToSend) };
       await telegram.raw.editMessageMedia({ chat_id, message_id, media });
     };
     try {
       await sendFile().catch((error) => {
         if (!isMessageGone(error)) throw error;
-        changePending((waiting) => void delete waiting.files?.[sentName]);
+        book.changePending(chatKey, pending, ({ files }) => void delete files?.[sentName]);
         return sendFile();
       });
     } catch (error) {
       if (isRevoked(error) || isChatGone(error)) throw error;
       if (!isMessageGone(error)) ctx.note(sentenceOf(error as Error));
     }
-    changePending((waiting) => {
+    book.changePending(chatKey, pending, (waiting) => {
       waiting.sent = [...(waiting.sent ?? []), sentName];
     });
   }

@@ -97,26 +97,11 @@ function decoded(answerBytes: Buffer, contentType: string, contentKind: Kind): s
     const decoder = encoding ? tryTo(() => new TextDecoder(encoding)) : undefined;
     if (decoder) return decoder.decode(answerBytes);
   }
-  const complete = answerBytes.subarray(0, lastWhole(answerBytes));
+  // stream: the bytes may be cut in the middle of a character
   return (
-    tryTo(() => new TextDecoder("utf-8", { fatal: true }).decode(complete)) ??
+    tryTo(() => new TextDecoder("utf-8", { fatal: true }).decode(answerBytes, { stream: true })) ??
     new TextDecoder("windows-1252").decode(answerBytes)
   );
-}
-
-/** The end of the last whole character, in case the bytes were cut in the middle of one. */
-function lastWhole(answerBytes: Buffer): number {
-  for (
-    let byteIndex = answerBytes.length - 1;
-    byteIndex >= Math.max(0, answerBytes.length - 4);
-    byteIndex--
-  ) {
-    const byte = answerBytes[byteIndex]!;
-    if (byte < 0x80) return byteIndex + 1;
-    if (byte >= 0xc0)
-      return byteIndex + sizeFrom(byte) <= answerBytes.length ? answerBytes.length : byteIndex;
-  }
-  return answerBytes.length;
 }
 
 /** Tags and the text between them, in one pass, without comments, scripts and the like. */
@@ -176,18 +161,15 @@ function bareText(pageHtml: string): string {
     if (BLOCK_TAG.test(htmlPiece)) return "\n";
     return " ";
   });
-  const joinedText = textPieces
-    .join("")
-    .replace(
-      /&(nbsp|amp|lt|gt|quot|#39);/g,
-      (entity, entityName) => ENTITIES[entityName] ?? entity,
-    );
-  return joinedText
+  return withoutEntities(textPieces.join(""))
     .replace(/[^\S\n]+/g, " ")
     .replace(/ ?\n\s*/g, "\n")
     .trim();
 }
 const BLOCK_TAG = /^<\/?(p|div|br|li|tr|h\d|section|article|pre|table|ul|ol)\b/i;
+
+export const withoutEntities = (html: string): string =>
+  html.replace(/&(nbsp|amp|lt|gt|quot|#39|#x27);/g, (_, entityName) => ENTITIES[entityName]!);
 const ENTITIES: Record<string, string> = {
   nbsp: " ",
   amp: "&",
@@ -195,6 +177,7 @@ const ENTITIES: Record<string, string> = {
   gt: ">",
   quot: '"',
   "#39": "'",
+  "#x27": "'",
 };
 
 const BYTE_ORDER_MARKS = [
@@ -202,9 +185,3 @@ const BYTE_ORDER_MARKS = [
   ["\xff\xfe", "utf-16le"],
   ["\xfe\xff", "utf-16be"],
 ] as const;
-
-/** How many bytes a character of UTF-8 has, by its first one. */
-function sizeFrom(firstByte: number): number {
-  if (firstByte >= 0xf0) return 4;
-  return firstByte >= 0xe0 ? 3 : 2;
-}

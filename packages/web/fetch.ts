@@ -55,14 +55,16 @@ const moveCounter = new AsyncLocalStorage<number>(); // redirects to other hosts
 
 export function openPages(zz: Zz<Config>): Pages {
   const keptPages = new Map<string, Page>();
-
   return {
     async read(pageUrl, startOffset, ctx) {
-      const page = keptPages.get(pageUrl.href) ?? (await loadPage(pageUrl, ctx).catch(asValue));
-      if (page instanceof Refused) return { text: page.message, failed: true, refused: true };
-      return page instanceof Moved
-        ? followMove(pageUrl, page, startOffset, ctx)
-        : showPage(page, startOffset);
+      try {
+        const page = keptPages.get(pageUrl.href) ?? (await loadPage(pageUrl, ctx));
+        return showPage(page, startOffset);
+      } catch (error) {
+        if (error instanceof Moved) return followMove(pageUrl, error, startOffset, ctx);
+        if (error instanceof Refused) return { text: error.message, failed: true, refused: true };
+        throw error;
+      }
     },
   };
 
@@ -136,11 +138,6 @@ function keepPage(keptPages: Map<string, Page>, page: Page, requestedUrl: string
   return page;
 }
 
-function asValue(error: unknown): Moved | Refused {
-  if (error instanceof Moved || error instanceof Refused) return error;
-  throw error;
-}
-
 /** Looks a host up once, and returns a lookup with just the addresses that passed the check. */
 async function reachHost(
   targetUrl: URL,
@@ -189,12 +186,7 @@ const unknownHost = (hostName: string, { code }: NodeJS.ErrnoException): Fault =
 /**
  * Reads the unpacked body up to a limit, which is higher for a PDF: a part of it cannot be read.
  */
-type Beginning = { bytes: Buffer; isCut: boolean; isBroken: boolean };
-async function beginning(
-  { body }: HttpAnswer,
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<Beginning> {
+async function beginning({ body }: HttpAnswer, maxBytes: number, signal: AbortSignal) {
   // a single buffer, so that memory holds nothing twice
   let bytes = Buffer.allocUnsafeSlow(maxBytes);
   let bytesRead = 0;

@@ -1,6 +1,7 @@
 // Searches the web with Brave, Tavily or the person's own SearXNG.
 import type { Zz } from "zz";
 import { fault, oneLine } from "zz/text";
+import { withoutEntities } from "./decode-answer.ts";
 import type { Config } from "./index.ts";
 
 export interface Hit {
@@ -107,15 +108,4 @@ function parseHits(searchEngine: Engine, reply: unknown): Hit[] {
 
 /** The text without the tags and entities with which Brave marks words. */
 const stripMarkup = (markedText: unknown): string =>
-  oneLine(String(markedText ?? "").replace(/<\/?(strong|b|em|mark)>/g, "")).replace(
-    /&(amp|lt|gt|quot|#x27|#39);/g,
-    (_, entityName) => LETTERS[entityName]!,
-  );
-const LETTERS: Record<string, string> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  "#x27": "'",
-  "#39": "'",
-};
+  withoutEntities(oneLine(String(markedText ?? "").replace(/<\/?(strong|b|em|mark)>/g, "")));

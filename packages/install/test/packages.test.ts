@@ -112,6 +112,11 @@ for (const [text, adds, reaches] of [
     ["changes every call", "sees 'answered'"],
     [],
   ],
+  [
+    `zz.wrap("gate", f); zz.wrap("fetch", f); zz.on("typed", f)`,
+    ["changes every gate", "changes every fetch", "sees 'typed'"],
+    [],
+  ],
   [`import fs from "node:fs/promises";`, [], [/^files/]],
   ["await fetch (url)", [], [/^the network \(fetch\)/]],
   ["process.env.X; const { env } = process", [], [/^environment/]],

@@ -51,6 +51,22 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       match(given.text, /^x{1000}[\s\S]*\[The whole result has 10 MB/);
     });
 
+  test("a resource of 10 MB is cut, and not called empty", async (t) => {
+    const url = await serving(t, (request, body, response) => {
+      const reply: any = replyTo(body, () => "");
+      if (isNoCall(request, reply, response)) return;
+      const { id, method } = JSON.parse(body);
+      if (method === "initialize") reply.result.capabilities = { resources: {} };
+      const contents = [{ uri: "a:b", text: "x".repeat(10_000_000) }];
+      const isRead = method === "resources/read";
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify(isRead ? { jsonrpc: "2.0", id, result: { contents } } : reply));
+    });
+    const zz = await started(t, { big: { url } });
+    const { text } = await zz.call("mcp_resource", { server: "big", uri: "a:b" });
+    match(text, /^x{1000}[\s\S]*\[The whole result has 10 MB/);
+  });
+
   test("headers go with each request and are shown nowhere; what is wrong is a sentence", async (t) => {
     using _ = withEnvironment({ FAR_TOKEN: "tok-1234567890abcdef" });
     const url = await serving(t, (request, body, response) => {

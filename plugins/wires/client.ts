@@ -4,7 +4,7 @@
 import type { OpenAI } from "openai/client";
 import type { ChatRequest, Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
-import { baseOf, type Preset, quirksOf, rememberByModel } from "./wire-types.ts";
+import { baseOf, needKey, type Preset, quirksOf, rememberByModel, toJson } from "./wire-types.ts";
 
 const REQUEST_PATH = /\/(chat\/completions|responses)$/;
 const OFFICIAL = "https://api.openai.com/v1";
@@ -123,11 +123,7 @@ function headersOf(
 ): Record<string, string | null> {
   const { key, own = {} } = endpoint;
   const isLocal = /^http:\/\/localhost[:/]/.test(preset.url); // needs no key
-  if (!key && preset.key && !isLocal && baseUrl === preset.url)
-    throw usage(
-      `Cannot ask '${preset.name}': no key is set. ` +
-        `Set ${preset.key}, or pass --key KEY (--base-url URL for another server).`,
-    );
+  if (preset.key && !isLocal) needKey(preset, key, baseUrl);
   const { auth } = quirksOf(preset, endpoint);
   // local servers need no key, but some refuse a request without one
   const sentKey = `${key ?? "none"}`;
@@ -186,13 +182,9 @@ export async function send(
   }
 }
 
-/** Replaces lone surrogates, which break some servers' decoders. */
-function wellFormed(jsonBody: string): string {
-  if (!/\\ud[89a-f]/i.test(jsonBody)) return jsonBody;
-  return JSON.stringify(JSON.parse(jsonBody), (_, fieldValue) =>
-    typeof fieldValue === "string" ? fieldValue.toWellFormed() : fieldValue,
-  );
-}
+/** Replaces lone surrogates. */
+const wellFormed = (jsonBody: string): string =>
+  /\\ud[89a-f]/i.test(jsonBody) ? toJson(JSON.parse(jsonBody)) : jsonBody;
 
 /** Adds what the client looks at before it hands on the answer. */
 const asResponse = (httpAnswer: HttpAnswer) =>

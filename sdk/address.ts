@@ -3,6 +3,7 @@
 import type { LookupAddress } from "node:dns";
 import type { BlockList, LookupFunction } from "node:net";
 import type { Permissions } from "../kernel/contract.ts";
+import { orAbort } from "../kernel/text/deadlines.ts";
 
 const netModule = () => process.getBuiltinModule("node:net"); // loaded once it is asked for
 const isIP = (address: string): number => netModule().isIP(address);
@@ -88,18 +89,9 @@ export async function addressesOf(
   { hostname }: URL,
   abortSignal?: AbortSignal,
 ): Promise<LookupAddress[]> {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const handleAbort = () => reject(abortSignal!.reason);
-  abortSignal?.addEventListener("abort", handleAbort, { once: true });
   const { lookup } = process.getBuiltinModule("node:dns").promises;
-  const addresses = await Promise.race([
-    lookup(hostname.replace(/^\[|\]$/g, ""), { all: true }),
-    stopped,
-  ])
-    .catch((lookupError) => Promise.reject(abortSignal?.aborted ? abortSignal.reason : lookupError))
-    .finally(() => abortSignal?.removeEventListener("abort", handleAbort));
-  abortSignal?.throwIfAborted();
-  return addresses;
+  const addresses = lookup(hostname.replace(/^\[|\]$/g, ""), { all: true });
+  return abortSignal ? orAbort(abortSignal, addresses) : addresses;
 }
 
 /** A lookup that gives just these addresses. */

@@ -37,9 +37,9 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
         data: { path, type, bytes, width, height },
       };
     },
-    render: ({ data }) => {
-      const { width, height } = (data ?? {}) as { width?: number; height?: number };
-      return width ? `${width} × ${height}` : "";
+    render({ data }) {
+      const { width, height } = data as MediaFile;
+      return `${width} × ${height}`;
     },
   });
 }

@@ -7,7 +7,7 @@ import type { Screen } from "./screen.ts";
 
 export const SHOW_IMAGE = "show_image";
 
-export function addShowImage(zz: Zz<any>, screen: Screen): void {
+export function addShowImage(zz: Zz, screen: Screen): void {
   zz.tool({
     name: SHOW_IMAGE,
     kind: "read",

@@ -172,8 +172,7 @@ async function changeSetting(ctx: Ctx, settingName: string, newValue: unknown): 
 }
 
 /** A secret value's JSON is not its value. */
-const isSecret = (value: unknown): boolean =>
-  Object(value) === value && typeof Object(value).toJSON === "function";
+const isSecret = (value: unknown): boolean => typeof Object(value).toJSON === "function";
 
 async function schema(ctx: Ctx): Promise<void> {
   await ctx.settings.set("$schema", SCHEMA_FILE);

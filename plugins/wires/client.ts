@@ -13,11 +13,7 @@ const OFFICIAL = "https://api.openai.com/v1";
  * Where requests go. At Azure, that is a deployment if a version of the API is set, else one of the
  * newer paths.
  */
-function placeOf(
-  zz: Zz<any>,
-  preset: Preset,
-  endpoint: Endpoint,
-): { base: string; version?: string } {
+function placeOf(zz: Zz, preset: Preset, endpoint: Endpoint): { base: string; version?: string } {
   const base = baseOf(preset, endpoint).replace(REQUEST_PATH, "");
   if (!base)
     throw usage(
@@ -36,7 +32,7 @@ function placeOf(
 
 /** Asks by the client, and hands on what comes as it comes. */
 export async function request(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   endpoint: Endpoint,
   signal: AbortSignal,
@@ -52,7 +48,7 @@ export async function request(
   }
 }
 
-async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promise<OpenAI> {
+async function clientOf(zz: Zz, preset: Preset, endpoint: Endpoint): Promise<OpenAI> {
   const { base, version } = placeOf(zz, preset, endpoint);
   const ownHeaders = headersOf(preset, endpoint, base);
   if (!URL.canParse(base)) await zz.fetch(base); // which says so
@@ -158,7 +154,7 @@ interface Leaving {
  * Sends a request. What a server refuses is left out from then on, for the same address and model.
  */
 export async function send(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   { endpoint, model }: ChatRequest,
   signal: AbortSignal,

@@ -43,8 +43,8 @@ type Deltas = AsyncIterable<Iterable<Delta>>;
 
 /** How a request goes out and its answer comes back. */
 export interface Wire {
-  chat(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: AbortSignal): Deltas;
-  models(zz: Zz<any>, preset: Preset, endpoint: Endpoint, signal: AbortSignal): Promise<Model[]>;
+  chat(zz: Zz, preset: Preset, request: ChatRequest, signal: AbortSignal): Deltas;
+  models(zz: Zz, preset: Preset, endpoint: Endpoint, signal: AbortSignal): Promise<Model[]>;
   model(preset: Preset, id: string): Model | undefined; // what is known without asking
 }
 

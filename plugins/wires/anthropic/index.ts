@@ -108,7 +108,7 @@ const FINISH_REASONS: Record<string, string> = {
  * ANTHROPIC_BASE_URL lacks the version; an address that a person pastes may have it, or the whole
  * path.
  */
-const findBaseUrl = (zz: Zz<any>, preset: Preset, endpoint: Endpoint): string => {
+const findBaseUrl = (zz: Zz, preset: Preset, endpoint: Endpoint): string => {
   const url =
     endpoint.url ??
     (preset.name === "anthropic" ? zz.io.variable("ANTHROPIC_BASE_URL") : undefined);
@@ -117,7 +117,7 @@ const findBaseUrl = (zz: Zz<any>, preset: Preset, endpoint: Endpoint): string =>
 
 const OAUTH_BETA = "oauth-2025-04-20";
 function headers(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   endpoint: Endpoint,
   { bearer }: Learnt,
@@ -146,7 +146,7 @@ interface Way {
   pausedBlocks: any[];
 }
 async function sendRequest(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   request: ChatRequest,
   signal: AbortSignal,

@@ -71,7 +71,7 @@ function findBaseUrl(preset: Preset, endpoint: Endpoint): string {
 }
 
 const OTHER_VARIABLE = "GOOGLE_API_KEY";
-function headers(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string, string> {
+function headers(zz: Zz, preset: Preset, endpoint: Endpoint): Record<string, string> {
   const otherKey = preset.name === "gemini" && zz.io.variable(OTHER_VARIABLE);
   const key = endpoint.key ?? (otherKey ? zz.secret(otherKey) : undefined);
   needKey(preset, key, findBaseUrl(preset, endpoint), OTHER_VARIABLE);
@@ -83,7 +83,7 @@ function headers(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string
 }
 
 async function sendRequest(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   request: ChatRequest,
   signal: AbortSignal,

@@ -24,10 +24,13 @@ function placeOf(zz: Zz, preset: Preset, endpoint: Endpoint): { base: string; ve
   const address = tryTo(() => new URL(base));
   const version = address?.searchParams.get("api-version") ?? zz.io.variable("OPENAI_API_VERSION");
   const plainBase = base.replace(/[?#].*$/, "").replace(/\/+$/, "");
-  const isBareHost = address ? /^\/(openai\/?)?$/.test(address.pathname) : false;
-  if (!version || /\/v1$/.test(plainBase))
-    return { base: isBareHost ? `${plainBase.replace(/\/openai$/, "")}/openai/v1` : plainBase };
-  return { base: isBareHost ? `${plainBase.replace(/\/openai$/, "")}/openai` : plainBase, version };
+  const isDated = version && !/\/v1$/.test(plainBase);
+  const apiPath = isDated ? "/openai" : "/openai/v1";
+  const isBareHost = address && /^\/(openai\/?)?$/.test(address.pathname);
+  return {
+    base: isBareHost ? plainBase.replace(/\/openai$/, "") + apiPath : plainBase,
+    ...(isDated && { version }),
+  };
 }
 
 /** Asks by the client, and hands on what comes as it comes. */

@@ -21,7 +21,8 @@ export type WireName = "chat" | "anthropic" | "gemini" | "responses";
  * from refusals.
  */
 export interface Quirks {
-  max?: "max_tokens" | "max_completion_tokens"; // what it calls the limit of an answer
+  // what it calls the limit of an answer; in a preset, max_tokens if absent
+  max?: "max_tokens" | "max_completion_tokens";
   without?: string[]; // fields of a request that it refuses: they are left out
   developer?: RegExp; // models that take the system prompt in the role "developer"
   // how it wants its thinking sent back
@@ -54,7 +55,9 @@ export const baseOf = (preset: Preset, endpoint: Endpoint): string =>
 
 /** A preset's quirks; none if its name stands for any server and it is asked at another address. */
 export const quirksOf = (preset: Preset, endpoint: Endpoint): Quirks =>
-  preset.is && baseOf(preset, endpoint) !== preset.url ? {} : (preset.quirks ?? {});
+  preset.is && baseOf(preset, endpoint) !== preset.url
+    ? {}
+    : { max: "max_tokens", ...preset.quirks };
 
 /** Throws if the public server would be asked without a key. */
 export function needKey(

@@ -385,16 +385,16 @@ async function showPrompt({ about }: Ctx, wantedLayer = ""): Promise<Result> {
       `Cannot show '${wantedLayer}': no such layer. ` +
         `There are: ${layers.map(({ name }) => name).join(", ")}.`,
     );
-  const layerBlocks = shownLayers.map(
-    ({ name, slot, owner, text, sent }) =>
-      `[${name}: ${slot}, from ${owner}, ` +
-      `about ${plural(tokensOf(text), "token")}${SENT_NOTES[sent]}]\n${text}`,
-  );
-  const totalTokens = shownLayers.reduce((sum, { text }) => sum + tokensOf(text), 0);
   const data = shownLayers.map((shownLayer) => ({
     ...shownLayer,
     tokens: tokensOf(shownLayer.text),
   }));
+  const layerBlocks = data.map(
+    ({ name, slot, owner, text, sent, tokens }) =>
+      `[${name}: ${slot}, from ${owner}, ` +
+      `about ${plural(tokens, "token")}${SENT_NOTES[sent]}]\n${text}`,
+  );
+  const totalTokens = data.reduce((sum, { tokens }) => sum + tokens, 0);
   const totalRow = wantedLayer ? [] : [`[about ${totalTokens} tokens in all]`];
   return { text: [...layerBlocks, ...totalRow].join("\n\n"), data };
 }

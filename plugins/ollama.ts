@@ -290,13 +290,10 @@ const LOCAL_ADDRESSES: Record<string, string> = { "0.0.0.0": "127.0.0.1", "[::]"
  * The window to use: the model file's own setting, else the one it was trained for, up to the
  * setting.
  */
-function windowOf(
-  { parameters = "", model_info = {} }: Shown,
-  maxTokens: number,
-): number | undefined {
-  const ownWindow = Number(/^num_ctx\s+(\d+)/m.exec(parameters)?.[1] ?? 0);
+function windowOf({ parameters, model_info }: Shown, maxTokens: number): number | undefined {
+  const ownWindow = Number(/^num_ctx\s+(\d+)/m.exec(parameters ?? "")?.[1] ?? 0);
   if (ownWindow) return ownWindow;
-  const trained = model_info[`${model_info["general.architecture"]}.context_length`];
+  const trained = model_info?.[`${model_info["general.architecture"]}.context_length`];
   return typeof trained === "number" ? Math.min(trained, maxTokens) : undefined;
 }
 

@@ -2,7 +2,16 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Message, Programs, Zz } from "zz";
-import { expandHome, plural, sizeInWords, visible, writeWhole } from "zz/text";
+import {
+  codeBlocks,
+  expandHome,
+  isInside,
+  plural,
+  sizeInWords,
+  tryTo,
+  visible,
+  writeWhole,
+} from "zz/text";
 
 const MAX_OSC_BYTES = 74_994; // terminals ignore longer texts
 
@@ -53,40 +62,19 @@ const answersOf = (messages: readonly Message[]): string[] =>
     message.role === "assistant" && message.text ? [message.text] : [],
   );
 
-/** The text between fences, without them. */
-export function codeBlocks(markdown: string): string[] {
-  const codeTexts: string[] = [];
-  let openBlock: { fence: string; indent: number; lines: string[] } | undefined;
-  for (const sourceLine of markdown.split("\n")) {
-    const [, fenceIndent = "", fence = ""] = /^( *)(`{3,}|~{3,})/.exec(sourceLine) ?? [];
-    if (!openBlock && fence) openBlock = { fence, indent: fenceIndent.length, lines: [] };
-    else if (openBlock && fence.startsWith(openBlock.fence) && sourceLine.trim() === fence) {
-      codeTexts.push(openBlock.lines.join("\n"));
-      openBlock = undefined;
-    } else
-      openBlock?.lines.push(
-        sourceLine.slice(
-          Math.min(openBlock.indent, sourceLine.length - sourceLine.trimStart().length),
-        ),
-      );
-  }
-  return openBlock ? [...codeTexts, openBlock.lines.join("\n")] : codeTexts;
-}
-
 // /copy
 
 async function copyAnswer(argument: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
-  const [, codeWord, typedNumber = "1"] = /^(code)?\s*([1-9]\d*)?$/.exec(argument) ?? [
-    undefined,
-    undefined,
-    "",
-  ];
-  if (!typedNumber)
+  const typedWords = /^(code)?\s*([1-9]\d*)?$/.exec(argument);
+  if (!typedWords)
     throw new Error(`Cannot copy '${argument}': use /copy, /copy N, /copy code or /copy code N.`);
+  const [, codeWord, typedNumber = 1] = typedWords;
   const answers = answersOf(chat.messages);
   if (!answers.length) throw new Error("Cannot copy: there is no answer yet.");
-  const copyable = codeWord ? codeBlocks(answers.at(-1)!) : answers.toReversed();
+  const copyable = codeWord
+    ? codeBlocks(answers.at(-1)!).map(({ text }) => text)
+    : answers.toReversed();
   const copiedText = copyable[Number(typedNumber) - 1];
   if (copiedText === undefined)
     throw new Error(
@@ -136,7 +124,7 @@ async function toPrograms(copiedText: string, { programs }: Ctx): Promise<string
   return [];
 }
 
-async function pipeInto(
+function pipeInto(
   programs: Programs,
   programName: string,
   programArguments: string[],
@@ -155,7 +143,7 @@ async function pipeInto(
 // /save
 
 async function saveToFile(zz: Zz, argument: string, ctx: Ctx): Promise<void> {
-  const { chat, root, note } = ctx;
+  const { chat, files, root, note } = ctx;
   const [, fileName = "", allWord] = /^(.*?)(\s+all)?$/s.exec(argument) ?? [];
   if (!fileName) throw new Error("Cannot save: give a file, /save FILE or /save FILE all.");
   const answers = answersOf(chat.messages);
@@ -164,15 +152,14 @@ async function saveToFile(zz: Zz, argument: string, ctx: Ctx): Promise<void> {
     allWord ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`,
   );
   const savedFile = path.resolve(root, expandHome(fileName));
-  const writtenPlace = (await isInside(savedFile, ctx))
-    ? await writeInside(savedFile, savedText, ctx)
-    : await writeOutside(savedFile, savedText, ctx);
-  if (writtenPlace)
-    note(
-      `Wrote ${visible(fileName)} ` +
-        `(${sizeInWords(Buffer.byteLength(savedText))}).` +
-        `${writtenPlace === "inside" ? " /undo takes it back." : ""}`,
-    );
+  const realFile = tryTo(() => files.path(savedFile)) ?? root;
+  const isInProject = realFile !== root && isInside(root, realFile);
+  if (isInProject) await writeInside(savedFile, savedText, ctx);
+  else if (!(await writeOutside(savedFile, savedText, ctx))) return note("Nothing was written.");
+  note(
+    `Wrote ${visible(fileName)} (${sizeInWords(Buffer.byteLength(savedText))}).` +
+      `${isInProject ? " /undo takes it back." : ""}`,
+  );
 }
 
 const conversation = (messages: readonly Message[]): string =>
@@ -187,20 +174,6 @@ const conversation = (messages: readonly Message[]): string =>
     })
     .join("\n");
 
-async function isInside(savedFile: string, { root, files }: Ctx): Promise<boolean> {
-  try {
-    const relativePath = path.relative(root, files.path(savedFile));
-    return (
-      relativePath !== "" &&
-      relativePath !== ".." &&
-      !relativePath.startsWith(`..${path.sep}`) &&
-      !path.isAbsolute(relativePath)
-    );
-  } catch {
-    return false;
-  }
-}
-
 /**
  * The person typed the name, so a new file needs no question. An existing one is shown and asked
  * about.
@@ -209,7 +182,7 @@ async function writeInside(
   savedFile: string,
   savedText: string,
   { files, permissions }: Ctx,
-): Promise<"inside"> {
+): Promise<void> {
   const writeRule = {
     verdict: "allow",
     kind: "write",
@@ -224,14 +197,10 @@ async function writeInside(
   } finally {
     if (isNewFile) permissions.drop(writeRule);
   }
-  return "inside";
 }
 
-async function writeOutside(
-  savedFile: string,
-  savedText: string,
-  { ask, note }: Ctx,
-): Promise<"outside" | undefined> {
+/** False if the person says that the file is not to be overwritten. */
+async function writeOutside(savedFile: string, savedText: string, { ask }: Ctx): Promise<boolean> {
   if (fs.statSync(savedFile, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot write '${savedFile}': it is a folder. Name a file in it.`);
   if (!fs.existsSync(path.dirname(savedFile)))
@@ -240,10 +209,10 @@ async function writeOutside(
     if (!ask)
       throw new Error(`Cannot write '${savedFile}': it already exists. Choose another name.`);
     if ((await ask(`${savedFile} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
-      return void note("Nothing was written.");
+      return false;
   }
   writeWhole(savedFile, savedText);
-  return "outside";
+  return true;
 }
 
 // /edit

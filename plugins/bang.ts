@@ -26,7 +26,7 @@ type Output = { words: string; text: string };
 
 export default (zz: Zz) => {
   let lastOutput: Output | undefined;
-  zz.service("ownOutput", { give: (ctx) => giveOutput(ctx) });
+  zz.service("ownOutput", { give: giveOutput });
   zz.wrap(
     "line",
     async (typedLine, nextLine, ctx) => {
@@ -98,12 +98,11 @@ function commandOf(typedLine: string): Command | undefined {
   };
 }
 
-function refusal(typedLine: string): Error {
-  const message =
+const refusal = (typedLine: string): Error =>
+  usage(
     `Cannot run '${typedLine.split("\n")[0]}': your own commands run only in a conversation at ` +
-    'a terminal. Run it in the shell, and pipe its output in: … | zz "words".';
-  return usage(message);
-}
+      'a terminal. Run it in the shell, and pipe its output in: … | zz "words".',
+  );
 
 /**
  * Runs a command and returns its output; empty if nothing was kept. Ctrl+C goes to the command: the
@@ -113,7 +112,7 @@ async function runInShell(
   commandWords: string,
   wholeTerminal: boolean,
   { root, io, signal, programs }: Ctx,
-  variables: Variables,
+  variables: Record<string, string>,
 ): Promise<string> {
   const started = io.clock.now();
   const shellProcess = programs.start(...shellFor(commandWords), {
@@ -173,8 +172,6 @@ function shellFor(commandWords: string): [program: string, args: string[]] {
   if (process.platform !== "win32") return [process.env.SHELL || "sh", ["-c", commandWords]];
   return [process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${commandWords}"`]];
 }
-
-type Variables = Record<string, string>;
 
 const untilClosed = (...streams: (NodeJS.ReadableStream | null)[]): Promise<unknown> =>
   Promise.all(

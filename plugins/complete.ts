@@ -34,11 +34,10 @@ export default (zz: Zz<typeof defaults>) => {
     name: "down",
     description: "go into the menu that is open; else to later lines",
     async press(editedLine, ctx) {
-      const completion =
-        isMenuOpen(editedLine) && zz.config.menu && (await findCompletion(editedLine.text, ctx));
-      const choices = completion ? await findBest(completion.typed, completion.choices) : [];
-      if (!completion || !choices.length) return false;
-      await chooseFrom(editedLine, { ...completion, choices }, 0);
+      if (!isMenuOpen(editedLine) || !zz.config.menu) return false;
+      const completion = await bestCompletion(editedLine.text, ctx);
+      if (!completion?.choices.length) return false;
+      await chooseFrom(editedLine, completion, 0);
     },
   });
   zz.key({
@@ -48,11 +47,10 @@ export default (zz: Zz<typeof defaults>) => {
       "give the output of your last !command to the model",
     async press(editedLine, ctx) {
       if (!editedLine.text && ctx.service("ownOutput")?.give(ctx)) return;
-      const completion = await findCompletion(editedLine.text.slice(0, editedLine.cursor), ctx);
+      const completion = await bestCompletion(editedLine.text.slice(0, editedLine.cursor), ctx);
       if (!completion) return;
-      const choices = await findBest(completion.typed, completion.choices);
-      if (!choices.length) return editedLine.below("Nothing fits.");
-      await chooseFrom(editedLine, { ...completion, choices });
+      if (!completion.choices.length) return editedLine.below("Nothing fits.");
+      await chooseFrom(editedLine, completion);
     },
   });
 };
@@ -74,8 +72,7 @@ async function suggest(editedLine: Line, ctx: Ctx): Promise<void> {
   if (!opensMenu(editedLine)) return;
   if (!isCommand(text)) await ctx.io.clock.sleep(PAUSE_MS);
   if (editedLine.text !== text) return;
-  const completion = await findCompletion(text, ctx);
-  const choices = completion ? await findBest(completion.typed, completion.choices) : [];
+  const { choices = [] } = (await bestCompletion(text, ctx)) ?? {};
   if (choices.length) editedLine.below(drawMenu(choices, 0));
 }
 
@@ -113,6 +110,13 @@ async function chooseFrom(
         : editedLine.press(pressedKey);
     putName(choices[selected]!.name);
   }
+}
+
+/** With the choices that fit what is typed, the best first. */
+async function bestCompletion(textBefore: string, ctx: Ctx): Promise<Completion | undefined> {
+  const completion = await findCompletion(textBefore, ctx);
+  if (!completion) return undefined;
+  return { ...completion, choices: await findBest(completion.typed, completion.choices) };
 }
 
 async function findCompletion(textBefore: string, ctx: Ctx): Promise<Completion | undefined> {
@@ -179,17 +183,11 @@ async function listPaths(mention: string, ctx: Ctx): Promise<Omit<Completion, "s
 
 async function symbols(typed: string, ctx: Ctx): Promise<Choice[]> {
   const { data } = await ctx.call("find_symbols", { query: typed });
-  const matches = (Array.isArray(data) ? data : []) as {
-    name: string;
-    kind: string;
-    path: string;
-    line: number;
-  }[];
+  const matches: { name: string; kind: string; path: string; line: number }[] = Array.isArray(data)
+    ? data
+    : [];
   const descriptions = new Map(
-    matches.map((foundSymbol) => [
-      foundSymbol.name,
-      `${foundSymbol.kind}  ${foundSymbol.path}:${foundSymbol.line}`,
-    ]),
+    matches.map(({ name, kind, path, line }) => [name, `${kind}  ${path}:${line}`]),
   );
   return [...descriptions].map(([name, description]) => ({ name, description }));
 }

@@ -33,8 +33,7 @@ export default (zz: Zz) => {
     complete,
     async run(argument, ctx) {
       const [, settingName = "", typedValue = ""] = /^(\S*)\s*(.*)$/s.exec(argument) ?? [];
-      if (!settingName)
-        return ctx.note(formatTable(ctx.settings.list(), terminalColumns(ctx.io) - 1));
+      if (!settingName) return ctx.note(formatTable(ctx.settings.list(), ctx));
       if (settingName === "schema" && !typedValue) return schema(ctx);
       if (settingName === "unset") return changeSetting(ctx, typedValue.trim(), undefined);
       if (typedValue === "--reset") return changeSetting(ctx, settingName, undefined);
@@ -65,7 +64,8 @@ const inForce = ({ value, default: otherwise }: Setting): string =>
   value === undefined && otherwise !== undefined ? `not set (${shown(otherwise)})` : shown(value);
 
 /** Each setting with its value, who set it, and under it the whole sentence of what it is. */
-function formatTable(settings: Setting[], tableWidth: number): string {
+function formatTable(settings: Setting[], { io }: Ctx): string {
+  const tableWidth = terminalColumns(io) - 1;
   const settingNames = new Set(settings.map(({ name }) => name));
   // its section has a row
   const isSectionPart = ({ name }: Setting) =>
@@ -76,11 +76,8 @@ function formatTable(settings: Setting[], tableWidth: number): string {
       const { name, about = "" } = setting;
       const assignment = `${name} = ${inForce(setting)}`;
       const originNote = ` (${describeOrigin(setting)})`;
-      const firstRow =
-        `${clip(assignment, Math.max(tableWidth - originNote.length, width(name) + 6))}` +
-        originNote;
       return [
-        firstRow,
+        clip(assignment, Math.max(tableWidth - originNote.length, width(name) + 6)) + originNote,
         ...wrap(sentence(about), Math.max(tableWidth - 4, 10)).map(
           (aboutLine) => `    ${aboutLine}`,
         ),
@@ -93,40 +90,38 @@ function formatTable(settings: Setting[], tableWidth: number): string {
 const sentence = (aboutText: string): string =>
   aboutText &&
   `${aboutText.charAt(0).toUpperCase()}${aboutText.slice(1)}${/[.?!]$/.test(aboutText) ? "" : "."}`;
-const describeOrigin = ({ from, ...setting }: Setting): string => {
-  if (from)
-    return `set in ${from.map((settingSource) => SOURCE_WORDS[settingSource]).join(" and ")}`;
-  return isChanged(setting) ? "set by a flag or the environment" : "by default";
-};
+const describeOrigin = (setting: Setting): string =>
+  describeFiles(setting) ||
+  (isChanged(setting) ? "set by a flag or the environment" : "by default");
+const describeFiles = ({ from }: Setting): string =>
+  from ? `set in ${from.map((settingSource) => SOURCE_WORDS[settingSource]).join(" and ")}` : "";
 
 /** One setting, or a part of one: providers.openai.url. */
 function describeSetting(ctx: Ctx, settingName: string): string {
   const setting = findSetting(ctx, settingName);
   if (setting) {
-    const { about, owner, values, from } = setting;
+    const { about, owner, values } = setting;
     const allowedWords = values ? `\none of: ${listValues(values)}` : "";
     const defaultWords =
       setting.default === undefined ? "" : `\ndefault: ${shown(setting.default)}`;
-    const originWords = from
-      ? `; set in ${from.map((settingSource) => SOURCE_WORDS[settingSource]).join(" and ")}`
-      : "";
+    const ownerWords = owner === "zz" ? "a setting of zz itself" : `plugin: ${owner}`;
     return (
       `${settingName} = ` +
       `${inForce(setting)}${about ? `\n${about}` : ""}${allowedWords}${defaultWords}\n` +
-      `${owner === "zz" ? "a setting of zz itself" : `plugin: ${owner}`}${originWords}`
+      [ownerWords, describeFiles(setting)].filter(Boolean).join("; ")
     );
   }
   const inner = findWithin(ctx, settingName);
   if (inner !== undefined) return `${settingName} = ${shown(inner)}`;
-  const settingNames = ctx.settings.list().map((setting) => setting.name);
-  const nearNames = settingNames.filter(
-    (candidate) => candidate.includes(settingName) || settingName.includes(candidate),
-  );
+  const allSettings = ctx.settings.list();
   const searchWords = settingName.toLowerCase();
-  const matchingSettings = ctx.settings
-    .list()
-    .filter((setting) => `${setting.name} ${setting.about}`.toLowerCase().includes(searchWords));
-  if (matchingSettings.length) return formatTable(matchingSettings, terminalColumns(ctx.io) - 1);
+  const matchingSettings = allSettings.filter(({ name, about }) =>
+    `${name} ${about}`.toLowerCase().includes(searchWords),
+  );
+  if (matchingSettings.length) return formatTable(matchingSettings, ctx);
+  const nearNames = allSettings
+    .map(({ name }) => name)
+    .filter((candidate) => settingName.includes(candidate));
   throw new Error(
     `Cannot show '${settingName}': no such setting. ` +
       `${nearNames.length ? `There are: ${nearNames.join(", ")}.` : "/config lists them."}`,
@@ -177,8 +172,7 @@ async function changeSetting(ctx: Ctx, settingName: string, newValue: unknown): 
 }
 
 /** A secret value's JSON is not its value. */
-const isSecret = (value: unknown): boolean =>
-  Object(value) === value && typeof Object(value).toJSON === "function";
+const isSecret = (value: unknown): boolean => typeof Object(value).toJSON === "function";
 
 async function schema(ctx: Ctx): Promise<void> {
   await ctx.settings.set("$schema", SCHEMA_FILE);

@@ -78,13 +78,10 @@ const completeMessages = (typed: string, { chat }: Ctx) =>
     .reverse();
 
 function clearChat(_: string, { chat, note }: Ctx): void {
-  const messageCount = chat.messages.length;
-  if (messageCount) chat.back(null, true); // pinned files stay
+  if (!chat.messages.length) return void note("There is nothing to clear.");
+  chat.back(null, true); // pinned files stay
   note(
-    messageCount
-      ? "The conversation starts over. " +
-          "What was said is kept (/tree shows it), and /undo still works."
-      : "There is nothing to clear.",
+    "The conversation starts over. What was said is kept (/tree shows it), and /undo still works.",
   );
 }
 
@@ -116,27 +113,25 @@ function goBack(argument: string, { chat, files, note }: Ctx): void {
     throw new Error(
       `Cannot go back '${argument}': give how many messages, or #ID as /tree shows it.`,
     );
-  if (numberSign) {
-    jumpToEntry(Number(typedDigits));
-    return;
-  }
+  const typedNumber = Number(typedDigits);
+  if (numberSign) return void jumpToEntry(typedNumber);
   const userEntries = branch.filter(isUserEntry);
-  const firstTakenBack = userEntries.at(-Number(typedDigits));
   if (!userEntries.length)
     throw new Error("Cannot go back: nothing was said yet. /tree shows what was taken back.");
-  if (Number(typedDigits) < 1 || Number(typedDigits) > userEntries.length)
+  const firstTakenBack = userEntries[userEntries.length - typedNumber];
+  if (!firstTakenBack)
     throw new Error(
       `Cannot go back ${typedDigits}: ` +
         `${plural(userEntries.length, "message")} of yours can be taken back.`,
     );
-  chat.back(firstTakenBack!.parent);
+  chat.back(firstTakenBack.parent);
   const takenBack =
-    Number(typedDigits) > 1
-      ? `${plural(Number(typedDigits), "message")}, from ${quoteMessage(firstTakenBack!)} on`
-      : quoteMessage(firstTakenBack!);
+    typedNumber > 1
+      ? `${plural(typedNumber, "message")}, from ${quoteMessage(firstTakenBack)} on`
+      : quoteMessage(firstTakenBack);
   note(
     `Took back ${takenBack}. /back #${userEntries.at(-1)!.id} brings it ` +
-      `back.${stillChanged(branch, firstTakenBack!, files)}`,
+      `back.${stillChanged(branch, firstTakenBack, files)}`,
   );
 
   function jumpToEntry(id: number): void {
@@ -223,9 +218,8 @@ function showTree(_: string, { chat, io, note, settings }: Ctx): void {
   );
 }
 
-/** What the model said in an entry. Older versions of zz kept an unfinished answer as a draft. */
-function answerIn({ type, message, text }: Entry): string {
-  if (type === "draft" && text) return `(unfinished) ${beginningOf(String(text))}`;
+/** What the model said in an entry. */
+function answerIn({ message }: Entry): string {
   if (message?.role !== "assistant" || !message.text) return "";
   return `${message.cut ? "(unfinished) " : ""}${beginningOf(message.text)}`;
 }

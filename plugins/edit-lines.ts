@@ -118,15 +118,11 @@ function firstUnread(
   return !lineCount || isShown(firstLine) || isShown(lastLine) ? undefined : firstLine;
 }
 
-function linesOf(splitText: string): Line[] {
-  const textAndEnds = splitText.split(/(\r?\n)/);
-  const splitLines = Array.from({ length: (textAndEnds.length + 1) / 2 }, (_, i) => ({
-    text: textAndEnds[2 * i]!,
-    end: textAndEnds[2 * i + 1] ?? "",
+const linesOf = (splitText: string): Line[] =>
+  Array.from(splitText.matchAll(/(?!$)([^\n]*?)(\r?\n|$)/g), ([, text, end]) => ({
+    text: text!,
+    end: end!,
   }));
-  if (splitLines.at(-1)!.text === "") splitLines.pop();
-  return splitLines;
-}
 
 function outOfRange(firstGiven: number, lastGiven: number, lineCount: number): string | undefined {
   const lineCountWords = `it has ${plural(lineCount, "line")}`;
@@ -160,19 +156,17 @@ function withLines(
   const finalLineEnd = fileLines.at(-1)!.end;
   const replaced = fileLines.slice(firstLine - 1, lastLine);
   const usualEnd = mostUsedEnd(replaced) ?? mostUsedEnd(fileLines) ?? "\n";
-  const newLines = linesOf(content).map(({ text }, i) => ({
-    text,
-    end: replaced[i]?.end || usualEnd,
-  }));
+  const newLines = linesOf(content).map(({ text }, i) => ({ text, end: replaced[i]?.end }));
   const allLines = [
     ...fileLines.slice(0, firstLine - 1),
     ...newLines,
     ...fileLines.slice(lastLine),
   ];
-  const endOfLine = (lineEnd: string, i: number) =>
-    i === allLines.length - 1 ? finalLineEnd && (lineEnd || usualEnd) : lineEnd || usualEnd;
   return allLines
-    .map((writtenLine, i) => writtenLine.text + endOfLine(writtenLine.end, i))
+    .map(({ text, end }, i) => {
+      const lacksEnd = !finalLineEnd && i === allLines.length - 1;
+      return lacksEnd ? text : text + (end || usualEnd);
+    })
     .join("");
 }
 

@@ -1,6 +1,6 @@
 // How much the model thinks before it answers: --effort, /effort, and the setting. Each provider
 // has its own words for it; where a model cannot think, it makes no difference.
-import type { Ctx, Effort, Zz } from "zz";
+import type { Effort, Zz } from "zz";
 import { unknown, usage } from "zz/text";
 
 const EFFORT_LEVELS: Effort[] = ["none", "low", "medium", "high"];
@@ -40,7 +40,7 @@ export default (zz: Zz<typeof defaults>) => {
     examples: { "/effort": "show it", "/effort high": "let it think more from now on" },
     group: "sessions and model",
     complete: () => EFFORT_LEVELS,
-    run(argument, { note }: Ctx) {
+    run(argument, { note }) {
       if (argument) chosenEffort.level = levelOf(argument.trim());
       note(`Effort: ${inForce() || "as the model's provider has it"}.`);
     },

@@ -38,10 +38,7 @@ export default (zz: Zz) => {
         else if (pressedKey.name === "backspace")
           [searchText, startIndex] = [searchText.slice(0, -1), 0];
         else {
-          const leavesSearch =
-            pressedKey.name === "escape" ||
-            pressedKey.name === "ctrl+g" ||
-            pressedKey.name === "ctrl+c";
+          const leavesSearch = ["escape", "ctrl+g", "ctrl+c"].includes(pressedKey.name);
           editedLine.prompt();
           editedLine.set(leavesSearch ? text : (matchingInput ?? text));
           // Enter sends it, an arrow continues editing

@@ -18,28 +18,26 @@ export default (zz: Zz) =>
     needs: ({ path = "." }) => ({ read: [path] }),
     async run({ path = "." }, { files, root }) {
       const folder = files.path(path);
-      const countsByName = new Map<string, number>();
       const prefixLength = relative(root, folder).length;
       const listedFiles = await files.list(path);
-      for (const listedFile of listedFiles) {
+      const filesByEntry = Map.groupBy(listedFiles, (listedFile) => {
         const [firstPart = "", ...deeperParts] = listedFile
           .slice(prefixLength && prefixLength + 1)
           .split("/");
-        const entryName = deeperParts.length ? `${firstPart}/` : firstPart;
-        countsByName.set(entryName, (countsByName.get(entryName) ?? 0) + 1);
-      }
-      const sortedCounts = [...countsByName].sort(([first], [second]) => compare(first, second));
-      const entryRows = sortedCounts
+        return deeperParts.length ? `${firstPart}/` : firstPart;
+      });
+      const sortedEntries = [...filesByEntry].sort(([first], [second]) => compare(first, second));
+      const entryRows = sortedEntries
         .slice(0, MAX_ROWS)
-        .map(([entryName, fileCount]) => entryRow(files, folder, entryName, fileCount));
-      if (sortedCounts.length > MAX_ROWS)
-        entryRows.push(`[${sortedCounts.length - MAX_ROWS} more; list a folder in it]`);
+        .map(([entryName, { length }]) => entryRow(files, folder, entryName, length));
+      if (sortedEntries.length > MAX_ROWS)
+        entryRows.push(`[${sortedEntries.length - MAX_ROWS} more; list a folder in it]`);
       if (!entryRows.length)
         entryRows.push(
           `'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`,
         );
       entryRows.push(...notUtf8(root, listedFiles, "of these cannot be opened"));
-      return { text: entryRows.join("\n"), data: [...countsByName.keys()] };
+      return { text: entryRows.join("\n"), data: [...filesByEntry.keys()] };
     },
     render: ({ data }) => plural((data as string[]).length, "entry", "entries"),
   });

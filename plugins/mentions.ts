@@ -65,31 +65,30 @@ function isMessage(typedLine: string, { about }: Ctx): boolean {
 }
 
 async function attachMentions(typedLine: string, ctx: Ctx): Promise<string> {
-  // by mention, and by the file it leads to
-  const attached = new Map<string, Attached | undefined>();
+  const seen = new Set<string>(); // mentions, and the files they lead to
+  const attachments: Attached[] = [];
   for (const mentionNames of mentionsIn(typedLine)) {
     const [mention = ""] = mentionNames;
-    if (attached.has(mention)) continue;
-    attached.set(mention, undefined);
+    if (seen.has(mention)) continue;
+    seen.add(mention);
     const foundTarget = findTarget(mentionNames, ctx.root);
-    const targetKey = foundTarget
-      ? `${foundTarget.file}:${foundTarget.start}-${foundTarget.end}`
-      : "";
-    if (!foundTarget) await noteMissing(mentionNames.at(-1)!, ctx);
-    else if (!attached.has(targetKey))
-      attached.set(
-        targetKey,
-        await attach(foundTarget, ctx).catch((error) => noteRefusal(foundTarget, error)),
-      );
+    if (!foundTarget) {
+      await noteMissing(mentionNames.at(-1)!, ctx);
+      continue;
+    }
+    const { path, file, start, end } = foundTarget;
+    const targetKey = `${file}:${start}-${end}`;
+    if (seen.has(targetKey)) continue;
+    seen.add(targetKey);
+    try {
+      attachments.push(await attach(foundTarget, ctx));
+    } catch (error) {
+      ctx.note(`@${path} is not attached: ${sentenceOf(error)}`);
+    }
   }
-  const attachments = [...attached.values()].filter((attachment) => attachment !== undefined);
   if (attachments.length) ctx.note(`Attached ${attachments.map(({ label }) => label).join(", ")}.`);
   for (const { block } of attachments) if (block) ctx.chat.attach(block);
   return typedLine.replace(ESCAPED, "");
-
-  function noteRefusal({ path }: Target, error: Error): undefined {
-    ctx.note(`@${path} is not attached: ${sentenceOf(error)}`);
-  }
 }
 
 /**
@@ -123,16 +122,12 @@ function findTarget(possibleNames: string[], root: string): Target | undefined {
       const folder = fileStats?.isDirectory() ?? false;
       // a bare word may be a decorator, not the folder
       if (!fileStats || (folder && !path.includes("/"))) continue;
-      const lineNumbers = firstLine
-        ? { start: Number(firstLine), end: Number(lastLine ?? firstLine) }
-        : {};
-      return {
-        path,
-        location,
-        file: realpathSync(resolve(root, location)),
-        folder,
-        ...lineNumbers,
+      const file = realpathSync(resolve(root, location));
+      const lineNumbers = firstLine && {
+        start: Number(firstLine),
+        end: Number(lastLine ?? firstLine),
       };
+      return { path, location, file, folder, ...lineNumbers };
     }
   }
   return undefined;

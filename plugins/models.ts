@@ -82,7 +82,7 @@ function modelRows(models: Model[]): string[] {
 async function listModels(searchWord: string, ctx: Ctx, typedLine: Typed): Promise<Result> {
   const { models, failures } = await askOrRecall(ctx, typedLine);
   failures.forEach(ctx.note);
-  const matches = searchWord ? (await makeFinder(models))(searchWord) : models;
+  const matches = searchWord ? await findModels(models, searchWord) : models;
   if (!matches.length && searchWord)
     return {
       text:
@@ -190,11 +190,12 @@ const canPick = ({ io, terminal }: Ctx): boolean =>
 async function pickModel(ctx: Ctx): Promise<string | undefined> {
   const { about, chat, io, note, terminal, signal } = ctx;
   const { models, failures } = await about.models(true);
-  if (!models.length) failures.forEach(note);
-  if (!models.length)
+  if (!models.length) {
+    failures.forEach(note);
     throw new Error(
       "Cannot choose a model: no provider offers any. /config providers tells where they are.",
     );
+  }
   const choices = models.map((offeredModel) => ({
     value: offeredModel.id,
     name: modelRow(offeredModel),
@@ -206,15 +207,14 @@ async function pickModel(ctx: Ctx): Promise<string | undefined> {
 }
 
 /** Models whose ids contain the words; similar ones only if there are none. */
-async function makeFinder(searchedModels: Model[]): Promise<(searchTerm: string) => Model[]> {
+async function findModels(searchedModels: Model[], searchTerm: string): Promise<Model[]> {
+  const literalMatches = searchedModels.filter(({ id }) =>
+    id.toLowerCase().includes(searchTerm.toLowerCase()),
+  );
+  if (literalMatches.length) return literalMatches;
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(searchedModels, { keys: ["id"], threshold: 0.4, ignoreLocation: true });
-  return (searchTerm) => {
-    const literalMatches = searchedModels.filter(({ id }) =>
-      id.toLowerCase().includes(searchTerm.toLowerCase()),
-    );
-    return literalMatches.length ? literalMatches : fuse.search(searchTerm).map(({ item }) => item);
-  };
+  return fuse.search(searchTerm).map(({ item }) => item);
 }
 
 /**
@@ -232,9 +232,9 @@ async function resolveModelName(
   if (matchingIds.length === 1) return matchingIds[0];
   const isListed = knownIds.some((id) => id.startsWith(`${provider}/`));
   const isProvider = isListed || failures.some((failure) => failure.startsWith(`${provider}: `));
-  if (isProvider && !isListed) return modelName; // the provider does not list its models
-  if (modelName === provider && isProvider) return modelName; // the provider chooses
-  const nearIds = (await makeFinder(models))(modelName).map(({ id }) => id);
+  // the provider does not list its models, or chooses one
+  if (isProvider && (!isListed || modelName === provider)) return modelName;
+  const nearIds = (await findModels(models, modelName)).map(({ id }) => id);
   const nearestHint = nearIds.length
     ? `The nearest: ${nearIds.slice(0, 5).join(", ")}.`
     : "/models lists them.";

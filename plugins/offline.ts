@@ -2,86 +2,62 @@
 // found.
 import type { ChatRequest, Delta, Zz } from "zz";
 
-const INTENTS: { tool: string; words: string[]; argument?: string; within?: true; says: string }[] =
-  [
-    {
-      tool: "find_references",
-      words: [
-        "who calls",
-        "who uses",
-        "what calls",
-        "what uses",
-        "where used",
-        "where is used",
-        "references",
-        "usages",
-        "callers of",
-      ],
-      argument: "symbol",
-      says: "who calls NAME?",
-    },
-    {
-      tool: "find_definition",
-      words: [
-        "where is defined",
-        "where defined",
-        "where is",
-        "definition",
-        "find function",
-        "which function",
-        "which file defines",
-        "what is",
-        "declared",
-        "implemented",
-      ],
-      argument: "symbol",
-      says: "where is NAME defined?",
-    },
-    {
-      tool: "get_todos",
-      words: ["todo", "todos", "fixme", "hack", "open tasks", "what is left"],
-      within: true,
-      says: "todos",
-    },
-    {
-      tool: "git_status",
-      words: ["status", "git status", "what changed", "changes", "modified files", "branch"],
-      says: "git status",
-    },
-    {
-      tool: "get_structure",
-      words: [
-        "structure",
-        "overview",
-        "architecture",
-        "outline",
-        "symbols",
-        "map",
-        "what does it define",
-      ],
-      within: true,
-      says: "structure",
-    },
-    {
-      tool: "list_dir",
-      words: ["list files", "which files", "folder", "directory", "ls"],
-      within: true,
-      says: "list files",
-    },
-    {
-      tool: "grep",
-      words: ["grep", "search", "search for", "find text", "contains"],
-      argument: "query",
-      within: true,
-      says: 'grep "TEXT"',
-    },
-    {
-      tool: "read_file",
-      words: ["read", "read file", "show file", "cat", "open", "print file"],
-      argument: "path",
-      says: "read FILE",
-    },
-  ];
+/** `phrases`: any of these asks for the tool. */
+type Intent = { tool: string; phrases: string; argument?: string; within?: true; says: string };
+const INTENTS: Intent[] = [
+  {
+    tool: "find_references",
+    phrases:
+      "who calls, who uses, what calls, what uses, where used, where is used, references, " +
+      "usages, callers of",
+    argument: "symbol",
+    says: "who calls NAME?",
+  },
+  {
+    tool: "find_definition",
+    phrases:
+      "where is defined, where defined, where is, definition, find function, which function, " +
+      "which file defines, what is, declared, implemented",
+    argument: "symbol",
+    says: "where is NAME defined?",
+  },
+  {
+    tool: "get_todos",
+    phrases: "todo, todos, fixme, hack, open tasks, what is left",
+    within: true,
+    says: "todos",
+  },
+  {
+    tool: "git_status",
+    phrases: "status, git status, what changed, changes, modified files, branch",
+    says: "git status",
+  },
+  {
+    tool: "get_structure",
+    phrases: "structure, overview, architecture, outline, symbols, map, what does it define",
+    within: true,
+    says: "structure",
+  },
+  {
+    tool: "list_dir",
+    phrases: "list files, which files, folder, directory, ls",
+    within: true,
+    says: "list files",
+  },
+  {
+    tool: "grep",
+    phrases: "grep, search, search for, find text, contains",
+    argument: "query",
+    within: true,
+    says: 'grep "TEXT"',
+  },
+  {
+    tool: "read_file",
+    phrases: "read, read file, show file, cat, open, print file",
+    argument: "path",
+    says: "read FILE",
+  },
+];
 const QUOTED_SUBJECT = /(?<!\w)[`"“']([^`"”']+)[`"”'](?!\w)/;
 const PATH_FORMS = /(?:\.?[\w-]+\/)*[\w-]+(?:\.\w+)+|(?:[\w.-]+\/)+[\w.-]*|(?<=ls +)[\w.-]+/.source;
 /** Where to look: after `in`, `of`, `under` or `ls`. */
@@ -145,7 +121,9 @@ async function routePrompt(prompt: string, offeredTools: ChatRequest["tools"]) {
   const offered = INTENTS.filter(({ tool }) => offeredTools.some(({ name }) => name === tool));
   const withoutGenitive = prompt.replace(/(?<=\w)['’]s\b/g, "");
   const lowerText = withoutGenitive.replace(QUOTED_SUBJECT, " ").toLowerCase().replace(/\s+/g, " ");
-  const intentRows = offered.flatMap((intent) => intent.words.map((words) => ({ intent, words })));
+  const intentRows = offered.flatMap((intent) =>
+    intent.phrases.split(", ").map((words) => ({ intent, words })),
+  );
   const spokenWords = lowerText.split(/[^\p{L}\p{N}_$.]+/u);
   const scoredRows = intentRows
     .map((intentRow) => ({ ...intentRow, score: matchScore(intentRow.words, spokenWords) }))
@@ -168,10 +146,10 @@ async function routePrompt(prompt: string, offeredTools: ChatRequest["tools"]) {
     misspelt = bestGuess?.word ?? "";
   }
   const path = bestIntent?.within && PATH_PHRASE.exec(withoutGenitive)?.[1];
-  const subject = subjectOf(path ? withoutGenitive.replace(PATH_PHRASE, " ") : withoutGenitive, [
-    ...(bestIntent?.words ?? []),
-    misspelt,
-  ]);
+  const subject = subjectOf(
+    path ? withoutGenitive.replace(PATH_PHRASE, " ") : withoutGenitive,
+    `${bestIntent?.phrases ?? ""} ${misspelt}`,
+  );
   if (!bestIntent && /^[\w$.]+$/.test(prompt.trim()) && /[A-Z_$.]/.test(prompt))
     bestIntent = offered.find(({ tool }) => tool === "find_definition");
   if (!bestIntent || (bestIntent.argument && !subject)) return undefined;
@@ -190,12 +168,9 @@ async function routePrompt(prompt: string, offeredTools: ChatRequest["tools"]) {
 /** How many of an intent's words the prompt has; 0 unless it has them all. */
 function matchScore(words: string, spokenWords: string[]): number {
   const allWords = words.split(" ");
+  if (!allWords.every((intentWord) => spokenWords.includes(intentWord))) return 0;
   // any other intent says more
-  if (words === "what is")
-    return allWords.every((intentWord) => spokenWords.includes(intentWord)) ? 0.5 : 0;
-  return allWords.every((intentWord) => spokenWords.includes(intentWord))
-    ? allWords.length + words.length / 100
-    : 0;
+  return words === "what is" ? 0.5 : allWords.length + words.length / 100;
 }
 
 const COMPOUND_WORD =
@@ -206,12 +181,12 @@ const CODE_NAME = new RegExp(String.raw`\b(?:${COMPOUND_WORD})\b(?:\(\))?|(?<![\
  * The subject of the prompt: what it quotes, else a name written like code, else its words that are
  * not filler.
  */
-function subjectOf(prompt: string, intent: string[]): string {
+function subjectOf(prompt: string, spentPhrases: string): string {
   const quotedSubject = QUOTED_SUBJECT.exec(prompt)?.[1];
   if (quotedSubject) return quotedSubject;
   const codeName = CODE_NAME.exec(prompt)?.[0];
   if (codeName) return codeName.replace(/\(\)$/, "");
-  const spentWords = new Set(intent.flatMap((spentPhrase) => spentPhrase.split(" ")));
+  const spentWords = new Set(spentPhrases.split(/[, ]+/));
   const subjectWords = prompt
     .split(/[^\p{L}\p{N}_$]+/u)
     .filter(

@@ -111,48 +111,37 @@ async function describe(
   return { id, ...(window && { window }), ...can };
 }
 
-async function listModels(
-  zz: Zz<typeof defaults>,
-  signal: AbortSignal,
-  endpoint: Endpoint,
-): Promise<string[]> {
+async function listModels(zz: Zz, signal: AbortSignal, endpoint: Endpoint): Promise<string[]> {
   const { parsed } = await ask(zz, endpoint, signal, (ollama) => ollama.list());
-  const listedModels = objectsIn(parsed?.models).slice(0, MAX_MODELS);
-  return listedModels.map(({ name }) => String(name));
+  return modelsIn(parsed).map(({ name }) => String(name));
 }
 
 /** What the server holds in memory at the moment; an old one does not tell. */
 async function loadedModels(
-  zz: Zz<typeof defaults>,
+  zz: Zz,
   signal: AbortSignal,
   endpoint: Endpoint,
 ): Promise<Map<string, string>> {
   const psAnswer = await ask(zz, endpoint, signal, (ollama) => ollama.ps()).catch(() => undefined);
-  const loadedList = psAnswer?.parsed?.models;
-  if (!Array.isArray(loadedList)) return new Map();
   return new Map(
-    loadedList
-      .slice(0, MAX_MODELS)
-      .map((loadedModel) => [loadedModel?.name, stateOf(loadedModel ?? {})]),
+    modelsIn(psAnswer?.parsed).map((loadedModel) => [loadedModel.name, stateOf(loadedModel)]),
   );
 }
 
+const modelsIn = (parsed: { models?: unknown } | undefined): any[] =>
+  objectsIn(parsed?.models).slice(0, MAX_MODELS);
+
 function stateOf({ size, size_vram }: { size?: unknown; size_vram?: unknown }): string {
-  const totalBytes = typeof size === "number" && size > 0 ? size : 0;
-  if (!totalBytes) return "loaded";
-  const share =
-    typeof size_vram === "number" && size_vram < totalBytes
-      ? Math.max(0, size_vram) / totalBytes
-      : 1;
-  const memoryWords =
-    typeof size_vram !== "number" || share === 1
-      ? ""
-      : `, ${Math.round(100 * share)} % in graphics memory`;
-  return `loaded, ${(totalBytes / 1e9).toFixed(1)} GB${memoryWords}`;
+  if (typeof size !== "number" || size <= 0) return "loaded";
+  const isPartly = typeof size_vram === "number" && size_vram < size;
+  const memoryWords = isPartly
+    ? `, ${Math.round((100 * Math.max(0, size_vram)) / size)} % in graphics memory`
+    : "";
+  return `loaded, ${(size / 1e9).toFixed(1)} GB${memoryWords}`;
 }
 
 async function showModel(
-  zz: Zz<typeof defaults>,
+  zz: Zz,
   cache: Known,
   model: string,
   signal: AbortSignal,
@@ -175,7 +164,7 @@ async function showModel(
  * its own way, so a chat is read here.
  */
 async function ask<T>(
-  zz: Zz<typeof defaults>,
+  zz: Zz,
   endpoint: Endpoint,
   signal: AbortSignal,
   clientAction: (ollama: Ollama) => Promise<T>,
@@ -301,32 +290,22 @@ const LOCAL_ADDRESSES: Record<string, string> = { "0.0.0.0": "127.0.0.1", "[::]"
  * The window to use: the model file's own setting, else the one it was trained for, up to the
  * setting.
  */
-function windowOf(shownModel: Shown, maxTokens: number): number | undefined {
-  const ownWindow = Number(/^num_ctx\s+(\d+)/m.exec(shownModel.parameters ?? "")?.[1] ?? 0);
-  const window = trainedWindow(shownModel);
-  return ownWindow || (window && Math.min(window, maxTokens));
+function windowOf({ parameters, model_info }: Shown, maxTokens: number): number | undefined {
+  const ownWindow = Number(/^num_ctx\s+(\d+)/m.exec(parameters ?? "")?.[1] ?? 0);
+  if (ownWindow) return ownWindow;
+  const trained = model_info?.[`${model_info["general.architecture"]}.context_length`];
+  return typeof trained === "number" ? Math.min(trained, maxTokens) : undefined;
 }
 
-/** The window that the model was trained for. */
-function trainedWindow(shownModel: Shown): number | undefined {
-  const modelFamily = shownModel.model_info?.["general.architecture"];
-  const contextLength = shownModel.model_info?.[`${modelFamily}.context_length`];
-  return typeof contextLength === "number" ? contextLength : undefined;
-}
-
-function capabilities({ capabilities: abilities }: Shown): {
-  tools?: boolean;
-  vision?: boolean;
-  thinking?: boolean;
-} {
-  return Array.isArray(abilities)
+const capabilities = ({ capabilities: abilities }: Shown): Can =>
+  Array.isArray(abilities)
     ? {
         tools: abilities.includes("tools"),
         vision: abilities.includes("vision"),
         thinking: abilities.includes("thinking"),
       }
     : {};
-}
+type Can = { tools?: boolean; vision?: boolean; thinking?: boolean };
 
 /**
  * Most models can only think or not; gpt-oss always does, more or less. A model that cannot is not

@@ -192,9 +192,9 @@ function complete(typedText: string, { permissions }: Ctx): Choice[] {
 }
 
 function autoApply(argument: string, { permissions }: Ctx): string {
-  const editRules = permissions.rules.filter(({ verdict, kind: needKind, name, from }) =>
-    Object.entries({ verdict, kind: needKind, name, from }).every(
-      ([ruleField, fieldValue]) => EDITS_RULE[ruleField as keyof Rule] === fieldValue,
+  const editRules = permissions.rules.filter((rule) =>
+    Object.entries(EDITS_RULE).every(
+      ([ruleField, fieldValue]) => rule[ruleField as keyof Rule] === fieldValue,
     ),
   );
   if (!/^(on|off)?$/.test(argument))

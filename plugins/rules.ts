@@ -19,7 +19,7 @@ const REFERENCE = /(?<=^|[\s(])@([^\s()<>[\]"'`,;]+)|\]\(\s*<?([^\s()<>]+)/gm;
 
 /** A text that may be used, with links followed. */
 type Found = { file: string; size: number };
-type Rendered = { top: string; text: string; stamps: Map<string, string> };
+type Rendered = Pick<Rendering, "top" | "stamps"> & { text: string };
 
 export default (zz: Zz) => {
   let lastRendered: Rendered | undefined;
@@ -32,7 +32,7 @@ export default (zz: Zz) => {
       const isUnchanged =
         lastRendered?.top === topFolder &&
         [...lastRendered.stamps].every(
-          ([stampedFile, stampBefore]) => stampFor(stampedFile) === stampBefore,
+          ([stampedFile, stampBefore]) => stampOf(stampedFile) === stampBefore,
         );
       if (!isUnchanged) lastRendered = renderRules(topFolder, ctx);
       return lastRendered!.text;
@@ -74,9 +74,10 @@ interface Rendering {
 function rulesOfHome({ stamps, used, files }: Rendering, home: string): string {
   const homeFile = path.join(home, RULE_FILES[0]!);
   const file = tryTo(() => fs.realpathSync(homeFile));
-  stamps.set(homeFile, stampFor(homeFile));
-  const fileStats = file && !used.has(file) ? statsOf(file) : undefined;
-  if (!file || !fileStats?.isFile()) return "";
+  stamps.set(homeFile, stampOf(homeFile));
+  if (!file || used.has(file)) return "";
+  const fileStats = statsOf(file);
+  if (!fileStats?.isFile()) return "";
   return readText({ file, size: fileStats.size }, MAX_HOME_CHARS, files.open) ?? "";
 }
 
@@ -111,8 +112,8 @@ function renderRules(top: string, { root, permissions, files, about }: Ctx): Ren
   const moreCount = reasons.length - MAX_LEFT_OUT;
   if (moreCount > 0) reasons.splice(MAX_LEFT_OUT, moreCount, `${moreCount} more`);
   if (reasons.length) ruleBlocks.push(`[Left out: ${reasons.join(", ")}]`);
-  const { stamps } = rendering;
-  return { top, text: ruleBlocks.length ? [PREFACE, ...ruleBlocks].join("\n") : "", stamps };
+  const text = ruleBlocks.length ? [PREFACE, ...ruleBlocks].join("\n") : "";
+  return { top, text, stamps: rendering.stamps };
 }
 
 /** The rules of a folder: at most one file, the first that is not empty. */
@@ -120,14 +121,15 @@ function ruleOf(rendering: Rendering, ruleFolder: string, folderCount: number): 
   for (const fileName of RULE_FILES) {
     const candidate = path.join(ruleFolder, fileName);
     const lookedUp = lookUp(rendering, candidate);
+    if (lookedUp === NOT_THERE) continue;
     const name = shownPath(rendering, candidate);
-    const text =
-      typeof lookedUp === "string"
-        ? lookedUp
-        : readText(lookedUp, Math.floor(MAX_RULES_CHARS / folderCount), rendering.files.open);
-    if (typeof lookedUp !== "string" && text !== undefined) {
+    if (typeof lookedUp === "string") rendering.leftOut.set(name, lookedUp);
+    else {
+      const maxChars = Math.floor(MAX_RULES_CHARS / folderCount);
+      const text = readText(lookedUp, maxChars, rendering.files.open);
       if (text) return [{ ...lookedUp, name, text }];
-    } else if (lookedUp !== NOT_THERE) rendering.leftOut.set(name, text ?? NOT_TEXT);
+      if (text === undefined) rendering.leftOut.set(name, NOT_TEXT);
+    }
   }
   return [];
 }
@@ -175,7 +177,7 @@ function include(
  */
 function lookUp({ top, root, stamps, permissions }: Rendering, wantedFile: string): Found | string {
   if (!isInside(top, wantedFile)) return OUTSIDE;
-  stamps.set(wantedFile, stampFor(wantedFile));
+  stamps.set(wantedFile, stampOf(wantedFile));
   const fileStats = statsOf(wantedFile);
   if (!fileStats) return NOT_THERE;
   const realPath = fs.realpathSync(wantedFile);
@@ -188,9 +190,8 @@ function lookUp({ top, root, stamps, permissions }: Rendering, wantedFile: strin
   return { file: realPath, size: fileStats.size };
 }
 
-function shownPath({ root }: Rendering, absolutePath: string): string {
-  return path.relative(root, absolutePath).replaceAll(path.sep, "/");
-}
+const shownPath = ({ root }: Rendering, absolutePath: string): string =>
+  path.relative(root, absolutePath).replaceAll(path.sep, "/");
 
 const [NOT_THERE, OUTSIDE, NOT_TEXT] = ["no such file", "outside the project", "not text"];
 
@@ -262,6 +263,3 @@ function foldersBetween(topFolder: string, bottomFolder: string): string[] {
 /** Undefined if it does not exist or must not be seen. */
 const statsOf = (absolutePath: string): fs.Stats | undefined =>
   tryTo(() => fs.statSync(absolutePath, { throwIfNoEntry: false }));
-
-/** Changes whenever the file does, also if it becomes readable or unreadable. */
-const stampFor = (stampedFile: string): string => tryTo(() => stampOf(stampedFile)) ?? "";

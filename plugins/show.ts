@@ -7,6 +7,7 @@ import {
   plural,
   sentenceOf,
   terminalColumns,
+  tryTo,
   wantsWords,
   width,
   wrap,
@@ -120,8 +121,8 @@ function withoutTabs(outputLine: string): string {
 const TAB_COLUMNS = 8;
 
 /** As much as anybody reads; undefined when it is gone. */
-function beginningOf(outputFile: string): string | undefined {
-  try {
+const beginningOf = (outputFile: string): string | undefined =>
+  tryTo(() => {
     const descriptor = fs.openSync(outputFile, "r");
     try {
       const buffer = Buffer.alloc(MAX_FILE_BYTES);
@@ -133,7 +134,4 @@ function beginningOf(outputFile: string): string | undefined {
     } finally {
       fs.closeSync(descriptor);
     }
-  } catch {
-    return undefined;
-  }
-}
+  });

@@ -68,8 +68,10 @@ export default (zz: Zz) => {
   });
 };
 
+type StatusRow = [name: string, text: string];
+
 /** Two columns: names, and texts wrapped next to them; in a narrow terminal below them. */
-export function aligned(statusRows: [name: string, text: string][], columnCount: number): string {
+export function aligned(statusRows: StatusRow[], columnCount: number): string {
   const indentWidth = columnCount < 50 ? 2 : 14;
   return statusRows
     .flatMap(([rowName, rowText]) => {
@@ -93,8 +95,8 @@ async function collectStatus(
   startedAt: number,
   refused: number,
   errorMessages: string[],
-): Promise<[string, string][]> {
-  const { chat, about, files, permissions, settings, sessions, root } = ctx;
+): Promise<StatusRow[]> {
+  const { chat, about, files, git, permissions, settings, sessions, root } = ctx;
   const [provider = ""] = chat.model.split("/");
   const turnCount = chat.messages.filter(
     (message) => message.role === "user" && !message.aside,
@@ -105,11 +107,12 @@ async function collectStatus(
     ? sessions.list().find(({ id }) => id === chat.id)?.title
     : undefined;
   const brokenPlugins = about.plugins.filter(({ failure }) => failure);
-  const branchName = await branchAt(ctx);
+  const branchName = (await git.say(["symbolic-ref", "--quiet", "--short", "HEAD"]))?.trim();
   const changedCount = settings
     .list()
     .filter(
-      (setting) => setting.value !== undefined && !isSameJson(setting.value, setting.default ?? {}),
+      ({ value, default: otherwise = {} }) =>
+        value !== undefined && JSON.stringify(value) !== JSON.stringify(otherwise),
     ).length;
   return [
     ["session", chat.id ? `${chat.id}${sessionTitle ? ` “${sessionTitle}”` : ""}` : "not saved"],
@@ -128,14 +131,7 @@ async function collectStatus(
       "tools",
       `${plural(results.length, "call")}${failedCount ? `, ${failedCount} of them failed` : ""}`,
     ],
-    ...(errorMessages.length
-      ? [
-          ["errors", `${errorMessages.length}, the last: ${oneLine(errorMessages.at(-1)!)}`] as [
-            string,
-            string,
-          ],
-        ]
-      : []),
+    ...lastError(errorMessages),
     ["edits", describeEdits(files.changes(), refused)],
     [
       "plugins",
@@ -147,15 +143,18 @@ async function collectStatus(
   ];
 }
 
+const lastError = (errorMessages: string[]): StatusRow[] =>
+  errorMessages.length
+    ? [["errors", `${errorMessages.length}, the last: ${oneLine(errorMessages.at(-1)!)}`]]
+    : [];
+
 /** A subfolder of a repository, where zz sees that folder alone. */
-function partOf(root: string): [string, string][] {
+function partOf(root: string): StatusRow[] {
   const topFolder = repositoryTop(root);
   if (!topFolder || topFolder === root) return [];
   return [["part of", `${topFolder}, which /config project.scope repository takes in whole`]];
 }
 
-const isSameJson = (first: unknown, second: unknown): boolean =>
-  JSON.stringify(first) === JSON.stringify(second);
 const namesOf = (brokenPlugins: About["plugins"]): string =>
   brokenPlugins.map(({ name }) => `; ${name}`).join("");
 
@@ -217,10 +216,6 @@ async function knownWindow({ chat, about, io }: Ctx): Promise<number | undefined
 
 const percent = (partTokens: number, totalTokens: number): string =>
   `${((100 * partTokens) / totalTokens).toFixed(partTokens * 10 < totalTokens ? 1 : 0)} %`;
-
-async function branchAt({ git }: Ctx): Promise<string> {
-  return (await git.say(["symbolic-ref", "--quiet", "--short", "HEAD"]))?.trim() ?? "";
-}
 
 function minutes(elapsedMs: number): string {
   if (elapsedMs < 60_000) return `${Math.round(elapsedMs / 1_000)} s`;
@@ -312,7 +307,7 @@ function filesRead(messages: readonly Message[]): string[] {
     message.role === "assistant" ? (message.calls ?? []) : [],
   );
   const readPaths = calls.flatMap(({ id, name, args: { path: readPath } }) =>
-    name === "read_file" && typeof readPath === "string" && !failedIds.has(id) ? [readPath] : [],
+    name === "read_file" && typeof readPath === "string" && !failedIds.has(id) ? readPath : [],
   );
   return [...new Set(readPaths.reverse())];
 }
@@ -327,12 +322,11 @@ export function groups(messages: readonly Message[]): Part[] {
     sumsByName.set(groupName, { count: count + 1, tokens: tokensBefore + addedTokens });
   };
   for (const message of messages) {
-    if (message.role === "user")
+    if (message.role === "user") {
       for (const [newsKey, newsText] of Object.entries(message.news ?? {}))
         addTokens(`prompt: ${newsKey.split("/")[1]}, changed`, tokensOf(newsText));
-    if (message.role === "user")
       addTokens(message.aside ? "what zz told it" : "your messages", tokensOf(message.text));
-    else if (message.role === "tool")
+    } else if (message.role === "tool")
       addTokens(`results of ${message.name}`, tokensOf(message.text));
     else {
       const calls = message.calls?.length ? JSON.stringify(message.calls) : "";
@@ -350,7 +344,7 @@ function drawChart(
   chartParts: Part[],
   totalTokens: number,
   columnCount: number,
-  isPlain = false,
+  isPlain: boolean,
 ): string[] {
   const largest = Math.max(1, ...chartParts.map(({ tokens }) => tokens));
   const digitCount = String(largest).length;
@@ -391,16 +385,16 @@ async function showPrompt({ about }: Ctx, wantedLayer = ""): Promise<Result> {
       `Cannot show '${wantedLayer}': no such layer. ` +
         `There are: ${layers.map(({ name }) => name).join(", ")}.`,
     );
-  const layerBlocks = shownLayers.map(
-    ({ name, slot, owner, text, sent }) =>
-      `[${name}: ${slot}, from ${owner}, ` +
-      `about ${plural(tokensOf(text), "token")}${SENT_NOTES[sent]}]\n${text}`,
-  );
-  const totalTokens = shownLayers.reduce((sum, { text }) => sum + tokensOf(text), 0);
   const data = shownLayers.map((shownLayer) => ({
     ...shownLayer,
     tokens: tokensOf(shownLayer.text),
   }));
+  const layerBlocks = data.map(
+    ({ name, slot, owner, text, sent, tokens }) =>
+      `[${name}: ${slot}, from ${owner}, ` +
+      `about ${plural(tokens, "token")}${SENT_NOTES[sent]}]\n${text}`,
+  );
+  const totalTokens = data.reduce((sum, { tokens }) => sum + tokens, 0);
   const totalRow = wantedLayer ? [] : [`[about ${totalTokens} tokens in all]`];
   return { text: [...layerBlocks, ...totalRow].join("\n\n"), data };
 }

@@ -23,9 +23,9 @@ export default (zz: Zz) => {
 
 /** With project.scope "repository" the person may be further down. */
 function startedIn(root: string, startFolder: string): string[] {
-  const relativePath = path.relative(root, tryTo(() => fs.realpathSync(startFolder)) ?? root);
-  return relativePath && isInside(root, path.join(root, relativePath))
-    ? [`The person is in: ${relativePath}`]
+  const realFolder = tryTo(() => fs.realpathSync(startFolder)) ?? root;
+  return realFolder !== root && isInside(root, realFolder)
+    ? [`The person is in: ${path.relative(root, realFolder)}`]
     : [];
 }
 

@@ -34,12 +34,9 @@ const READ_AND_EDIT = "read_file edit_file write_file list_dir grep".split(" ");
 const USUAL_TOOLS = [
   ...READ_AND_EDIT,
   ...(
-    "run_command find_definition repo_map glob find_references " +
-    "get_structure get_function run_tests"
+    "run_command find_definition repo_map glob find_references get_structure get_function " +
+    "run_tests check_types git_diff git_status move_file delete_file remember get_todos edit_lines"
   ).split(" "),
-  ..."check_types git_diff git_status move_file delete_file remember get_todos edit_lines".split(
-    " ",
-  ),
 ];
 const MORE_TOOLS = "more_tools";
 
@@ -86,13 +83,8 @@ export default (zz: Zz<typeof defaults>) => {
   zz.on("planned", ({ calls }) => openTools(calls.map(({ name }) => name)));
 
   function openTools(openedNames: string[]): void {
-    const newNames = openedNames.filter(
-      (openedName) =>
-        !groupState.open.includes(openedName) &&
-        !USUAL_TOOLS.includes(openedName) &&
-        openedName !== MORE_TOOLS,
-    );
-    if (newNames.length) groupState.open.push(...newNames);
+    const knownNames = [...groupState.open, ...USUAL_TOOLS, MORE_TOOLS];
+    groupState.open.push(...openedNames.filter((openedName) => !knownNames.includes(openedName)));
   }
 };
 
@@ -173,9 +165,9 @@ function listByOwner(
   withNames: boolean,
 ): string {
   const groupedTools = Map.groupBy(hiddenTools, ({ name }) => ownerByTool.get(name)!);
-  return Array.from(groupedTools, ([group, { length, ...members }]) => {
-    const memberNames = Object.values(members as Tools).map(({ name }) => name);
-    if (length === 1) return memberNames[0];
+  return Array.from(groupedTools, ([group, members]) => {
+    const memberNames = members.map(({ name }) => name);
+    if (members.length === 1) return memberNames[0];
     return withNames ? `${group} (${memberNames.join(", ")})` : group;
   }).join(", ");
 }

@@ -61,13 +61,11 @@ async function setTrust(flagValue: unknown, ctx: Ctx): Promise<Result> {
   if (flagValue !== true && flagValue !== "no")
     throw usage(`Cannot use --trust '${flagValue}': give 'no', or nothing.`);
   await ctx.plugins.trust(flagValue === true);
-  const { plugins } = ctx;
-  const { files = [] } = plugins.brought ?? {};
+  const { files = [], sends = [] } = ctx.plugins.brought ?? {};
   const trustWords =
     flagValue === true
       ? `Trusted, as they are now: ${files.join(", ")}.`
       : "This folder is not trusted.";
-  const { sends = [] } = plugins.brought ?? {};
   return {
     text: [
       trustWords,
@@ -143,9 +141,8 @@ function settingsOf(root: string, { files }: Trust): string {
     .slice(0, MAX_SETTINGS)
     .map((settingRow) => `    ${clip(oneLine(clean(settingRow)), MAX_SETTING_COLUMNS)}`);
   const remainingCount = settingRows.length - shownRows.length;
-  return [...shownRows, ...(remainingCount > 0 ? [`    and ${remainingCount} more`] : [])]
-    .map((shownRow) => `\n${shownRow}`)
-    .join("");
+  if (remainingCount) shownRows.push(`    and ${remainingCount} more`);
+  return shownRows.map((shownRow) => `\n${shownRow}`).join("");
 }
 
 function leavesOf(value: unknown, settingName = ""): string[] {

@@ -3,6 +3,7 @@
 import type { LookupAddress } from "node:dns";
 import type { BlockList, LookupFunction } from "node:net";
 import type { Permissions } from "../kernel/contract.ts";
+import { orAbort } from "../kernel/text/deadlines.ts";
 
 const netModule = () => process.getBuiltinModule("node:net"); // loaded once it is asked for
 const isIP = (address: string): number => netModule().isIP(address);
@@ -17,9 +18,9 @@ const RESERVED_RANGES: [what: string, ranges: string][] = [
   [
     "reserved",
     "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 " +
-      "198.51.100.0/24 203.0.113.0/24 240.0.0.0/4",
+      "198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 " +
+      "2001::/23 2001:db8::/32 2002::/16 3fff::/20",
   ],
-  ["reserved", "2001::/23 2001:db8::/32 2002::/16 3fff::/20"],
 ];
 const PUBLIC_V6 = "2000::/3"; // the only range of IPv6 that is assigned
 
@@ -88,18 +89,9 @@ export async function addressesOf(
   { hostname }: URL,
   abortSignal?: AbortSignal,
 ): Promise<LookupAddress[]> {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const handleAbort = () => reject(abortSignal!.reason);
-  abortSignal?.addEventListener("abort", handleAbort, { once: true });
   const { lookup } = process.getBuiltinModule("node:dns").promises;
-  const addresses = await Promise.race([
-    lookup(hostname.replace(/^\[|\]$/g, ""), { all: true }),
-    stopped,
-  ])
-    .catch((lookupError) => Promise.reject(abortSignal?.aborted ? abortSignal.reason : lookupError))
-    .finally(() => abortSignal?.removeEventListener("abort", handleAbort));
-  abortSignal?.throwIfAborted();
-  return addresses;
+  const addresses = lookup(hostname.replace(/^\[|\]$/g, ""), { all: true });
+  return abortSignal ? orAbort(abortSignal, addresses) : addresses;
 }
 
 /** A lookup that gives just these addresses. */

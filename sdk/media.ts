@@ -145,35 +145,25 @@ function inspectWebp(imageBytes: Buffer): ReturnType<Look> {
       width: imageBytes.readUInt16LE(26) & 0x3fff,
       height: imageBytes.readUInt16LE(28) & 0x3fff,
     };
-  const sizeBits = chunkName === "VP8L" ? imageBytes.readUInt32LE(21) : undefined;
-  return sizeBits === undefined
-    ? { broken: "holds no picture" }
-    : { width: (sizeBits & 0x3fff) + 1, height: ((sizeBits >> 14) & 0x3fff) + 1 };
+  if (chunkName !== "VP8L") return { broken: "holds no picture" };
+  const sizeBits = imageBytes.readUInt32LE(21);
+  return { width: (sizeBits & 0x3fff) + 1, height: ((sizeBits >> 14) & 0x3fff) + 1 };
 }
 
 function inspectPdf(pdfBytes: Buffer): ReturnType<Look> {
-  if (!pdfBytes.includes("%%EOF"))
-    return { broken: pdfBytes.includes(" obj") ? CUT_OFF : "holds no document" };
-  return pdfBytes.includes(" obj") ? {} : { broken: "holds no document" };
+  if (!pdfBytes.includes(" obj")) return { broken: "holds no document" };
+  return pdfBytes.includes("%%EOF") ? {} : { broken: CUT_OFF };
 }
 
 /** Without a tag in front, one frame must lead to the next. */
 function inspectMp3(soundBytes: Buffer): ReturnType<Look> {
   if (soundBytes.toString("latin1", 0, 3) === "ID3") return holding()(soundBytes);
-  const [, headerFlags, rateBits] = [
-    soundBytes[0],
-    soundBytes.readUInt8(1),
-    soundBytes.readUInt8(2),
-  ];
+  const [headerFlags, rateBits] = [soundBytes.readUInt8(1), soundBytes.readUInt8(2)];
   const isMpeg1 = (headerFlags & 8) !== 0; // MPEG 1; else 2, with half the rates
   const kilobits = (isMpeg1 ? KILOBITS_1 : KILOBITS_2)[rateBits >> 4];
   const sampleRate = SAMPLE_RATES[(rateBits >> 2) & 3];
   if (!kilobits || !sampleRate) return { broken: "holds no sound" };
-  const frameLength =
-    Math.floor(
-      ((isMpeg1 ? 144 : 72) * kilobits * 1_000) / (isMpeg1 ? sampleRate : sampleRate / 2),
-    ) +
-    ((rateBits >> 1) & 1);
+  const frameLength = Math.floor((144_000 * kilobits) / sampleRate) + ((rateBits >> 1) & 1);
   const leadsOn =
     soundBytes.length === frameLength ||
     (soundBytes[frameLength] === 0xff && soundBytes[frameLength + 1] === headerFlags);

@@ -191,15 +191,21 @@ function endChat({ core, chats }: Running, chat: LiveChat): void {
   closeChat(core, chat);
 }
 
+/** The model that answers, whose provider is then the one that was named. */
+async function modelOf(core: Core): Promise<string> {
+  const model = await chooseModel(core);
+  if (!model) throw usage(NO_MODEL_MESSAGE);
+  core.namedProvider = model.split("/")[0]!;
+  return model;
+}
+
 async function openTalk(
   runningScript: Running,
   options: How,
 ): Promise<{ talk: Talk; chat: LiveChat }> {
   assertOpen(runningScript, "ask");
   const ownCore = coreWithOptions(runningScript.core, options);
-  const model = await chooseModel(ownCore);
-  if (!model) throw usage(NO_MODEL_MESSAGE);
-  ownCore.namedProvider = model.split("/")[0]!;
+  const model = await modelOf(ownCore);
   const chat = trackChat(runningScript, openChat(ownCore, model));
   await emitStarted(ownCore, chat, false);
   let lastTurn: Promise<unknown> = Promise.resolve(); // one turn at a time
@@ -293,10 +299,7 @@ export async function answerApart(
   if (save !== undefined) apartCore.options.save = save;
   delete apartCore.tryAgain;
   delete apartCore.goOn;
-  const chosenModel = await chooseModel(apartCore);
-  if (!chosenModel) throw usage(NO_MODEL_MESSAGE);
-  apartCore.namedProvider = chosenModel.split("/")[0]!;
-  const chat = openChat(apartCore, chosenModel);
+  const chat = openChat(apartCore, await modelOf(apartCore));
   images.forEach(chat.attach);
   const abortChat = () => chat.stop.abort(signal!.reason);
   signal?.throwIfAborted();

@@ -61,24 +61,23 @@ function wrapLine(longLine: string, columns: number): string[] {
     const pieceWidth = width(textPiece);
     if (columnsUsed + pieceWidth <= columns)
       [openLine, columnsUsed] = [openLine + textPiece, columnsUsed + pieceWidth];
-    else if (/^\s/.test(textPiece)) [openLine, columnsUsed] = pushLine(openLine, "");
+    else if (/^\s/.test(textPiece)) endLine();
     else {
-      if (columnsUsed) [openLine, columnsUsed] = pushLine(openLine, "");
+      if (columnsUsed) endLine();
       if (pieceWidth <= columns) [openLine, columnsUsed] = [textPiece, pieceWidth];
       else
         for (const wordPart of partsOf(textPiece)) {
           const partWidth = width(wordPart);
-          if (openLine && columnsUsed + partWidth > columns)
-            [openLine, columnsUsed] = pushLine(openLine, "");
+          if (openLine && columnsUsed + partWidth > columns) endLine();
           [openLine, columnsUsed] = [openLine + wordPart, columnsUsed + partWidth];
         }
     }
   }
   return [...wrappedLines, openLine.trimEnd()];
 
-  function pushLine(fullLine: string, nextLine: string): [string, number] {
-    wrappedLines.push(fullLine.trimEnd());
-    return [nextLine, 0];
+  function endLine(): void {
+    wrappedLines.push(openLine.trimEnd());
+    [openLine, columnsUsed] = ["", 0];
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type Edit,
   type File,
   indexIn,
+  occurrences,
   open,
   rawSpan,
   rawText,
@@ -189,12 +190,9 @@ function findPresent(openedFile: File, wantedText: string, coveredSpan?: Span): 
       matchStarts.push(matchStart);
     if (matchStarts.length > 1) return undefined;
   }
-  return matchStarts.length
-    ? {
-        from: matchStarts[0]!,
-        to: Math.min(matchStarts[0]! + searchedText.length, openedFile.text.length),
-      }
-    : undefined;
+  const [from] = matchStarts;
+  if (from === undefined) return undefined;
+  return { from, to: Math.min(from + searchedText.length, openedFile.text.length) };
 }
 
 const countNonBlank = (countedText: string): number => countedText.replace(/\s+/g, "").length;
@@ -230,13 +228,7 @@ function shiftSpot(earlierSpot: Spot, { from, to, text }: Change): void {
 }
 
 function placesOf(bodyText: string, spots: Spot[]): Place[] {
-  const newlineOffsets: number[] = [];
-  for (
-    let newlineOffset = bodyText.indexOf("\n");
-    newlineOffset >= 0;
-    newlineOffset = bodyText.indexOf("\n", newlineOffset + 1)
-  )
-    newlineOffsets.push(newlineOffset);
+  const newlineOffsets = occurrences(bodyText, "\n", true);
   return spots.map(({ edit, from, to, how, gone, ended }) => {
     const start = countBelow(newlineOffsets, from) + 1;
     const lastLine = countBelow(newlineOffsets, ended && to > from ? to - 1 : to) + 1;

@@ -27,13 +27,7 @@ export function open(raw: string): File {
   const lines = text.split("\n");
   let nextStart = 0;
   const starts = lines.map((textLine) => (nextStart += textLine.length + 1) - textLine.length - 1);
-  const returns: number[] = [];
-  for (
-    let returnOffset = raw.indexOf("\r\n");
-    returnOffset >= 0;
-    returnOffset = raw.indexOf("\r\n", returnOffset + 2)
-  )
-    returns.push(returnOffset - returns.length);
+  const returns = occurrences(raw, "\r\n", true).map((returnOffset, i) => returnOffset - i);
   const end = returns.length * 2 > lines.length - 1 ? "\r\n" : "\n";
   if (lines.length > 1 && lines.at(-1) === "") lines.pop();
   return { raw, text, lines, starts, returns, end };
@@ -87,6 +81,22 @@ export function indexIn(searchedText: string, wantedText: string, searchStart = 
   return -1;
 }
 const MAX_INDEX_OF_STEPS = 100_000_000; // comparisons of characters
+
+export const MAX_PLACES = 100; // further matches are not counted
+/**
+ * The offsets of a text. Overlapping ones count separately, unless all are wanted (`areApart`).
+ */
+export function occurrences(searchedText: string, wantedText: string, areApart = false): number[] {
+  const matchStarts: number[] = [];
+  const searchStep = areApart ? wantedText.length : 1;
+  for (
+    let matchStart = indexIn(searchedText, wantedText);
+    matchStart >= 0;
+    matchStart = indexIn(searchedText, wantedText, matchStart + searchStep)
+  )
+    if (matchStarts.push(matchStart) === MAX_PLACES && !areApart) break;
+  return matchStarts;
+}
 
 export const isBlank = (textLine: string): boolean => trimEnd(textLine) === "";
 export const indentOf = (textLine: string): string => /^[ \t]*/.exec(textLine)![0];

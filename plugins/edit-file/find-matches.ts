@@ -4,9 +4,10 @@ import {
   type Edit,
   type File,
   indentOf,
-  indexIn,
   isBlank,
   type Lines,
+  MAX_PLACES,
+  occurrences,
   rawText,
   type Span,
   split,
@@ -41,7 +42,6 @@ export type How = keyof typeof HOW;
  * A range that matches. `text` works out what replaces it, or gives undefined if that is uncertain.
  */
 export type Match = Span & { how: How; text: () => string | undefined };
-export const MAX_PLACES = 100; // further matches are not counted
 const MAX_LINES_COMPARED = 50_000_000; // for one edit; takes seconds
 
 /**
@@ -64,22 +64,6 @@ export function matchAsIs(
   });
   const exactMatches = matches.filter((anyMatch) => anyMatch.how === "exact");
   return exactMatches.length && (!isAll || old.includes("\r\n")) ? exactMatches : matches;
-}
-
-/**
- * The offsets of a text. Overlapping ones count separately, unless all are to be replaced
- * (`apart`).
- */
-function occurrences(searchedText: string, wantedText: string, areApart = false): number[] {
-  const matchStarts: number[] = [];
-  const searchStep = areApart ? wantedText.length : 1;
-  for (
-    let matchStart = indexIn(searchedText, wantedText);
-    matchStart >= 0;
-    matchStart = indexIn(searchedText, wantedText, matchStart + searchStep)
-  )
-    if (matchStarts.push(matchStart) === MAX_PLACES && !areApart) break;
-  return matchStarts;
 }
 
 /**

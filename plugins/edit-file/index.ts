@@ -3,7 +3,7 @@
 import { isUtf8 } from "node:buffer";
 import { normalize } from "node:path";
 import type { StandardSchema, Zz } from "zz";
-import { plural, visible } from "zz/text";
+import { plural, tryTo, visible } from "zz/text";
 import type { Edit, How, Place } from "./cascade.ts";
 
 const MAX_LINES_SHOWN = 20; // of an inexact match
@@ -84,22 +84,17 @@ type Issue = { message: string; path: (string | number)[] };
 function argumentsOf(toolInput: Record<string, unknown>): { value: Args } | { issues: Issue[] } {
   const issues: Issue[] = [];
   const addIssue = (path: Issue["path"], message: string) => void issues.push({ path, message });
-  const { path } = toolInput ?? {};
+  const inputFields = toolInput ?? {};
+  const { path, old_string, new_string } = inputFields;
   if (typeof path !== "string") addIssue(["path"], "must be a string");
-  const listedEdits = listFrom(toolInput?.edits);
+  const listedEdits = listFrom(inputFields.edits);
   if (!listedEdits) addIssue(["edits"], "must be a list of { old_string, new_string }");
   const edits = (listedEdits ?? []).flatMap((listedEdit, i) =>
     editFrom(listedEdit, ["edits", i], addIssue),
   );
-  const inputFields = toolInput ?? {};
   // some models fill in every parameter there is
-  const isFiller = edits.length > 0 && !inputFields.old_string;
-  if (
-    !isFiller &&
-    (inputFields.old_string !== undefined ||
-      inputFields.new_string !== undefined ||
-      !listedEdits?.length)
-  )
+  const isFiller = edits.length > 0 && !old_string;
+  if (!isFiller && (old_string !== undefined || new_string !== undefined || !listedEdits?.length))
     edits.unshift(...editFrom(inputFields, [], addIssue));
   return issues.length ? { issues } : { value: { path: path as string, edits } };
 }
@@ -127,14 +122,8 @@ function listFrom(listInput: unknown): unknown[] | undefined {
   if (listInput === undefined || listInput === null || listInput === "") return [];
   if (Array.isArray(listInput)) return listInput;
   if (typeof listInput === "object") return [listInput];
-  try {
-    const parsedInput = JSON.parse(String(listInput));
-    return typeof parsedInput === "object" && parsedInput !== null
-      ? listFrom(parsedInput)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsedInput: unknown = tryTo(() => JSON.parse(String(listInput)));
+  return typeof parsedInput === "object" && parsedInput ? listFrom(parsedInput) : undefined;
 }
 
 function resultText(

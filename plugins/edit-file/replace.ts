@@ -8,11 +8,8 @@ import type { Reindent } from "./indent.ts";
 type Piece = { text: string; end: string };
 
 export function piecesOf(replacedText: string): Piece[] {
-  const textAndEnds = replacedText.split(/(\r?\n)/);
-  return Array.from({ length: (textAndEnds.length + 1) / 2 }, (_, i) => ({
-    text: textAndEnds[2 * i]!,
-    end: textAndEnds[2 * i + 1] ?? "",
-  }));
+  const lineEnds = replacedText.match(/\r?\n/g) ?? [];
+  return split(replacedText).map((text, i) => ({ text, end: lineEnds[i] ?? "" }));
 }
 
 /** The new text with the line ends of the text it replaces, line by line if those are mixed. */

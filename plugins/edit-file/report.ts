@@ -1,7 +1,7 @@
 // What messages tell the model when an old_string is not in exactly one place.
 
-import { countBelow, type Edit, type File } from "./file-text.ts";
-import { HOW, linesOf, MAX_PLACES, type Match, NUMBERED, SPACED } from "./find-matches.ts";
+import { countBelow, type Edit, type File, MAX_PLACES } from "./file-text.ts";
+import { HOW, linesOf, type Match, NUMBERED, SPACED } from "./find-matches.ts";
 
 const MAX_SHOWN = 8; // nearest lines, or line numbers
 const MAX_WANTED_LINES = 20; // of old_string that are compared

@@ -71,13 +71,11 @@ function searched(topic: string, allSections: Map<string, Row[]>, maxColumns: nu
   const topicWords = topic.toLowerCase().split(/\s+/);
   const holdsWords = (helpRow: Row) =>
     topicWords.every((topicWord) => helpRow.join(" ").toLowerCase().includes(topicWord));
-  const matchingGroups = [...allSections].map(
-    ([groupName, groupRows]) => [groupName, groupRows.filter(holdsWords)] as const,
-  );
-  return matchingGroups
-    .flatMap(([groupName, matchingRows]) =>
-      matchingRows.length ? section(groupName, matchingRows, maxColumns) : [],
-    )
+  return [...allSections]
+    .flatMap(([groupName, groupRows]) => {
+      const matchingRows = groupRows.filter(holdsWords);
+      return matchingRows.length ? section(groupName, matchingRows, maxColumns) : [];
+    })
     .join("\n");
 }
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;

@@ -1,5 +1,5 @@
 // What zz has: --tools, --plugins and the commands of the same names, --help, /help, --completion.
-import type { About, Ctx, Result, Zz } from "zz";
+import type { About, Zz } from "zz";
 import { terminalColumns } from "zz/text";
 import { availableColumns, columns, narrow, type Row, table, wrapped } from "./aligned-rows.ts";
 import { completion } from "./completion.ts";
@@ -11,27 +11,9 @@ import {
   isOn,
   listPlugins,
   noteReloads,
-  stateOf,
+  pluginTable,
   switchPlugin,
 } from "./list-plugins.ts";
-
-const LIST_FLAGS: Record<string, { group: string; description: string; list(ctx: Ctx): Result }> = {
-  tools: {
-    group: "the model's tools",
-    description: "list the tools",
-    list: ({ about }) => ({ text: toolRows(about), data: about.tools }),
-  },
-  plugins: {
-    group: "your plugins",
-    description: "list the plugins",
-    list: ({ about: { plugins } }) => ({
-      text: table(
-        plugins.map((plugin) => [plugin.name, plugin.from, stateOf(plugin, "failed"), plugin.file]),
-      ),
-      data: plugins,
-    }),
-  },
-};
 
 export default (zz: Zz) => {
   zz.flag({
@@ -43,8 +25,18 @@ export default (zz: Zz) => {
       text: help(about.flags, Math.min(terminalColumns(io), MAX_COLUMNS)),
     }),
   });
-  for (const [name, { list, ...row }] of Object.entries(LIST_FLAGS))
-    zz.flag({ name, ...row, run: (_, ctx) => list(ctx) });
+  zz.flag({
+    name: "tools",
+    group: "the model's tools",
+    description: "list the tools",
+    run: (_, { about }) => ({ text: toolRows(about), data: about.tools }),
+  });
+  zz.flag({
+    name: "plugins",
+    group: "your plugins",
+    description: "list the plugins",
+    run: (_, { about: { plugins } }) => ({ text: pluginTable(plugins), data: plugins }),
+  });
   zz.command({
     name: "tools",
     usage: "[NAME]",

@@ -3,15 +3,15 @@ import type { About, Choice, Ctx, Reloaded } from "zz";
 import { narrow, table, wrapped } from "./aligned-rows.ts";
 
 type Plugin = About["plugins"][number];
-export const stateOf = (
-  { ms, failure, outdated, disabled }: Plugin,
-  failureWord: string,
-): string => {
-  if (failure) return failureWord;
+const stateOf = ({ ms, failure, outdated, disabled }: Plugin): string => {
+  if (failure) return "failed";
   if (disabled) return "off";
   if (outdated) return "older";
   return `${ms} ms`;
 };
+/** A row for each: where it is from, and how it is. */
+export const pluginTable = (plugins: readonly Plugin[]): string =>
+  table(plugins.map((plugin) => [plugin.name, plugin.from, stateOf(plugin), plugin.file]));
 export function noteReloads(reloads: Reloaded[], writeNote: Ctx["note"]): void {
   for (const { name, did, ms, why: reloadReason } of reloads)
     writeNote(
@@ -24,16 +24,9 @@ export function listPlugins({ plugins }: Pick<About, "plugins">, maxColumns: num
     ({ from, failure, disabled }) => from === "zz" && !failure && !disabled,
   );
   const otherPlugins = plugins.filter((plugin) => !ownPlugins.includes(plugin));
-  const pluginTable = table(
-    otherPlugins.map((plugin) => [
-      plugin.name,
-      plugin.from,
-      stateOf(plugin, "failed"),
-      plugin.file,
-    ]),
-  );
+  const pluginRows = pluginTable(otherPlugins).split("\n");
   const pluginLines = otherPlugins.flatMap((plugin, i) => [
-    narrow(pluginTable.split("\n")[i]!, maxColumns),
+    narrow(pluginRows[i]!, maxColumns),
     ...[explainFailure(plugin), listAdditions(plugin)].flatMap((detailText) =>
       detailText
         ? wrapped(detailText, maxColumns - 4).map((detailLine) => `    ${detailLine}`)
@@ -73,7 +66,7 @@ export function describePlugin(pluginName: string, { plugins }: About, maxColumn
   return matches
     .flatMap((plugin) => [
       ...wrapped(
-        `${pluginName}: from ${plugin.from}, ${stateOf(plugin, "failed")}; ${plugin.file}`,
+        `${pluginName}: from ${plugin.from}, ${stateOf(plugin)}; ${plugin.file}`,
         maxColumns,
       ),
       ...wrapped(plugin.failure ?? plugin.outdated ?? "", maxColumns).filter(Boolean),

@@ -7,7 +7,7 @@ const COMMAND_LINE = /^\/([A-Za-z][\w-]*)(?:[^\S\n]+(.*))?$/;
 
 export default (zz: Zz) => {
   const toldNames = new Set<string>();
-  zz.service("otherNames", { meaning: (foreignName) => meaningOf(foreignName) });
+  zz.service("otherNames", { meaning: meaningOf });
   zz.wrap("line", async (typedLine, nextLine, ctx) => {
     const [, typedName = "", typedWords = ""] = COMMAND_LINE.exec(typedLine.trim()) ?? [];
     const ownCommand =

@@ -11,7 +11,7 @@ import {
   unframed,
 } from "./page-questions.ts";
 import { expandPastes } from "./pastes.ts";
-import { keyMeant, matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
+import { keyMeant, matchKey, typedSoon, waitForQuiet } from "./prompt-rows.ts";
 
 /** Returns one of the keys, or without keys a line; "" once the question is over. */
 export async function askAtPrompt(
@@ -40,20 +40,11 @@ async function askForKey(
   if (isOver()) return "";
   if (!keyboard.isMuted) writeText(keyboard, "\n");
   keepWords(keyboard);
-  const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
+  const screen = screenOf(keyboard, isOver);
   const words = async (firstTyped: string) =>
-    interpretLine(
-      keyboard,
-      await readWords({ ...screenOf(keyboard), press }, firstTyped),
-      offeredKeys,
-    );
+    interpretLine(keyboard, await readWords(screen, firstTyped), offeredKeys);
   const soon = (pressed: string) => keySoon(keyboard, pressed);
-  const typedText = await putQuestion(question, offeredKeys, {
-    ...screenOf(keyboard),
-    press,
-    soon,
-    words,
-  });
+  const typedText = await putQuestion(question, offeredKeys, { ...screen, soon, words });
   const answerKey = keyMeant(typedText, offeredKeys);
   // with Enter: there is no reason
   if (answerKey === "n" && typedText.length > 1) keyboard.question.said = "";
@@ -85,7 +76,7 @@ async function askForKeyByLine(
   const words = async (typedLine: string) => interpretLine(keyboard, typedLine, offeredKeys);
   return keyMeant(
     await putQuestion(question, offeredKeys, {
-      ...screenOf(keyboard),
+      ...screenOf(keyboard, isOver),
       write: keepText,
       press,
       words,
@@ -147,13 +138,12 @@ async function askForLine(
   question: string,
   isOver: () => boolean,
 ): Promise<string> {
-  const screen = screenOf(keyboard);
+  const screen = screenOf(keyboard, isOver);
   const questionRows = rowsOf(clean(question), screen.size().columns).map(({ text }) => text);
   const headText = questionRows.slice(0, -1).join("\n");
   const lastRow = screen.unframed ? unframed(questionRows.at(-1)!) : questionRows.at(-1)!;
   if (!headText) return readAnswer(keyboard, lastRow);
-  const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
-  if ((await putQuestion(headText, undefined, { ...screen, press })) === "on")
+  if ((await putQuestion(headText, undefined, screen)) === "on")
     return readAnswer(keyboard, `\n${lastRow}`);
   writeText(keyboard, "\n");
   redraw(keyboard);
@@ -163,12 +153,13 @@ async function askForLine(
 const writeText = ({ zz }: Keyboard, shownText: string): void => void zz.io.stderr.write(shownText);
 
 /** Where questions are shown. */
-function screenOf(keyboard: Keyboard): Pick<Screen, "size" | "write" | "plain" | "unframed"> {
+function screenOf(keyboard: Keyboard, isOver: () => boolean): Screen {
   const { stderr } = keyboard.zz.io;
   const size = () => ({ columns: stderr.columns ?? 80, rows: stderr.rows ?? 24 });
   return {
     size,
-    write: (shownText: string) => writeText(keyboard, shownText),
+    write: (shownText) => writeText(keyboard, shownText),
+    press: (settled) => nextKey(keyboard, settled, isOver),
     plain: isPlain(keyboard.zz),
     unframed: wantsWords(keyboard.zz.io, keyboard.host.ctx()),
   };
@@ -197,15 +188,9 @@ async function nextKey(
 
 /** What is typed after a key, if it comes within a moment. */
 async function keySoon({ question, zz }: Keyboard, pressed: string): Promise<string> {
-  const typedSoon = await new Promise<string>((resolve) => {
-    const cancelTimer = zz.io.clock.timer(timeAfter(pressed), () => resolve(""));
-    question.onKey = (typedText) => {
-      cancelTimer();
-      resolve(typedText);
-    };
-  });
+  const typedText = await typedSoon(zz.io, pressed, (onTyped) => (question.onKey = onTyped));
   question.onKey = undefined;
-  return typedSoon;
+  return typedText;
 }
 
 async function waitUntilNobodyTypes({ question, zz }: Keyboard): Promise<void> {

@@ -1,7 +1,7 @@
 // Questions at a terminal in a one-shot, outside of a conversation.
 import type { Zz } from "zz";
 import { isPlain, putQuestion, RESIZED } from "./page-questions.ts";
-import { keyMeant, timeAfter, waitForQuiet } from "./prompt-rows.ts";
+import { keyMeant, typedSoon, waitForQuiet } from "./prompt-rows.ts";
 import { SETTLED_MS } from "./redraw-on-resize.ts";
 
 /** Asks for one of the keys, or without keys for a line. */
@@ -35,13 +35,7 @@ export async function askInOneShot(
       return new Promise<string>((resolve) => (onTyped = resolve));
     };
     const soon = (pressedKey: string) =>
-      new Promise<string>((resolve) => {
-        const cancelTimer = io.clock.timer(timeAfter(pressedKey), () => resolve(""));
-        onTyped = (typedText) => {
-          cancelTimer();
-          resolve(typedText);
-        };
-      });
+      typedSoon(io, pressedKey, (listener) => (onTyped = listener));
     if (offeredKeys !== undefined) await waitUntilQuiet();
     const typedAnswer = await putQuestion(question, offeredKeys, {
       size,

@@ -174,12 +174,9 @@ async function whatNow(zz: Zz, host: DialogHost, requestFault: Fault, ctx: Ctx):
 }
 
 function takeBack(zz: Zz, host: DialogHost): void {
-  const lastMessage = host
-    .ctx()
-    ?.chat.messages.findLast(({ role, ...message }) => role === "user" && !("aside" in message));
+  const { text = "" } = host.ctx()?.chat.messages.findLast(isAsked) ?? {};
   host.retract();
-  const quotedWords =
-    lastMessage && clip(oneLine(wordsOf(lastMessage.text).slice(0, MAX_QUOTED_CHARS)), 40);
+  const quotedWords = quoted(text, 40);
   say(zz, quotedWords ? `Took back “${quotedWords}”.` : "Took back your message.");
 }
 
@@ -217,6 +214,8 @@ function recallOrOffer(keyboard: Keyboard, command: string | undefined): string[
 }
 
 const MAX_QUOTED_CHARS = 4_000; // of a message, since measuring all of a long one takes time
+const quoted = (messageText: string, columns: number): string =>
+  clip(oneLine(wordsOf(messageText).slice(0, MAX_QUOTED_CHARS)), columns);
 
 /**
  * The last message and answer, in at most two rows each, and what to do if its turn did not end;
@@ -226,8 +225,7 @@ function lastExchange({ io }: Zz, { chat, files }: Ctx): string[] {
   const askedIndex = chat.messages.findLastIndex(isAsked);
   const [askedMessage, ...laterMessages] = chat.messages.slice(Math.max(askedIndex, 0));
   if (askedMessage?.role !== "user") return [];
-  const shortenText = (messageText: string) =>
-    clip(oneLine(wordsOf(messageText).slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 5) * 2);
+  const shortenText = (messageText: string) => quoted(messageText, (terminalColumns(io) - 5) * 2);
   const answered = laterMessages.findLast(({ role, text }) => role === "assistant" && text);
   const finalMessage = laterMessages.findLast(({ role }) => role !== "user");
   const isTurnOver = finalMessage?.role === "assistant" && !finalMessage.calls?.length;

@@ -50,13 +50,11 @@ function startEditor(
   const stdio = [io.stdin, io.stderr, io.stderr].map(
     (stream) => (stream as { fd?: number }).fd ?? ("inherit" as const),
   );
-  if (!WINDOWS)
-    return programs.run("sh", ["-c", `${editorCommand} '${editedFile.replaceAll("'", `'\\''`)}'`], {
-      stdio,
-    }).status;
-  const shellArguments = ["/d", "/s", "/c", `"${editorCommand} "${editedFile}""`];
-  return programs.run(io.variable("ComSpec") ?? "cmd.exe", shellArguments, {
-    stdio,
-    windowsVerbatimArguments: true,
-  }).status;
+  const [shell, shellArguments] = WINDOWS
+    ? [
+        io.variable("ComSpec") ?? "cmd.exe",
+        ["/d", "/s", "/c", `"${editorCommand} "${editedFile}""`],
+      ]
+    : ["sh", ["-c", `${editorCommand} '${editedFile.replaceAll("'", `'\\''`)}'`]];
+  return programs.run(shell, shellArguments, { stdio, windowsVerbatimArguments: true }).status;
 }

@@ -1,7 +1,8 @@
 /**
  * The keyboard of the conversation at a prompt. readline edits the line. stdin reaches it through a
- * stream of our own, so that pastes (pastes.ts), keys for questions (questions.ts), plugins' keys
- * (keys.ts) and programs that need the terminal can be told apart. What these share is in line.ts.
+ * stream of our own, so that pastes (pastes.ts), keys for questions (ask-at-prompt.ts), plugins'
+ * keys (plugin-keys.ts) and programs that need the terminal can be told apart. What these share is
+ * in input-line.ts.
  */
 import readline from "node:readline";
 import { PassThrough } from "node:stream";
@@ -114,16 +115,15 @@ function openEditor(
   isDumb: boolean,
   { entries }: History,
 ): Editor {
-  const terminal = !isDumb;
-  const history = [...entries];
-  const options = {
+  return readline.createInterface({
+    input,
+    output,
     prompt: DEFAULT_PROMPT,
-    history,
+    history: [...entries],
     historySize: MAX_ENTRIES,
-    terminal,
+    terminal: !isDumb,
     ...ESCAPE_ALONE,
-  };
-  return readline.createInterface({ input, output, ...options }) as Editor;
+  }) as Editor;
 }
 
 /** Sends all further input here. */

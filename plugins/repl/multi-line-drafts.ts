@@ -25,10 +25,9 @@ export function addLine(draft: Draft, typedLine: string): string | undefined {
   const isContinued = draft.isQuoted
     ? !typedLine.trimEnd().endsWith(TRIPLE_QUOTES)
     : ENDS_WITH_BACKSLASH.test(typedLine);
-  const quotesLength = isContinued ? 0 : TRIPLE_QUOTES.length;
-  const backslashLength = isContinued ? 1 : 0;
-  const markLength = draft.isQuoted ? quotesLength : backslashLength;
-  draft.lines.push(markLength ? typedLine.trimEnd().slice(0, -markLength) : typedLine);
+  const endsWithMark = isContinued !== draft.isQuoted; // closing quotes, or a backslash
+  const markLength = draft.isQuoted ? TRIPLE_QUOTES.length : 1;
+  draft.lines.push(endsWithMark ? typedLine.trimEnd().slice(0, -markLength) : typedLine);
   if (isContinued) return undefined;
   const message = draft.lines.join("\n");
   discard(draft);

@@ -29,8 +29,8 @@ export function lastConversation({
 }
 
 /** Roughly how long ago that was. */
-function timeAgo(timestamp: string, currentTime = Date.now()): string {
-  const minutes = Math.max(0, Math.floor((currentTime - Date.parse(timestamp)) / 60_000));
+function timeAgo(timestamp: string): string {
+  const minutes = Math.max(0, Math.floor((Date.now() - Date.parse(timestamp)) / 60_000));
   if (!(minutes >= 1)) return "just now";
   if (minutes < 60) return `${minutes} min ago`;
   if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`;

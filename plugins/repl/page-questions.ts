@@ -288,22 +288,13 @@ function breakLine(contentLine: string, rowWidth: number, indentWidth: number): 
   return pendingRow || !finishedRows.length ? [...finishedRows, pendingRow] : finishedRows;
 }
 
-/** How many columns a character takes after others of the given width. */
+/**
+ * How many columns a character takes after others of the given width. Terminals may show several as
+ * one, so the sum is never too small.
+ */
 function columnsOf(character: string, precedingWidth: number): number {
-  return character === "\t" ? 8 - (precedingWidth % 8) : widthOfCharacter(character);
+  return character === "\t" ? 8 - (precedingWidth % 8) : widthOf(character);
 }
 
 const PRINTABLE_ASCII = /^[ -~]*$/;
 const PIECE_PATTERN = /(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu;
-
-/** The width of one character. Terminals may show several as one, so the sum is never too small. */
-function widthOfCharacter(character: string): number {
-  if (character >= " " && character <= "~") return 1;
-  const knownWidth = KNOWN_WIDTHS.get(character);
-  if (knownWidth !== undefined) return knownWidth;
-  const measuredWidth = widthOf(character);
-  if (KNOWN_WIDTHS.size < MAX_WIDTHS) KNOWN_WIDTHS.set(character, measuredWidth);
-  return measuredWidth;
-}
-const KNOWN_WIDTHS = new Map<string, number>();
-const MAX_WIDTHS = 10_000;

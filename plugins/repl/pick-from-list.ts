@@ -15,20 +15,22 @@ export async function pickFromList(
   choices: readonly (string | Choice)[],
   signal?: AbortSignal,
 ): Promise<string | undefined> {
-  const allChoices = choices.map((choice) =>
-    typeof choice === "string" ? { name: choice, description: "" } : choice,
-  );
-  const rows = allChoices.map(({ name, description = "" }) => ({
-    value: name,
-    name: clean(name),
-    short: clean(name),
-    ...(description && { description: clean(description) }),
-  }));
+  const rows = choices
+    .map(toChoice)
+    .map(({ name, description }) => ({
+      value: name,
+      name: clean(name),
+      short: clean(name),
+      ...(description && { description: clean(description) }),
+    }));
   const message = clean(question.trim());
   if (!rows.length)
     return void io.stderr.write(`${wrapped(io, `${message}\nThere is nothing to choose from.`)}\n`);
   return pickRow(io, { message, rows, signal });
 }
+
+const toChoice = (choice: string | Choice): Choice =>
+  typeof choice === "string" ? { name: choice } : choice;
 
 /** The same by a line that the person types, for screen readers: nothing is drawn again. */
 export async function pickByNumber(
@@ -36,10 +38,8 @@ export async function pickByNumber(
   question: string,
   choices: readonly (string | Choice)[],
 ): Promise<string | undefined> {
-  const allChoices = choices.map((choice) =>
-    typeof choice === "string" ? { name: choice } : choice,
-  );
-  const numberedRows = allChoices.map(({ name, description = "" }: Choice, i) =>
+  const allChoices = choices.map(toChoice);
+  const numberedRows = allChoices.map(({ name, description = "" }, i) =>
     clean(`${i + 1}. ${name}${description && `: ${description}`}`),
   );
   for (let hintText = ""; ; ) {

@@ -27,10 +27,23 @@ export function keyMeant(typedText: string, offeredKeys: string): string {
 }
 
 /**
- * How long a key waits for the next letter of a word: longer where it would allow more than this
- * once. In ms.
+ * What is typed after a key, if it comes within a moment, as the next letter of a word does: a
+ * longer one where the key would allow more than this once.
  */
-export const timeAfter = (pressedKey: string): number => (/^[AF]$/.test(pressedKey) ? 600 : 250);
+export function typedSoon(
+  { clock }: Zz["io"],
+  pressedKey: string,
+  startListening: (onTyped: (typedText: string) => void) => void,
+): Promise<string> {
+  return new Promise((resolve) => {
+    const waitMs = /^[AF]$/.test(pressedKey) ? 600 : 250;
+    const cancelTimer = clock.timer(waitMs, () => resolve(""));
+    startListening((typedText) => {
+      cancelTimer();
+      resolve(typedText);
+    });
+  });
+}
 
 const QUIET_MS = 100; // a key that is held down repeats faster
 const LOOK_MS = 50;

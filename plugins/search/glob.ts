@@ -8,7 +8,7 @@ import { compilePattern } from "./pattern.ts";
 
 const MAX_PATHS = 100;
 
-export const glob = (zz: Zz<any>) =>
+export const glob = (zz: Zz) =>
   zz.tool({
     name: "glob",
     kind: "read",

@@ -1,7 +1,7 @@
 // grep: finds lines by their content.
 import { type Stats, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
-import type { Ctx, Zz } from "zz";
+import type { Ctx, Infer, Zz } from "zz";
 import { notUtf8, plural } from "zz/text";
 import {
   createFinder,
@@ -27,17 +27,19 @@ const MAX_NEAR_LINES = 20; // on each side of a hit
 const MAX_NEAR = 500; // around all hits together
 const OUTPUTS = ["lines", "files", "count"];
 
-interface Args {
-  query: string;
-  path?: string | undefined;
-  regex?: boolean | undefined;
-  glob?: string | undefined;
-  ignore_case?: boolean | undefined;
-  before?: number | undefined;
-  after?: number | undefined;
-  output?: string | undefined;
-  limit?: number | undefined;
-}
+const PARAMS = {
+  query: "string what to find, within one line",
+  path: "string? only under this file or folder",
+  regex:
+    "boolean? query is a JavaScript regular expression; leaves out files that may hold secrets",
+  glob: "string? only in such files: *.ts, src/**",
+  ignore_case: "boolean? take a for A",
+  before: "integer? lines before each hit",
+  after: "integer? lines after it",
+  output: "string? lines, or only files or count",
+  limit: "integer? hits at most",
+} as const;
+type Args = Infer<typeof PARAMS>;
 type Line = { line: number; text: string };
 interface Search {
   ctx: Ctx;
@@ -65,18 +67,7 @@ export function grep(zz: Zz<{ ripgrep: string }>): void {
     description:
       "Find the lines that hold a text, in all files or under one path. " +
       "Ignored and binary files are left out.",
-    params: {
-      query: "string what to find, within one line",
-      path: "string? only under this file or folder",
-      regex:
-        "boolean? query is a JavaScript regular expression; leaves out files that may hold secrets",
-      glob: "string? only in such files: *.ts, src/**",
-      ignore_case: "boolean? take a for A",
-      before: "integer? lines before each hit",
-      after: "integer? lines after it",
-      output: "string? lines, or only files or count",
-      limit: "integer? hits at most",
-    },
+    params: PARAMS,
     needs: ({ path = "." }) => ({ read: [path] }),
     run: (callArguments, ctx) => searchFor(callArguments, ctx, zz.config.ripgrep, once),
   });

@@ -2,9 +2,11 @@
 import type { Ctx, Header, Listed } from "zz";
 import { usage } from "zz/text";
 
+const tailOf = ({ id }: Pick<Header, "id">): string => id.slice(id.lastIndexOf("-") + 1);
+
 /** The shortest unique part of each id's tail: short enough to type. */
 export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, string> {
-  const idTails = headers.map(({ id }) => id.slice(id.lastIndexOf("-") + 1));
+  const idTails = headers.map(tailOf);
   let tailLength = 4;
   const isUnique = () =>
     new Set(idTails.map((idTail) => idTail.slice(0, tailLength))).size === idTails.length;
@@ -18,9 +20,9 @@ function sessionsLike<One extends Pick<Header, "id">>(
   prefix: string,
   headers: readonly One[],
 ): One[] {
-  const tailOf = (id: string) => id.slice(id.lastIndexOf("-") + 1);
   const matches = headers.filter(
-    ({ id }) => id.startsWith(prefix) || (prefix.length > 3 && tailOf(id).startsWith(prefix)),
+    (header) =>
+      header.id.startsWith(prefix) || (prefix.length > 3 && tailOf(header).startsWith(prefix)),
   );
   const exact = matches.find(({ id }) => id === prefix);
   return exact ? [exact] : matches;

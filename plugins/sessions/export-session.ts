@@ -1,7 +1,7 @@
 // /sessions export: a conversation as Markdown, JSON or JSON lines.
 import fs from "node:fs";
 import path from "node:path";
-import type { Ctx, Entry, Header, Listed, Message, Saved } from "zz";
+import type { Ctx, Header, Listed, Message, Saved } from "zz";
 import {
   expandHome,
   oneLine,
@@ -106,11 +106,7 @@ const fileNameFor = ({ at: createdAt, title }: Header): string =>
 const MAX_RESULT_CHARS = 4_000; // of a tool's result in Markdown; JSON lines have all of it
 /** The branch in force, as a person reads it. */
 export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">): string {
-  const spokenMessages = branch().flatMap((sessionEntry: Entry): Message[] => {
-    if (sessionEntry.type === "draft" && sessionEntry.text)
-      return [{ role: "assistant", text: String(sessionEntry.text), cut: true }];
-    return sessionEntry.type === "message" && sessionEntry.message ? [sessionEntry.message] : [];
-  });
+  const spokenMessages = branch().flatMap(({ message }) => message ?? []);
   const sessionFacts = `${timeOf(header.at)} · ${header.model} · ${header.root}`;
   const titleAndFacts = `# ${oneLine(header.title)}\n\n${sessionFacts}`;
   return `${[titleAndFacts, ...spokenMessages.map(markdownPart)].join("\n\n")}\n`;

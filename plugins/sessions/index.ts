@@ -156,16 +156,12 @@ function listSessions({ sessions, chat, io, root, note }: Ctx, everywhere = fals
   const shortById = shortIds(headers);
   const columns = terminalColumns(io) - 1;
   const maxRows = Math.min(MAX_ROWS, Math.max(4, (io.stderr.rows ?? Infinity) - ROWS_AROUND));
-  const shownLines = (everywhere ? inFolder : inFolder.slice(0, maxRows)).map((header) =>
-    lineOf(header, shortById, chat.id, columns),
-  );
+  const rowOf = (header: Listed) => lineOf(header, shortById, chat.id, columns);
+  const shownLines = (everywhere ? inFolder : inFolder.slice(0, maxRows)).map(rowOf);
   if (shownLines.length) shownLines.unshift(`${root}:`);
   if (everywhere)
     for (const [otherFolder, folderSessions] of Map.groupBy(elsewhere, (header) => header.root))
-      shownLines.push(
-        `${otherFolder}:`,
-        ...folderSessions.map((header) => lineOf(header, shortById, chat.id, columns)),
-      );
+      shownLines.push(`${otherFolder}:`, ...folderSessions.map(rowOf));
   const olderCount = everywhere ? 0 : Math.max(0, inFolder.length - maxRows);
   const omitted = [
     olderCount && `${olderCount} older`,

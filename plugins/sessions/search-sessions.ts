@@ -1,6 +1,6 @@
 // /sessions search: conversations by what was said in them.
-import type { Ctx, Listed, Saved } from "zz";
-import { clip, terminalColumns } from "zz/text";
+import type { Ctx, Listed } from "zz";
+import { clip, terminalColumns, tryTo } from "zz/text";
 import { shortIds } from "./choose-session.ts";
 import { lineOf } from "./session-rows.ts";
 
@@ -33,12 +33,8 @@ export async function search(searchWords: string, { sessions, io, note }: Ctx): 
 }
 /** A session's title, and every line that was said in it. */
 function linesOf(header: Listed, sessions: Ctx["sessions"]): Line[] {
-  let saved: Saved;
-  try {
-    saved = sessions.read(header.id);
-  } catch {
-    return []; // damaged: --sessions leaves it out as well
-  }
+  const saved = tryTo(() => sessions.read(header.id));
+  if (!saved) return []; // damaged: --sessions leaves it out as well
   const matches = saved.entries.flatMap(({ id, message }) =>
     message && message.role !== "tool"
       ? message.text

@@ -168,7 +168,6 @@ interface Page {
 /** What marked-terminal renders, with zz's styles, and in the columns that are left. */
 function options(page: Page): Record<string, unknown> {
   const { strong, em, del, dim, rule, heading1, heading } = page.look.theme;
-  const decodeEntities = decoder();
   const headed = (headingPaint: Theme["strong"]) => (text: string) => {
     const mark = /^#+ /.exec(text)![0];
     return within(page, mark.length, (isFlat) => {
@@ -186,14 +185,13 @@ function options(page: Page): Record<string, unknown> {
     heading: headed(heading),
     hr: () => rule("─".repeat(page.room)),
     paragraph: (paragraphText: string) => wrap(paragraphText, page.room).join("\n"),
-    text: (plainText: string) => clean(decodeEntities(plainText)).replace(/[ \t\n]+/g, " "),
+    text: (plainText: string) => clean(decode(plainText)).replace(/[ \t\n]+/g, " "),
   };
 }
 
 function renderer(page: Page): RendererObject {
   const { look, parse } = page;
   const { theme } = look;
-  const decode = decoder();
   return {
     checkbox: () => "", // the list shows it in place of the bullet
     blockquote: ({ tokens }) =>
@@ -374,23 +372,13 @@ function indent(shownText: string, firstIndent: string, hangingIndent: string): 
  */
 const clean = (plainText: string): string => plainText.replace(UNSAFE_CHARS, "\ufffd");
 
-/** Names of characters as in HTML, each looked up once. */
-function decoder(): (encodedText: string) => string {
-  const entities = new Map<string, string>();
-  const readEntity = (reference: string): string => {
+/** Names of characters, as in HTML. */
+const decode = (encodedText: string): string =>
+  encodedText.replace(ENTITY_PATTERN, (reference) => {
     const value = decodeHTMLStrict(reference);
     const isEntity = value && value.length < 3; // "&notit;" begins with a name but is not one
-    entities.set(reference, isEntity && clean(value) === value ? value : reference);
-    return entities.get(reference)!;
-  };
-  return (text) =>
-    text.includes("&")
-      ? text.replace(
-          ENTITY_PATTERN,
-          (reference) => entities.get(reference) ?? readEntity(reference),
-        )
-      : text;
-}
+    return isEntity && clean(value) === value ? value : reference;
+  });
 
 /** An address in the form that the terminal's link command needs. */
 function encodeAddress(linkAddress: string): string {

@@ -49,8 +49,18 @@ export function foldRows(longText: string, columns: number, maxRows: number): st
     .map(visible)
     .filter(Boolean)
     .flatMap((textRow) => wrap(textRow, Math.max(columns, 10)));
-  if (wrappedRows.length <= maxRows + 1) return wrappedRows;
-  const rowsLeft = plural(wrappedRows.length - maxRows, "more row");
-  const moreRows = `… ${rowsLeft} (display.thinking full shows them)`;
-  return [...wrappedRows.slice(0, maxRows), shortenToColumns(moreRows, columns)];
+  return firstOf(wrappedRows, maxRows, (leftOut) =>
+    shortenToColumns(
+      `… ${plural(leftOut, "more row")} (display.thinking full shows them)`,
+      columns,
+    ),
+  );
 }
+
+/** The first rows, and one that counts the others, unless that is only one. */
+export const firstOf = (
+  rows: string[],
+  maxRows: number,
+  sayMore: (leftOut: number) => string,
+): string[] =>
+  rows.length <= maxRows + 1 ? rows : [...rows.slice(0, maxRows), sayMore(rows.length - maxRows)];

@@ -7,7 +7,7 @@ import type { Screen } from "./screen.ts";
 
 export const SHOW_IMAGE = "show_image";
 
-export function addShowImage(zz: Zz<any>, screen: Screen): void {
+export function addShowImage(zz: Zz, screen: Screen): void {
   zz.tool({
     name: SHOW_IMAGE,
     kind: "read",
@@ -37,9 +37,9 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
         data: { path, type, bytes, width, height },
       };
     },
-    render: ({ data }) => {
-      const { width, height } = (data ?? {}) as { width?: number; height?: number };
-      return width ? `${width} × ${height}` : "";
+    render({ data }) {
+      const { width, height } = data as MediaFile;
+      return `${width} × ${height}`;
     },
   });
 }

@@ -14,7 +14,14 @@ import {
   type Screen,
   signsOf,
 } from "./screen.ts";
-import { argumentsOf, foldRows, shortenToColumns, subjectOf, summary } from "./shorten-for-rows.ts";
+import {
+  argumentsOf,
+  firstOf,
+  foldRows,
+  shortenToColumns,
+  subjectOf,
+  summary,
+} from "./shorten-for-rows.ts";
 import { SHOW_IMAGE } from "./show-image.ts";
 
 // a refusal says what would allow the call, so it is not cut to a row
@@ -25,7 +32,7 @@ const DRAWING = { limit: 20_000 }; // ms; a process that decodes images ends bef
 // ms of thinking: by then the request is on its way, and loading delays nothing
 const HEAVY_AFTER = 150;
 
-export function showTurns(zz: Zz<any>, screen: Screen): void {
+export function showTurns(zz: Zz, screen: Screen): void {
   const { line, config } = screen;
   zz.on(
     "started",
@@ -93,7 +100,7 @@ function showThought(screen: Screen, { text, ms }: Events["thought"]): void {
 }
 
 /** Shows calls, and nothing beside a question. */
-function showCalls(zz: Zz<any>, screen: Screen): void {
+function showCalls(zz: Zz, screen: Screen): void {
   const { line, config } = screen;
   zz.on("asked", () => {
     screen.questions++;
@@ -192,14 +199,11 @@ function formatResult(screen: Screen, fact: Events["called"], subject: string): 
   const maxLines = screen.config().resultLines;
   if (!maxLines || result.refused) return firstRow;
   const resultLines = result.text.split("\n").filter((resultLine) => resultLine.trim());
-  const moreLines =
-    resultLines.length > maxLines + 1
-      ? [`… ${plural(resultLines.length - maxLines, "more line")}: /show shows all`]
-      : [];
-  const linesBelow = [
-    ...(moreLines.length ? resultLines.slice(0, maxLines) : resultLines),
-    ...moreLines,
-  ];
+  const linesBelow = firstOf(
+    resultLines,
+    maxLines,
+    (leftOut) => `… ${plural(leftOut, "more line")}: /show shows all`,
+  );
   return [
     firstRow,
     ...linesBelow.map((lineBelow) =>
@@ -248,9 +252,11 @@ function foldedDiff(screen: Screen, diffText: string): string[] {
   const diffRows = diffText
     ? diffText.split("\n").map((diffRow) => clipStyled(diffRow, columnsOf(screen) - 1))
     : [];
-  if (diffRows.length <= maxRows + 1) return diffRows;
-  const moreRows = `  … ${plural(diffRows.length - maxRows, "more row")}: /changes N shows all`;
-  return [...diffRows.slice(0, maxRows), moreRows];
+  return firstOf(
+    diffRows,
+    maxRows,
+    (leftOut) => `  … ${plural(leftOut, "more row")}: /changes N shows all`,
+  );
 }
 
 /** Clips a row. Colours take no columns, and end with the row. */

@@ -75,11 +75,11 @@ export type Scales = ReturnType<typeof scales>;
 // plausible tokens per weight; a server outside of this counts something else
 const [MIN_RATIO, MAX_RATIO] = [0.5, 4];
 
+type Measured = { weight: number; ratio: number; isPlausible: boolean };
 type Counted = {
   tokens: number;
   count: number;
-  measure(): { weight: number; ratio: number };
-  isPlausible(): boolean;
+  measure(): Measured;
   isLike(request: ChatRequest): boolean; // with the same prompt, tools and schema
   messages: WeakSet<Message>;
 };
@@ -98,24 +98,21 @@ export function counts(scale: Scales) {
    */
   function learn(request: ChatRequest, tokens: number): void {
     const ratioBefore = ratio(request.model);
-    let measured: { weight: number; ratio: number } | undefined;
+    let measured: Measured | undefined;
     const measure = () => {
       if (measured) return measured;
       const weight = scale.request(request);
       const ratio = tokens / weight;
       const isPlausible = ratio >= MIN_RATIO && ratio <= MAX_RATIO;
-      measured = { weight, ratio: isPlausible ? ratio : ratioBefore };
+      measured = { weight, ratio: isPlausible ? ratio : ratioBefore, isPlausible };
       return measured;
     };
-    const isPlausible = () =>
-      tokens >= measure().weight * MIN_RATIO && tokens <= measure().weight * MAX_RATIO;
     const messages = new WeakSet(request.messages);
     const isLike = (candidate: ChatRequest) => frameOf(candidate) === frameOf(request);
     lastByModel.set(request.model, {
       tokens,
       count: request.messages.length,
       measure,
-      isPlausible,
       isLike,
       messages,
     });
@@ -128,12 +125,12 @@ export function counts(scale: Scales) {
     const lastCount = lastByModel.get(request.model);
     const wholeWeight = scale.request(request);
     if (!lastCount) return Math.ceil(wholeWeight * UNKNOWN * caution);
-    const { weight, ratio } = lastCount.measure();
+    const { weight, ratio, isPlausible } = lastCount.measure();
     const newWeight = request.messages
       .filter((sentMessage) => !lastCount.messages.has(sentMessage))
       .reduce((sum, newMessage) => sum + scale.message(newMessage), 0);
     const tokens =
-      wholeWeight - newWeight === weight && lastCount.isPlausible()
+      wholeWeight - newWeight === weight && isPlausible
         ? lastCount.tokens
         : (wholeWeight - newWeight) * ratio;
     return Math.ceil(tokens + newWeight * Math.max(ratio, 1) * caution);

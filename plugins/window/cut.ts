@@ -7,13 +7,8 @@ import { CAUTION_FACTOR, estimate, type State, weightOf } from "./window-state.t
 /** Cuts the results of the last round if they alone are too much for the window. */
 export function cutLastResults(state: State, maxTokens: number, ctx: Ctx): void {
   const { chat, note } = ctx;
-  const firstIndex = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
-  const lastTokens =
-    weightOf(state, chat.messages.slice(firstIndex)) * state.count.ratio(chat.model);
-  const texts =
-    lastTokens > maxTokens
-      ? shorterLastResults(state, lastTokens - maxTokens, MIN_CHARS_LEFT, ctx)
-      : {};
+  const { lastTokens } = lastRound(state, ctx);
+  const texts = shorterLastResults(state, lastTokens - maxTokens, MIN_CHARS_LEFT, ctx);
   const toolNames = Object.keys(texts).map(
     (index) => (chat.messages[Number(index)] as { name: string }).name,
   );
@@ -68,16 +63,22 @@ export function cutTexts(
     );
 }
 
+/** What came since the model's last message. */
+function lastRound(state: State, { chat }: Ctx) {
+  const firstIndex = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
+  const lastResults = chat.messages.slice(firstIndex);
+  const lastTokens = weightOf(state, lastResults) * state.count.ratio(chat.model);
+  return { firstIndex, lastResults, lastTokens };
+}
+
 /** Character limits that make the results of the last round shorter by `excess` tokens. */
 function shorterLastResults(
   state: State,
   excess: number,
   minChars: number,
-  { chat }: Ctx,
+  ctx: Ctx,
 ): Record<number, number> {
-  const firstIndex = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
-  const lastResults = chat.messages.slice(firstIndex);
-  const lastTokens = weightOf(state, lastResults) * state.count.ratio(chat.model);
+  const { firstIndex, lastResults, lastTokens } = lastRound(state, ctx);
   const charLimit = Math.max(
     minChars,
     largestThatFits(
@@ -102,19 +103,18 @@ function textsLongerThan(
   maxChars: number,
   isCuttable: (message: Message, position?: "notes" | "last") => boolean,
 ): Record<number, number> {
-  const indexes = messages.flatMap((message, index) => {
+  const limits = messages.flatMap((message, index) => {
     const lastOrNone = index === messages.length - 1 ? "last" : undefined;
     const position = notesIn(message) ? "notes" : lastOrNone;
     if (!isCuttable(message, position)) return [];
     const calls = message.role === "assistant" ? (message.calls ?? []) : [];
     const longTexts = [message.text, ...calls.flatMap(({ args }) => Object.values(args))];
-    return longTexts.some(
+    const isLong = longTexts.some(
       (longText) => typeof longText === "string" && longText.length > maxChars * 1.2,
-    )
-      ? [index]
-      : [];
+    );
+    return isLong ? [[index, maxChars]] : [];
   });
-  return Object.fromEntries(indexes.map((index) => [index, maxChars]));
+  return Object.fromEntries(limits);
 }
 
 export const charsOf = (messages: readonly Message[]): number =>

@@ -139,7 +139,7 @@ function isStalled(
   }
   const added = stallBefore.added + weightOf(state, newMessages) * state.count.ratio(modelName);
   state.stalls.set(modelName, { ...stallBefore, added });
-  const isCount = stallBefore.tokens >= MIN_CUT_TOKENS || lastCount.isPlausible();
+  const isCount = stallBefore.tokens >= MIN_CUT_TOKENS || lastCount.measure().isPlausible;
   return isCount && added > stallBefore.tokens * MIN_GROWTH;
 }
 const MIN_CUT_TOKENS = 1_000; // below, a count that stays the same may be one that means nothing

@@ -128,17 +128,11 @@ export function filesChanged(changes: readonly Changed[], rowsBefore: string): s
     earlier.delete(shownPath);
   }
   return Object.entries(STATE_WORDS)
-    .map(
-      ([listedState, stateWords]) =>
-        [
-          stateWords,
-          [...stateByPath].flatMap(([changedPath, fileState]) =>
-            fileState === listedState ? [changedPath] : [],
-          ),
-        ] as const,
-    )
-    .flatMap(([stateWords, statePaths]) =>
-      statePaths.length ? [`- ${stateWords}: ${statePaths.sort().join(", ")}`] : [],
-    )
+    .flatMap(([listedState, stateWords]) => {
+      const statePaths = [...stateByPath].flatMap(([changedPath, fileState]) =>
+        fileState === listedState ? changedPath : [],
+      );
+      return statePaths.length ? `- ${stateWords}: ${statePaths.sort().join(", ")}` : [];
+    })
     .join("\n");
 }

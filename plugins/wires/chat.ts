@@ -166,11 +166,11 @@ export function isClosed(schema: any): boolean {
 
 /** What has been read of one stream. */
 interface Reading {
-  seen: boolean; // something other than a finish or usage came
-  finished: boolean;
-  ended: boolean; // [DONE]: what follows does not count
-  isWhole: boolean; // the usage came last, so nothing was cut off
-  isRefusal: boolean; // a field of its own says so, while the finish reason says "stop"
+  seen?: boolean; // something other than a finish or usage came
+  finished?: boolean;
+  ended?: boolean; // [DONE]: what follows does not count
+  isWhole?: boolean; // the usage came last, so nothing was cut off
+  isRefusal?: boolean; // a field of its own says so, while the finish reason says "stop"
   details: Map<unknown, any>; // a gateway's pieces of thinking, by index
 }
 
@@ -179,14 +179,7 @@ async function* readStream(
   response: HttpAnswer,
   providerName: string,
 ): AsyncGenerator<Iterable<Delta>> {
-  const nothingRead = {
-    seen: false,
-    finished: false,
-    ended: false,
-    isWhole: false,
-    isRefusal: false,
-  };
-  const reading: Reading = { ...nothingRead, details: new Map() };
+  const reading: Reading = { details: new Map() };
   for await (const pieceBatch of eventPieces(response, providerName)) {
     yield readAll(reading, pieceBatch);
     if (reading.ended) return;

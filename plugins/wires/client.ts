@@ -4,7 +4,7 @@
 import type { OpenAI } from "openai/client";
 import type { ChatRequest, Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
-import { baseOf, type Preset, quirksOf, rememberByModel } from "./wire-types.ts";
+import { baseOf, needKey, type Preset, quirksOf, rememberByModel, toJson } from "./wire-types.ts";
 
 const REQUEST_PATH = /\/(chat\/completions|responses)$/;
 const OFFICIAL = "https://api.openai.com/v1";
@@ -13,11 +13,7 @@ const OFFICIAL = "https://api.openai.com/v1";
  * Where requests go. At Azure, that is a deployment if a version of the API is set, else one of the
  * newer paths.
  */
-function placeOf(
-  zz: Zz<any>,
-  preset: Preset,
-  endpoint: Endpoint,
-): { base: string; version?: string } {
+function placeOf(zz: Zz, preset: Preset, endpoint: Endpoint): { base: string; version?: string } {
   const base = baseOf(preset, endpoint).replace(REQUEST_PATH, "");
   if (!base)
     throw usage(
@@ -28,15 +24,18 @@ function placeOf(
   const address = tryTo(() => new URL(base));
   const version = address?.searchParams.get("api-version") ?? zz.io.variable("OPENAI_API_VERSION");
   const plainBase = base.replace(/[?#].*$/, "").replace(/\/+$/, "");
-  const isBareHost = address ? /^\/(openai\/?)?$/.test(address.pathname) : false;
-  if (!version || /\/v1$/.test(plainBase))
-    return { base: isBareHost ? `${plainBase.replace(/\/openai$/, "")}/openai/v1` : plainBase };
-  return { base: isBareHost ? `${plainBase.replace(/\/openai$/, "")}/openai` : plainBase, version };
+  const isDated = version && !/\/v1$/.test(plainBase);
+  const apiPath = isDated ? "/openai" : "/openai/v1";
+  const isBareHost = address && /^\/(openai\/?)?$/.test(address.pathname);
+  return {
+    base: isBareHost ? plainBase.replace(/\/openai$/, "") + apiPath : plainBase,
+    ...(isDated && { version }),
+  };
 }
 
 /** Asks by the client, and hands on what comes as it comes. */
 export async function request(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   endpoint: Endpoint,
   signal: AbortSignal,
@@ -52,7 +51,7 @@ export async function request(
   }
 }
 
-async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promise<OpenAI> {
+async function clientOf(zz: Zz, preset: Preset, endpoint: Endpoint): Promise<OpenAI> {
   const { base, version } = placeOf(zz, preset, endpoint);
   const ownHeaders = headersOf(preset, endpoint, base);
   if (!URL.canParse(base)) await zz.fetch(base); // which says so
@@ -123,11 +122,7 @@ function headersOf(
 ): Record<string, string | null> {
   const { key, own = {} } = endpoint;
   const isLocal = /^http:\/\/localhost[:/]/.test(preset.url); // needs no key
-  if (!key && preset.key && !isLocal && baseUrl === preset.url)
-    throw usage(
-      `Cannot ask '${preset.name}': no key is set. ` +
-        `Set ${preset.key}, or pass --key KEY (--base-url URL for another server).`,
-    );
+  if (preset.key && !isLocal) needKey(preset, key, baseUrl);
   const { auth } = quirksOf(preset, endpoint);
   // local servers need no key, but some refuse a request without one
   const sentKey = `${key ?? "none"}`;
@@ -162,7 +157,7 @@ interface Leaving {
  * Sends a request. What a server refuses is left out from then on, for the same address and model.
  */
 export async function send(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   { endpoint, model }: ChatRequest,
   signal: AbortSignal,
@@ -186,13 +181,9 @@ export async function send(
   }
 }
 
-/** Replaces lone surrogates, which break some servers' decoders. */
-function wellFormed(jsonBody: string): string {
-  if (!/\\ud[89a-f]/i.test(jsonBody)) return jsonBody;
-  return JSON.stringify(JSON.parse(jsonBody), (_, fieldValue) =>
-    typeof fieldValue === "string" ? fieldValue.toWellFormed() : fieldValue,
-  );
-}
+/** Replaces lone surrogates. */
+const wellFormed = (jsonBody: string): string =>
+  /\\ud[89a-f]/i.test(jsonBody) ? toJson(JSON.parse(jsonBody)) : jsonBody;
 
 /** Adds what the client looks at before it hands on the answer. */
 const asResponse = (httpAnswer: HttpAnswer) =>

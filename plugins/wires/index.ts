@@ -1,11 +1,10 @@
 // The providers that are reached over the network, one for each line of presets.ts. The wires know
 // what they speak.
-import type { ChatRequest, Delta, Model, Zz } from "zz";
+import type { ChatRequest, Delta, Zz } from "zz";
 import { deltasOf, usage } from "zz/text";
 import { chat } from "./chat.ts";
 import { PRESETS } from "./presets.ts";
 import { responses } from "./responses.ts";
-import { knownModel } from "./windows.ts";
 import { baseOf, type Preset, type Wire, type WireName } from "./wire-types.ts";
 
 export const defaults = { model: "" };
@@ -30,18 +29,13 @@ const WIRE_LOADERS: Record<WireName, () => Promise<Wire>> = {
   responses: async () => responses,
 };
 
-/**
- * The provider that --base-url alone stands for comes first: when no model is named, it is asked
- * before the others.
- */
 export default (zz: Zz<typeof defaults>) => {
-  for (const preset of PRESETS) if (preset.is) provide(zz, preset);
-  for (const preset of PRESETS) if (!preset.is) provide(zz, preset);
+  for (const preset of PRESETS) provide(zz, preset);
 };
 
 function provide(zz: Zz<typeof defaults>, preset: Preset): void {
-  const { name, key, address, is, model: usualModel } = preset;
-  const loadWire = WIRE_LOADERS[preset.wire];
+  const { name, wire = "chat", key, address, is, model: usualModel } = preset;
+  const loadWire = WIRE_LOADERS[wire];
   zz.provider({
     name,
     role: is ?? "named",
@@ -51,8 +45,7 @@ function provide(zz: Zz<typeof defaults>, preset: Preset): void {
       if (typeof own?.model === "string" && (key || url)) return own.model;
       return key && !preset.named ? (is && zz.config.model) || usualModel : undefined;
     },
-    model: async (id): Promise<Model | undefined> =>
-      preset.wire === "chat" ? knownModel(preset, id) : (await loadWire()).model?.(preset, id),
+    model: async (id) => (await loadWire()).model(preset, id),
     models: async (signal, endpoint) => (await loadWire()).models(zz, preset, endpoint, signal),
     chat: (request, signal) => deltasOf(answerRequest(zz, preset, request, signal)),
   });
@@ -68,7 +61,7 @@ async function* answerRequest(
   const { wire: askedWire = request.endpoint.own?.wire, ...options } = request.options;
   const askOver = async (wireName: WireName) =>
     (await WIRE_LOADERS[wireName]()).chat(zz, preset, { ...request, options }, signal);
-  if (preset.wire !== "chat") return yield* await askOver(preset.wire);
+  if (preset.wire) return yield* await askOver(preset.wire);
   if (askedWire !== undefined && askedWire !== "chat" && askedWire !== "responses")
     throw usage(
       `Cannot ask '${preset.name}' over the wire '${askedWire}': there is none. ` +

@@ -1,7 +1,7 @@
 // The messages of a conversation as Chat Completions have them, in the shape that a server takes.
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import type { Image, Message } from "zz";
-import type { Quirks } from "./wire-types.ts";
+import { acceptedName, type Quirks } from "./wire-types.ts";
 
 export function toMessages(messages: Message[], model: string, quirks: Quirks): unknown[] {
   const sendable = quirks.tools === false ? withoutCalls(messages) : messages;
@@ -141,10 +141,7 @@ function toWireMessages(message: Message, model: string, { echo }: Quirks): unkn
       tool_calls: message.calls.map(({ id, name, args, extra }) => ({
         id,
         type: "function" as const,
-        function: {
-          name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown",
-          arguments: JSON.stringify(args),
-        },
+        function: { name: acceptedName(name), arguments: JSON.stringify(args) },
         ...(extra ? { extra_content: extra } : {}),
       })),
     },

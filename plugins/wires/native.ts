@@ -1,11 +1,11 @@
 // What the two native wires share: they read events as values, and explain any stream that is not
 // of their protocol.
-import type { Endpoint, HttpAnswer } from "zz";
-import { eventPieces, fault, usage } from "zz/text";
+import type { HttpAnswer } from "zz";
+import { eventPieces, fault } from "zz/text";
 import { NoJson, noStream, parse, valuesIn } from "./sse.ts";
-import { baseOf, type Preset } from "./wire-types.ts";
 
-export const MAX_MODELS = 10_000;
+const MAX_MODELS = 10_000;
+const MAX_PAGES = 50; // of the list of models
 
 /** The protocols, and how to recognize a value of each. */
 const PROTOCOLS: [name: string, signs: (eventValue: any) => unknown][] = [
@@ -83,18 +83,16 @@ function refuseOther(eventValue: any, ownWire: string, provider: string): void {
     );
 }
 
-/** JSON without lone surrogates, which would break the decoders of some servers. */
-export const toJson = (requestBody: unknown): string =>
-  JSON.stringify(requestBody, (_, fieldValue) =>
-    typeof fieldValue === "string" ? fieldValue.toWellFormed() : fieldValue,
-  );
-
-/** Throws if the public server would be asked without a key. */
-export function needKey(preset: Preset, endpoint: Endpoint, ...variables: string[]): void {
-  if (endpoint.key || baseOf(preset, endpoint) !== preset.url) return;
-  const variableNames = [preset.key, ...variables].join(" or ");
-  throw usage(
-    `Cannot ask '${preset.name}': no key is set. ` +
-      `Set ${variableNames}, or pass --key KEY (--base-url URL for another server).`,
-  );
+/** The models of all pages of a list; a page is asked for by what the one before it says. */
+export async function modelsOfPages(askPage: (cursor: string) => Promise<HttpAnswer>) {
+  const { readModelPage } = await import("./listed-models.ts");
+  const listedModels = [];
+  let cursor = "";
+  for (let pageCount = 0; pageCount < MAX_PAGES && listedModels.length < MAX_MODELS; pageCount++) {
+    const { models, next } = readModelPage(await (await askPage(cursor)).json());
+    listedModels.push(...models);
+    if (!next || next === cursor) break;
+    cursor = next;
+  }
+  return listedModels.slice(0, MAX_MODELS);
 }

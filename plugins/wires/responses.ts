@@ -7,7 +7,7 @@ import { chat, isClosed } from "./chat.ts";
 import { send } from "./client.ts";
 import { acceptedIds } from "./messages.ts";
 import { isObject, NoJson, noStream, objectsIn, parse, valuesIn, wordsOf } from "./sse.ts";
-import type { Wire } from "./wire-types.ts";
+import { acceptedName, type Wire } from "./wire-types.ts";
 
 export const responses: Wire = {
   ...chat,
@@ -122,7 +122,7 @@ function toItems(message: Message, model: string): object[] {
       {
         type: "function_call",
         call_id: id,
-        name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown",
+        name: acceptedName(name),
         arguments: JSON.stringify(args),
       },
     ]),
@@ -139,30 +139,30 @@ const partsOf = (text: string, images: Image[] = []): object[] => [
   }),
 ];
 
+/** What came of an item: of its text only whether some did. */
+type Item = { text?: boolean; args: string; named?: true };
 /** The state of one answer, while its events come. */
 interface Open {
-  // what came of each, by its index
-  items: Map<number, { text: string; args: string; named: boolean }>;
+  items: Map<number, Item>; // by their indexes
   thoughts: Set<unknown>; // the ids of those that came
   calls: number;
   text: boolean;
-  thought: boolean;
-  isRefusal: boolean;
+  thought?: true;
+  isRefusal?: boolean;
   ended?: true; // what follows does not count
+}
+
+function itemOf({ items }: Open, itemIndex: number): Item {
+  const itemState = items.get(itemIndex) ?? { args: "" };
+  items.set(itemIndex, itemState);
+  return itemState;
 }
 
 async function* readStream(
   response: HttpAnswer,
   providerName: string,
 ): AsyncGenerator<Iterable<Delta>> {
-  const reading: Open = {
-    items: new Map(),
-    thoughts: new Set(),
-    calls: 0,
-    text: false,
-    thought: false,
-    isRefusal: false,
-  };
+  const reading: Open = { items: new Map(), thoughts: new Set(), calls: 0, text: false };
   for await (const pieceBatch of eventPieces(response, providerName)) {
     yield readAll(reading, pieceBatch);
     if (reading.ended) return;
@@ -189,8 +189,7 @@ function* readAll(reading: Open, pieceBatch: EventPiece[]): Generator<Delta> {
 
 function* readDeltas(reading: Open, streamEvent: any, eventType: string): Generator<Delta> {
   const itemIndex = streamEvent?.output_index ?? 0;
-  const itemState = reading.items.get(itemIndex) ?? { text: "", args: "", named: false };
-  reading.items.set(itemIndex, itemState);
+  const itemState = itemOf(reading, itemIndex);
   if (eventType === "response.output_text.delta" || eventType === "response.refusal.delta") {
     reading.isRefusal ||= eventType === "response.refusal.delta";
     yield addText(reading, itemState, wordsOf(streamEvent.delta));
@@ -224,22 +223,22 @@ function* readDeltas(reading: Open, streamEvent: any, eventType: string): Genera
   else yield { text: "" }; // other events: a sign of life
 }
 
-function addText(reading: Open, itemState: { text: string }, text: string): Delta {
-  itemState.text ||= text; // only whether some came counts
-  reading.text ||= text !== "";
+function addText(reading: Open, itemState: Item, text: string): Delta {
+  itemState.text ||= text !== "";
+  reading.text ||= itemState.text;
   return { text };
 }
 
 /** Begins a call once; its arguments come with it, or follow. */
 function* beginCall(
   reading: Open,
-  itemState: { args: string; named: boolean },
+  itemState: Item,
   index: number,
   sourceItem: any,
   callArguments: unknown,
 ) {
-  if (!itemState.named) reading.calls++;
   const isNewCall = !itemState.named;
+  if (isNewCall) reading.calls++;
   itemState.named = true;
   const remainingArgs =
     typeof callArguments === "string" && callArguments && !itemState.args
@@ -259,8 +258,7 @@ function* beginCall(
 
 /** Yields what did not come in pieces of an item that is finished. */
 function* wholeItem(reading: Open, itemIndex: number, sourceItem: any): Generator<Delta> {
-  const itemState = reading.items.get(itemIndex) ?? { text: "", args: "", named: false };
-  reading.items.set(itemIndex, itemState);
+  const itemState = itemOf(reading, itemIndex);
   if (sourceItem?.type === "function_call")
     yield* beginCall(reading, itemState, itemIndex, sourceItem, sourceItem.arguments);
   else if (sourceItem?.type === "reasoning") {

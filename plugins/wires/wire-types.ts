@@ -1,11 +1,12 @@
 // What a wire is: how zz talks to one family of servers. Each is a file of its own, loaded when it
 // is first needed.
 import type { ChatRequest, Delta, Endpoint, Model, Zz } from "zz";
+import { usage } from "zz/text";
 
 /** A provider, as a line of the table in presets.ts. */
 export interface Preset {
   name: string;
-  wire: WireName;
+  wire?: Exclude<WireName, "chat">; // absent: chat
   url: string; // with its version, as in …/v1; "": each person has their own
   key?: string; // the environment variable that holds its key; absent: it needs none
   address?: string; // the environment variable that holds its address
@@ -20,7 +21,8 @@ export type WireName = "chat" | "anthropic" | "gemini" | "responses";
  * from refusals.
  */
 export interface Quirks {
-  max?: "max_tokens" | "max_completion_tokens"; // what it calls the limit of an answer
+  // what it calls the limit of an answer; in a preset, max_tokens if absent
+  max?: "max_tokens" | "max_completion_tokens";
   without?: string[]; // fields of a request that it refuses: they are left out
   developer?: RegExp; // models that take the system prompt in the role "developer"
   // how it wants its thinking sent back
@@ -42,9 +44,9 @@ type Deltas = AsyncIterable<Iterable<Delta>>;
 
 /** How a request goes out and its answer comes back. */
 export interface Wire {
-  chat(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: AbortSignal): Deltas;
-  models(zz: Zz<any>, preset: Preset, endpoint: Endpoint, signal: AbortSignal): Promise<Model[]>;
-  model?(preset: Preset, id: string): Model | undefined; // what is known without asking
+  chat(zz: Zz, preset: Preset, request: ChatRequest, signal: AbortSignal): Deltas;
+  models(zz: Zz, preset: Preset, endpoint: Endpoint, signal: AbortSignal): Promise<Model[]>;
+  model(preset: Preset, id: string): Model | undefined; // what is known without asking
 }
 
 /** The address of a preset's server: the person's own if set, else the public one. */
@@ -53,7 +55,34 @@ export const baseOf = (preset: Preset, endpoint: Endpoint): string =>
 
 /** A preset's quirks; none if its name stands for any server and it is asked at another address. */
 export const quirksOf = (preset: Preset, endpoint: Endpoint): Quirks =>
-  preset.is && baseOf(preset, endpoint) !== preset.url ? {} : (preset.quirks ?? {});
+  preset.is && baseOf(preset, endpoint) !== preset.url
+    ? {}
+    : { max: "max_tokens", ...preset.quirks };
+
+/** Throws if the public server would be asked without a key. */
+export function needKey(
+  { name, url, key: keyVariable }: Preset,
+  key: unknown,
+  baseUrl: string,
+  otherVariable?: string,
+): void {
+  if (key || baseUrl !== url) return;
+  const variableNames = [keyVariable, otherVariable].filter(Boolean).join(" or ");
+  throw usage(
+    `Cannot ask '${name}': no key is set. ` +
+      `Set ${variableNames}, or pass --key KEY (--base-url URL for another server).`,
+  );
+}
+
+/** JSON without lone surrogates, which would break the decoders of some servers. */
+export const toJson = (requestBody: unknown): string =>
+  JSON.stringify(requestBody, (_, fieldValue) =>
+    typeof fieldValue === "string" ? fieldValue.toWellFormed() : fieldValue,
+  );
+
+/** The name of a tool, as servers take it. */
+export const acceptedName = (toolName: string): string =>
+  toolName.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown";
 
 /** Remembers by address and model what servers refused, so that it is not sent again. */
 export function rememberByModel<T>(createEntry: () => T): (serverUrl: string, model: string) => T {

@@ -1,9 +1,9 @@
 // Anthropic's Messages. Thinking is sent back with its signature, the unchanging prefix is marked
 // for the cache, and what a server refuses by name is sent differently from then on.
-import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
+import type { ChatRequest, Endpoint, HttpAnswer, Usage, Zz } from "zz";
 import { ownValue } from "zz/text";
-import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
-import { baseOf, type Preset, rememberByModel, type Wire } from "../wire-types.ts";
+import { modelsOfPages, valuesOf } from "../native.ts";
+import { baseOf, needKey, type Preset, rememberByModel, toJson, type Wire } from "../wire-types.ts";
 import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./read-events.ts";
 import {
   bodyOf,
@@ -19,7 +19,6 @@ import {
 
 const PROTOCOL = "Anthropic's Messages";
 const MAX_PAUSES = 10; // of one answer, while the server's own tools run
-const MAX_PAGES = 50; // of the list of models
 
 const learntOf = rememberByModel<Learnt>(() => ({ without: new Set(), thoughts: new Set() }));
 
@@ -30,23 +29,16 @@ export const anthropic: Wire = {
   },
 
   async models(zz, preset, endpoint, signal) {
-    const { readModelPage } = await import("../listed-models.ts");
     const baseUrl = findBaseUrl(zz, preset, endpoint);
     const learnt = learntOf(baseUrl, "");
-    const listedModels: Model[] = [];
-    let afterId = "";
-    for (
-      let pageIndex = 0;
-      pageIndex < MAX_PAGES && listedModels.length < MAX_MODELS;
-      pageIndex++
-    ) {
+    const listedModels = await modelsOfPages((afterId) => {
       const queryString = `?limit=1000${afterId && `&after_id=${encodeURIComponent(afterId)}`}`;
       const askPage = () =>
         zz.fetch(`${baseUrl}/v1/models${queryString}`, {
           headers: headers(zz, preset, endpoint, learnt),
           signal,
         });
-      const httpAnswer = await askPage().catch((requestError) => {
+      return askPage().catch((requestError) => {
         if (requestError.status !== 401 || learnt.bearer || !endpoint.key) throw requestError;
         learnt.bearer = true;
         return askPage().catch(() => {
@@ -54,17 +46,12 @@ export const anthropic: Wire = {
           throw requestError;
         });
       });
-      const { models, next } = readModelPage(await httpAnswer.json());
-      for (const { id, window = knownOf(id).window } of models)
-        listedModels.push({
-          id,
-          ...(window && { window }),
-          ...(/^claude/.test(id) && { tools: true, vision: true }),
-        });
-      if (!next || next === afterId) break;
-      afterId = next;
-    }
-    return listedModels.slice(0, MAX_MODELS);
+    });
+    return listedModels.map(({ id, window = knownOf(id).window }) => ({
+      id,
+      ...(window && { window }),
+      ...(/^claude/.test(id) && { tools: true, vision: true }),
+    }));
   },
 
   async *chat(zz, preset, request, signal) {
@@ -121,7 +108,7 @@ const FINISH_REASONS: Record<string, string> = {
  * ANTHROPIC_BASE_URL lacks the version; an address that a person pastes may have it, or the whole
  * path.
  */
-const findBaseUrl = (zz: Zz<any>, preset: Preset, endpoint: Endpoint): string => {
+const findBaseUrl = (zz: Zz, preset: Preset, endpoint: Endpoint): string => {
   const url =
     endpoint.url ??
     (preset.name === "anthropic" ? zz.io.variable("ANTHROPIC_BASE_URL") : undefined);
@@ -130,14 +117,14 @@ const findBaseUrl = (zz: Zz<any>, preset: Preset, endpoint: Endpoint): string =>
 
 const OAUTH_BETA = "oauth-2025-04-20";
 function headers(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   endpoint: Endpoint,
   { bearer }: Learnt,
   askedBetas: unknown = [],
 ): Record<string, string> {
-  if (findBaseUrl(zz, preset, endpoint) === preset.url) needKey(preset, endpoint);
   const { key } = endpoint;
+  needKey(preset, key, findBaseUrl(zz, preset, endpoint));
   const isToken = bearer || /^sk-ant-oat/.test(zz.io.variable(preset.key ?? "") ?? "");
   const betaHeader = [askedBetas, isToken && key ? OAUTH_BETA : []]
     .flat()
@@ -159,13 +146,12 @@ interface Way {
   pausedBlocks: any[];
 }
 async function sendRequest(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   request: ChatRequest,
   signal: AbortSignal,
-  connection: Way,
+  { url, learnt, once, pausedBlocks }: Way,
 ): Promise<HttpAnswer> {
-  const { url, learnt, once, pausedBlocks } = connection;
   for (;;) {
     const requestBody = bodyOf(request, learnt, once, pausedBlocks);
     try {

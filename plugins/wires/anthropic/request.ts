@@ -2,6 +2,7 @@
 // schema.
 import type { ChatRequest, Effort, Image, Message } from "zz";
 import { usage } from "zz/text";
+import { acceptedName } from "../wire-types.ts";
 
 type Thinking = "budget" | "adaptive" | "none";
 /**
@@ -236,7 +237,7 @@ function blocksOf(message: Message, model: string, learnt: Learnt): any[] {
   const callBlocks = (message.calls ?? []).map(({ id, name, args }) => ({
     type: "tool_use",
     id: plainId(id),
-    name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown",
+    name: acceptedName(name),
     input: args,
   }));
   const answerBlocks = [...textBlock(message.text), ...callBlocks];

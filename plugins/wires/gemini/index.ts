@@ -2,8 +2,8 @@
 // ids here, so results are sent in the order of the calls.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Zz } from "zz";
 import { fault } from "zz/text";
-import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
-import { baseOf, type Preset, rememberByModel, type Wire } from "../wire-types.ts";
+import { modelsOfPages, valuesOf } from "../native.ts";
+import { baseOf, needKey, type Preset, rememberByModel, toJson, type Wire } from "../wire-types.ts";
 import { plainName } from "./contents.ts";
 import { type Reading, readAll } from "./read-answer.ts";
 import { bodyOf } from "./request.ts";
@@ -16,7 +16,6 @@ const knownWindow = (id: string): number | undefined =>
   WINDOWS.find(([namePattern]) => namePattern.test(id))?.[1];
 const TAKES = ["image/*", "application/pdf", "audio/*", "video/*"];
 const PROTOCOL = "Gemini's generateContent";
-const MAX_PAGES = 50; // of the list of models
 
 /** What a server refused, so that it is not sent again. */
 const refusedOf = rememberByModel<Set<string>>(() => new Set());
@@ -28,28 +27,17 @@ export const gemini: Wire = {
   },
 
   async models(zz, preset, endpoint, signal) {
-    const { readModelPage } = await import("../listed-models.ts");
     const baseUrl = findBaseUrl(preset, endpoint);
-    const listedModels: Model[] = [];
-    let pageCursor = "";
-    for (
-      let pageIndex = 0;
-      pageIndex < MAX_PAGES && listedModels.length < MAX_MODELS;
-      pageIndex++
-    ) {
-      const cursorPart = pageCursor && `&pageToken=${encodeURIComponent(pageCursor)}`;
-      const queryString = `?pageSize=1000${cursorPart}`;
-      const httpAnswer = await zz.fetch(`${baseUrl}/models${queryString}`, {
+    const listedModels = await modelsOfPages((pageToken) => {
+      const tokenPart = pageToken && `&pageToken=${encodeURIComponent(pageToken)}`;
+      return zz.fetch(`${baseUrl}/models?pageSize=1000${tokenPart}`, {
         headers: headers(zz, preset, endpoint),
         signal,
       });
-      const { models, next: nextToken } = readModelPage(await httpAnswer.json());
-      for (const { id: modelName, window, generates } of models)
-        if (generates) listedModels.push(withWindow(plainName(modelName), window));
-      if (!nextToken || nextToken === pageCursor) break;
-      pageCursor = nextToken;
-    }
-    return listedModels.slice(0, MAX_MODELS);
+    });
+    return listedModels
+      .filter(({ generates }) => generates)
+      .map(({ id, window }) => withWindow(plainName(id), window));
   },
 
   async *chat(zz, preset, request, signal) {
@@ -83,10 +71,10 @@ function findBaseUrl(preset: Preset, endpoint: Endpoint): string {
 }
 
 const OTHER_VARIABLE = "GOOGLE_API_KEY";
-function headers(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string, string> {
+function headers(zz: Zz, preset: Preset, endpoint: Endpoint): Record<string, string> {
   const otherKey = preset.name === "gemini" && zz.io.variable(OTHER_VARIABLE);
   const key = endpoint.key ?? (otherKey ? zz.secret(otherKey) : undefined);
-  needKey(preset, { ...endpoint, ...(key && { key }) }, OTHER_VARIABLE);
+  needKey(preset, key, findBaseUrl(preset, endpoint), OTHER_VARIABLE);
   return {
     "content-type": "application/json",
     accept: "text/event-stream",
@@ -95,7 +83,7 @@ function headers(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string
 }
 
 async function sendRequest(
-  zz: Zz<any>,
+  zz: Zz,
   preset: Preset,
   request: ChatRequest,
   signal: AbortSignal,

@@ -5,7 +5,7 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../support/files.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
-import { viewTest } from "../../support/view.ts";
+import { viewTest as test } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
 import { walk } from "../../support/walk.ts";
 
@@ -46,43 +46,40 @@ function project(): Place {
   return where;
 }
 
-viewTest(
-  "after each kill -9 every file is old or new, and undo takes back what was put in place",
-  async () => {
-    const whole = project();
-    const old = walk(whole.cwd);
-    const untouched = await run(whole);
-    equal(untouched.code, 0, untouched.stderr);
-    const made = walk(whole.cwd);
-    for (const count of MOMENTS) {
-      const where = project();
-      await run(
-        where,
-        (now) => Object.keys(now).filter((name) => now[name] !== old[name]).length >= count,
-      );
-      const now = walk(where.cwd);
-      const names = new Set([old, made, now].flatMap((tree) => Object.keys(tree)));
-      const wrong = [...names].filter(
-        (name) =>
-          now[name] !== old[name] &&
-          now[name] !== made[name] &&
-          !isUnderWay(name) &&
-          !isBetween(name, now),
-      );
-      deepEqual(wrong, [], "neither old nor new");
-      const undone = await zz(where, ["--undo"], { env: { TMPDIR: TMP } });
-      equal(undone.code, 0, undone.stderr);
-      const left = Object.entries(walk(where.cwd)).filter(([name]) => !isUnderWay(name));
-      deepEqual(Object.fromEntries(left), old, undone.stdout);
-    }
-    // The next start removes what they left.
-    await zz(whole, ["--call", "run_command", JSON.stringify({ command: "node -e 1" })], {
-      env: { TMPDIR: TMP },
-    });
-    const views = fs.readdirSync(TMP).filter((name) => name.startsWith("zz-view."));
-    deepEqual(views, [], "scratch folders");
-  },
-);
+test("after each kill -9 every file is old or new, and undo takes back what was put in place", async () => {
+  const whole = project();
+  const old = walk(whole.cwd);
+  const untouched = await run(whole);
+  equal(untouched.code, 0, untouched.stderr);
+  const made = walk(whole.cwd);
+  for (const count of MOMENTS) {
+    const where = project();
+    await run(
+      where,
+      (now) => Object.keys(now).filter((name) => now[name] !== old[name]).length >= count,
+    );
+    const now = walk(where.cwd);
+    const names = new Set([old, made, now].flatMap((tree) => Object.keys(tree)));
+    const wrong = [...names].filter(
+      (name) =>
+        now[name] !== old[name] &&
+        now[name] !== made[name] &&
+        !isUnderWay(name) &&
+        !isBetween(name, now),
+    );
+    deepEqual(wrong, [], "neither old nor new");
+    const undone = await zz(where, ["--undo"], { env: { TMPDIR: TMP } });
+    equal(undone.code, 0, undone.stderr);
+    const left = Object.entries(walk(where.cwd)).filter(([name]) => !isUnderWay(name));
+    deepEqual(Object.fromEntries(left), old, undone.stdout);
+  }
+  // The next start removes what they left.
+  await zz(whole, ["--call", "run_command", JSON.stringify({ command: "node -e 1" })], {
+    env: { TMPDIR: TMP },
+  });
+  const views = fs.readdirSync(TMP).filter((name) => name.startsWith("zz-view."));
+  deepEqual(views, [], "scratch folders");
+});
 
 /** A temporary file that the next write in its folder removes. */
 const isUnderWay = (name: string): boolean => /\.zz-\d+-\w+\.tmp$/.test(name);

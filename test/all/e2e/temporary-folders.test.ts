@@ -7,7 +7,7 @@ import { call, say } from "../../support/fake/openai.ts";
 import { repl } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";
 import { KEY, type Terminal } from "../../support/terminal.ts";
-import { viewTest } from "../../support/view.ts";
+import { viewTest as test } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
 
 /**
@@ -27,7 +27,7 @@ const ENDS: [what: string, end: (term: Terminal) => unknown, code: number | unde
 
 for (const [what, end, code] of ENDS)
   for (const isRunning of what === "Ctrl+D" ? [false] : [false, true])
-    viewTest(`after ${what} ${isRunning ? "while a command runs" : "at the prompt"}`, async (t) => {
+    test(`after ${what} ${isRunning ? "while a command runs" : "at the prompt"}`, async (t) => {
       const where = place();
       const tmp = join(where.home, "tmp");
       mkdirSync(tmp, { recursive: true });

@@ -87,9 +87,8 @@ export const figures: Figure[] = [
 const peakOf = async (where: ReturnType<typeof place>, args: string[]) =>
   (await took(node, [zz, ...args], { cwd: where.cwd, env: environment(where, {}) })).peak;
 
-/**
- * 10,000 files of up to 8 KB in 600 folders, up to four deep; one in 200 holds what is looked for.
- */
+/** 10,000 files of up to 8 KB in 600 folders, up to four deep; one in 200 holds what is looked
+ * for. */
 async function greps(
   bench: Bench,
   ripgrep: string,

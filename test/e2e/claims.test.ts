@@ -24,10 +24,10 @@ test.after(() => it.close());
 const { about, settings } = it.ctx;
 const FLAGS: Flag[] = [...KERNEL_FLAGS, ...about.flags];
 
-/** The claims that are not so, each with its page; empty if all are. */
-function wrong(claims: Claim[], isSo: (text: string) => boolean): string[] {
+/** All claims are so; those that are not are named with their pages. */
+function noneWrong(claims: Claim[], isSo: (text: string) => boolean): void {
   const failing = claims.filter(({ text }) => !isSo(text));
-  return [...new Set(failing.map(({ page, text }) => `${page}: ${text}`))];
+  deepEqual([...new Set(failing.map(({ page, text }) => `${page}: ${text}`))], []);
 }
 
 test("every line with zz in it is a command line that zz accepts", () => {
@@ -58,16 +58,11 @@ test("every flag is in the table of flags", () => {
   const flags = spans.filter(({ text }) => /^(-[a-zA-Z]|--[a-z])/.test(text));
   ok(flags.length > 250, String(flags.length));
   const namesIn = (text: string) => text.match(/(?<!\S)(?:--[a-z][\w-]*|-[a-zA-Z]\b)/g)!;
-  deepEqual(
-    wrong(flags, (text) => namesIn(text).every((name) => known.has(name))),
-    [],
-  );
+  noneWrong(flags, (text) => namesIn(text).every((name) => known.has(name)));
 });
 
-/**
- * What begins with a slash and is no command of zz: folders, what a page has the reader make, and
- * what is sent to the bot.
- */
+/** What begins with a slash and is no command of zz: folders, what a page has the reader make, and
+ * what is sent to the bot. */
 const OTHER_SLASHES = /^\/(tmp|proc|etc|usr|notes__summary|translate|stop|who|leave)\b/;
 
 test("every slash command is there or is another agent's name, and takes the word after it", async () => {
@@ -76,10 +71,7 @@ test("every slash command is there or is another agent's name, and takes the wor
   ok(typed.length > 300, String(typed.length));
   const named = typed.filter(({ text }) => !OTHER_SLASHES.test(text));
   const nameOf = (text: string) => /^\/([\w-]+)/.exec(text)![1]!;
-  deepEqual(
-    wrong(named, (text) => commands.has(nameOf(text)) || Object.hasOwn(COMMANDS, nameOf(text))),
-    [],
-  );
+  noneWrong(named, (text) => commands.has(nameOf(text)) || Object.hasOwn(COMMANDS, nameOf(text)));
   const missing: string[] = [];
   for (const { page, text } of named) {
     const [, name = "", word] = /^\/([\w-]+) ([a-z][\w-]+)(?=\s|$)/.exec(text) ?? [];
@@ -98,10 +90,7 @@ test("every word alone on the command line that a page names is obeyed", () => {
     args.length === 1 && /^[a-z]+$/.test(args[0]!) ? { page, text: args[0]! } : [],
   );
   ok(words.length > 10, String(words.length));
-  deepEqual(
-    wrong(words, (text) => text === "words" || Object.hasOwn(WORDS, text)),
-    [],
-  );
+  noneWrong(words, (text) => text === "words" || Object.hasOwn(WORDS, text));
 });
 
 const SOURCE = ["zz.ts", ...sourceFiles()]
@@ -122,10 +111,7 @@ test("every tool is there, and every other name in snake_case stands in the sour
   ok(names.filter(({ text }) => tools.has(text)).length > 100);
   const isSample = (text: string) => text === "api_token"; // a setting of a plugin in docs/plugins.md
   const inSource = (text: string) => new RegExp(`\\b${text}\\b`).test(SOURCE);
-  deepEqual(
-    wrong(names, (text) => tools.has(text) || isSample(text) || inSource(text)),
-    [],
-  );
+  noneWrong(names, (text) => tools.has(text) || isSample(text) || inSource(text));
 });
 
 /** Of other programs, which a project must not set, and of a sample. */
@@ -138,10 +124,7 @@ test("every variable stands in the source", () => {
   );
   ok(names.length > 60, String(names.length));
   const known = (text: string) => OTHER_VARIABLES.includes(text) || BY_PATTERN.test(text);
-  deepEqual(
-    wrong(names, (text) => known(text) || SOURCE.includes(text)),
-    [],
-  );
+  noneWrong(names, (text) => known(text) || SOURCE.includes(text));
 });
 
 test("every file of the project that a page names is there", () => {
@@ -152,10 +135,7 @@ test("every file of the project that a page names is there", () => {
       page !== "SECURITY.md", // test/security/security-md.test.ts has it
   );
   ok(files.length > 100, String(files.length));
-  deepEqual(
-    wrong(files, (text) => existsSync(join(ROOT, text))),
-    [],
-  );
+  noneWrong(files, (text) => existsSync(join(ROOT, text)));
 });
 
 /** Parts of settings, and what stands in files of other programs. */
@@ -204,10 +184,7 @@ test("docs/settings.md has the default of every setting, and pages name no other
   });
   ok(named.length > 100, String(named.length));
   const isFree = (text: string) => /^(models|providers|permissions|display\.colours)\./.test(text);
-  deepEqual(
-    wrong(named, (text) => known.has(text) || isFree(text) || section.includes(`\`${text}\``)),
-    [],
-  );
+  noneWrong(named, (text) => known.has(text) || isFree(text) || section.includes(`\`${text}\``));
 
   function readDefault(text: string): unknown {
     if (text === "on" || text === "off") return text === "on";
@@ -221,10 +198,7 @@ test("every ctx.… and zz.… of a page is in the contract, or in the handle of
   );
   ok(members.length > 50, String(members.length));
   const nameOf = (text: string) => /^\w+\.(?:\w+\.)*(\w+)/.exec(text)![1]!;
-  deepEqual(
-    wrong(members, (text) => new RegExp(`\\b${nameOf(text)}\\b[?<(:]`).test(SOURCE)),
-    [],
-  );
+  noneWrong(members, (text) => new RegExp(`\\b${nameOf(text)}\\b[?<(:]`).test(SOURCE));
 });
 
 /** The samples that nothing runs as they are, and why. */

@@ -168,9 +168,8 @@ describe("models", () => {
     equal(JSON.parse(file).model, "offline/router");
   });
 
-  test("/model takes a part of a name, says which is in force, and refuses a wrong one", async (t) => {
-    const { tells } = await sit(t);
-    await tells("/model rout", "Now offline/router");
+  test("/model says which is in force, and refuses a wrong one", async (t) => {
+    const { tells } = await sit(t, { model: "offline/router" });
     await tells("/model zebra", "Cannot use model 'zebra': there is none. /models lists them.");
     await tells("/model", "offline/router; its provider does not say how large its window is.");
   });

@@ -98,10 +98,8 @@ test("A setting of 'shell' that cannot be understood lets no command run", async
   }
 });
 
-/**
- * One call of a tool, where a person answers with these keys; and which keys could be answered
- * with.
- */
+/** One call of a tool, where a person answers with these keys; and which keys could be answered
+ * with. */
 async function answered(
   t: TestContext,
   name: string,

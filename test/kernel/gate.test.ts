@@ -214,14 +214,10 @@ test("With `only` in the settings everything else is refused, and says what is a
   const config = join(where.home, "only.json");
   fs.writeFileSync(config, JSON.stringify({ permissions: { only: { write: ["plugins/**"] } } }));
   const create = (path: string) =>
-    zz(where, [
-      "--config",
-      config,
-      "--call",
-      "create_file",
-      JSON.stringify({ path, content: "x" }),
-      "-A",
-    ]);
+    zz(
+      where,
+      `--config ${config} --call create_file {"path":"${path}","content":"x"} -A`.split(" "),
+    );
   const { code, stderr } = await create("src/new.ts");
   const refused =
     'create_file: Refused: write access to "src/new.ts" is denied by the settings (only plugins/**).\n';
@@ -353,15 +349,10 @@ const [LINES, GROWN] = ["1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\n
 for (const [what, meanwhile, answers, after, says] of [
   ["elsewhere, and yes again", GROWN, ["y", "y"], GROWN.replace("1", "ONE"), /^done$/],
   ["elsewhere, and then no", GROWN, ["y", "n"], GROWN, /^Refused: the person said no/],
-  [
-    "in the same line",
-    "other\n2\n",
-    ["y"],
-    "other\n2\n",
-    /^Cannot write 't': it changed meanwhile\. Read it again\.$/,
-  ],
+  ["in the same line", "other\n2\n", ["y"], "other\n2\n",
+    /^Cannot write 't': it changed meanwhile\. Read it again\.$/],
   ["it is gone", undefined, ["y"], undefined, /^Cannot write 't': it changed meanwhile/],
-] as [string, string | undefined, string[], string | undefined, RegExp][])
+] as [string, string | undefined, string[], string | undefined, RegExp][]) // biome-ignore format: a table
   test(`A file that changes while the question is open: ${what}`, async () => {
     const told: string[] = [];
     let changed = false;
@@ -465,12 +456,9 @@ test("A deleted link comes back as a link, and what it led to is not touched", a
 for (const [key, after, says] of [
   ["m", "1\nTWO\n3\n4\n5\n6\n7\nEIGHT\n", /^Undid 1 change: /],
   ["o", "1\nTWO\n3\n4\n5\n6\n7\n8\n", /^Undid 1 change: /],
-  [
-    "n",
-    "ONE\nTWO\n3\n4\n5\n6\n7\nEIGHT\n",
-    /^Cannot undo 'a': it has changed since\. Nothing was touched\.$/,
-  ],
-] as const)
+  ["n", "ONE\nTWO\n3\n4\n5\n6\n7\nEIGHT\n",
+    /^Cannot undo 'a': it has changed since\. Nothing was touched\.$/],
+] as const) // biome-ignore format: a table
   test(`Undo of a file that somebody changed since asks: ${key}`, async () => {
     const { file, ctx } = await doing(() => "", { allow: { write: true }, ask: async () => key });
     fs.writeFileSync(file("a"), "1\nTWO\n3\n4\n5\n6\n7\n8\n");

@@ -92,17 +92,14 @@ for (const way of Object.keys(WAYS) as Way[])
         [tool, { level: 40 }, /^dimmed hall to 40$/],
         [tool, { level: 7, room: "den" }, /^dimmed den to 7$/],
         [tool, { level: "x" }, new RegExp(`^Cannot call '${tool}': .*level.*Send the call again`)],
-        [
-          tool,
-          { level: 1, room: 2 },
-          new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`),
-        ],
+        [tool, { level: 1, room: 2 },
+          new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`)],
       ]),
       // zz's own for the plugin itself, their own for its packages
       ["both", {}, /^an older zod and function$/],
       ["enumed", {}, /^blue$/],
       ["common", {}, /^common$/],
-    ];
+    ]; // biome-ignore format: a table
     const script: Script = (_, turn) =>
       calls[turn] ? call([calls[turn][0], calls[turn][1]]) : say("done");
     const ran = await ask(where, script, [...files.flatMap((file) => ["--plugin", file]), "hi"], {
@@ -256,16 +253,9 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
          ({ text: JSON.stringify([name, words, values.get("pair"), values.has("as")]) }) });`,
     );
     const where = place();
+    const file = plugin(where, "own.ts", source);
     const run = (...args: string[]) =>
-      zz(where, [
-        "--plugin",
-        plugin(where, "own.ts", source),
-        "-m",
-        "openai/m",
-        "--key",
-        "x",
-        ...args,
-      ]);
+      zz(where, ["--plugin", file, ..."-m openai/m --key x".split(" "), ...args]);
     const dry = await run("--as", "you", "--odd", "--dry-run", "hi");
     const { messages, seed } = JSON.parse(dry.stdout);
     deepEqual(

@@ -234,19 +234,12 @@ needs("bwrap")("What a pattern denies, a command neither reads nor writes", asyn
   fs.mkdirSync(join(there.cwd, "made"));
   fs.writeFileSync(join(there.cwd, "a.secret2"), "open-sesame\n");
   fs.writeFileSync(join(there.cwd, "old.lock"), "old\n");
-  const flags = [
-    "--allow-run",
-    "--allow-write",
-    "--deny-write=*.lock,made/*",
-    "--deny-read=*.SECRET2",
-  ];
+  const flags = "--allow-run --allow-write --deny-write=*.lock,made/* --deny-read=*.SECRET2".split(
+    " ",
+  );
   const run = async (command: string) => {
-    const { stdout, stderr } = await zz(there, [
-      "--call",
-      "run_command",
-      JSON.stringify({ command }),
-      ...flags,
-    ]);
+    const call = ["--call", "run_command", JSON.stringify({ command })];
+    const { stdout, stderr } = await zz(there, [...call, ...flags]);
     return stdout + stderr;
   };
   ok(

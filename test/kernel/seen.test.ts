@@ -116,10 +116,8 @@ needs("bwrap")(
   },
 );
 
-/**
- * What happens between reading a file, changing it and changing it again, and whether the model
- * still knows it as it is then.
- */
+/** What happens between reading a file, changing it and changing it again, and whether the model
+ * still knows it as it is then. */
 const MOVES: [what: string, moves: string[], isKnown: boolean][] = [
   ["undo and retry", ["edit", "/undo", "/retry"], true],
   ["undo and back", ["edit", "/undo", "/back"], true],

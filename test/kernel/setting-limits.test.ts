@@ -23,13 +23,9 @@ const NUMBERS: [names: string[], tool?: string, args?: object][] = [
   [["skills.list", "skills.texts"], "list_skills"],
   [["ollama.window", "context.compactAt", "context.turns", "context.words"]],
   [
-    [
-      "display.wordsPerSecond",
-      "display.bellAfter",
-      "weather.seconds",
-      "weather.minutes",
-      "notify.after",
-    ],
+    "display.wordsPerSecond display.bellAfter weather.seconds weather.minutes notify.after".split(
+      " ",
+    ),
   ],
   [["symbols.tokens", "symbols.most"], "find_definition", { symbol: "x" }],
   [["sql.rows", "sql.characters", "sql.seconds"], "query_sql", { file: "x.db", sql: "SELECT 1" }],

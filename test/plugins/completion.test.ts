@@ -49,5 +49,7 @@ test("zsh and fish get the same values, and another shell a sentence", async () 
     (await printed("fish")).stdout,
     /^complete -c zz -l effort -xa "none low medium high" -d /m,
   );
-  match((await printed("tcsh")).stderr, /^Cannot complete for 'tcsh': only for bash, zsh and fish/);
+  const { code, stderr } = await printed("tcsh");
+  equal(code, 2);
+  match(stderr, /^Cannot complete for 'tcsh': only for bash, zsh and fish/);
 });

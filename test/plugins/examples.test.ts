@@ -276,18 +276,14 @@ describe("data", () => {
     });
 
   const faults: [args: object, words: RegExp][] = [
-    [
-      { where: ["cost > 1"] },
-      /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/,
-    ],
-    [
-      { where: ["price"] },
-      /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/,
-    ],
+    [{ where: ["cost > 1"] },
+      /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/],
+    [{ where: ["price"] },
+      /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/],
     [{ sort: "cost" }, /There is no column in 'cost'/],
     [{ select: ["sum"] }, /^Cannot compute 'sum': name a column, as in "sum price"\.$/],
     [{ file: "bad.jsonl" }, /^Cannot read 'bad\.jsonl' at line 2: it is not JSON/],
-  ];
+  ]; // biome-ignore format: a table
   for (const [args, words] of faults)
     test(`wrong: ${JSON.stringify(args)}`, async () => {
       const zz = await shared();
@@ -355,10 +351,8 @@ describe("notify", () => {
       { live: true, settings, ...more, plugins: [file("notify"), ...plugins] },
       t,
     );
-    /**
-     * What came, once so many were there. Of none: what came before another program that was
-     * started later had ended.
-     */
+    /** What came, once so many were there. Of none: what came before another program that was
+     * started later had ended. */
     const told = async (count: number): Promise<string[][]> => {
       const lines = () => (existsSync(log) && readFileSync(log, "utf8").match(/.+\n/g)) || [];
       if (count) await waitFor(`${count} notes`, () => lines().length >= count);

@@ -109,22 +109,13 @@ describe("tools", () => {
   const patch = (name: string, line: string) =>
     `--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-${line}+x\n`;
   for (const [name, args, says] of [
-    [
-      "read_file",
-      { path: "lib:../far/secret" },
-      /requires read access to "lib:..\/far\/secret"; run again/,
-    ],
-    [
-      "move_file",
-      { from: "lib:src/a.ts", to: "ro:c.ts" },
-      /"ro:c.ts" is denied: the settings let project 'ro' be/,
-    ],
-    [
-      "apply_patch",
-      { patch: patch("ro:a.ts", FILES["ro/a.ts"]) },
-      /"ro:a.ts" is denied: the settings let project/,
-    ],
-  ] as [string, object, RegExp][])
+    ["read_file", { path: "lib:../far/secret" },
+      /requires read access to "lib:..\/far\/secret"; run again/],
+    ["move_file", { from: "lib:src/a.ts", to: "ro:c.ts" },
+      /"ro:c.ts" is denied: the settings let project 'ro' be/],
+    ["apply_patch", { patch: patch("ro:a.ts", FILES["ro/a.ts"]) },
+      /"ro:a.ts" is denied: the settings let project/],
+  ] as [string, object, RegExp][]) // biome-ignore format: a table
     test(`${name} ${JSON.stringify(args)} is refused`, async () => {
       const where = having(FILES, BOTH);
       const { code, stderr } = await tool(

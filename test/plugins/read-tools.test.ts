@@ -7,8 +7,7 @@ import { findTool } from "../../kernel/plugins/run-call.ts";
 import { needs } from "../support/needs.ts";
 import { project, put, shell } from "../support/repository.ts";
 import { type Place, zz } from "../support/run.ts";
-import type { Got } from "../support/script.ts";
-import { harness, kernel, play as playScript, rowsOf } from "../support/script.ts";
+import { type Got, harness, kernel, play as playScript, rowsOf } from "../support/script.ts";
 import "../support/lean.ts";
 import { type Files, warm } from "../support/warm.ts";
 
@@ -27,9 +26,8 @@ async function call(where: Place, tool: string, args: object, options?: Options)
 /** A project, or just its files: then it is that of the one zz whose compiler is warm. */
 type Where = Place | Files;
 const isPlace = (where: Where): where is Place => typeof where.sessions === "function";
-/**
- * By one instance for all rows of a project: each new one would read TypeScript's libraries first.
- */
+/** By one instance for all rows of a project: each new one would read TypeScript's libraries
+ * first. */
 const opened = new Map<Place, Promise<Core>>();
 async function coreOf(where: Where, options?: Options): Promise<Core> {
   if (!isPlace(where)) return (await warm(where)).core;
@@ -380,12 +378,10 @@ test("find_references of a member that its owner does not declare says what ther
 });
 
 test("zz --call --json carries the data: numbers, hash", async () => {
-  const { code, stdout } = await zz(texts, [
-    "--call",
-    "read_file",
-    '{"path":"three.txt","start":2}',
-    "--json",
-  ]);
+  const { code, stdout } = await zz(
+    texts,
+    '--call read_file {"path":"three.txt","start":2} --json'.split(" "),
+  );
   const { ok: good, text, data } = JSON.parse(stdout);
   deepEqual([code, good, text], [0, true, "2\tb\n3\tc"]);
   deepEqual(

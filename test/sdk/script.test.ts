@@ -23,10 +23,8 @@ interface Words {
 /** Runs scripts one after the other in a few processes. */
 const zzAgain = mains();
 
-/**
- * In a process of its own, for its way to start, what is piped in or how it ends; `again`: in one
- * that ran others before.
- */
+/** In a process of its own, for its way to start, what is piped in or how it ends; `again`: in one
+ * that ran others before. */
 async function running(source: string, script: Script, how: How & Words = {}) {
   const { flags = [], args = [], name = "it.ts", again = false, ...rest } = how;
   const where = place();
@@ -34,18 +32,8 @@ async function running(source: string, script: Script, how: How & Words = {}) {
   after(() => fake.close());
   writeFileSync(join(where.cwd, name), source);
   writeFileSync(join(where.cwd, "a.txt"), "content of a\n");
-  const asks = [
-    "-m",
-    "openai/m",
-    "--base-url",
-    fake.url,
-    "--key",
-    "x",
-    ...flags,
-    "--run",
-    name,
-    ...args,
-  ];
+  const model = `-m openai/m --base-url ${fake.url} --key x`.split(" ");
+  const asks = [...model, ...flags, "--run", name, ...args];
   const ran = await (again ? zzAgain : zz)(where, asks, rest);
   const sent = fake.requests.map((request) => request.body);
   return { ...ran, where, sent, said: sent.map(({ messages }) => messages.at(-1).content) };

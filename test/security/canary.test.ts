@@ -29,10 +29,8 @@ const LONG: Canaries = {
   question: "canaryQUEST6g",
   variable: 'canary VARI "7" h',
 };
-/**
- * Too short to be looked for in texts: what keeps them from being shown is that no object holds
- * them.
- */
+/** Too short to be looked for in texts: what keeps them from being shown is that no object holds
+ * them. */
 const SHORT: Canaries = {
   flag: "q~F1^",
   environment: "q~E2^",
@@ -43,10 +41,8 @@ const SHORT: Canaries = {
   variable: "q~V7^ no",
 };
 
-/**
- * Others for each run, since many runs share a process, which must not know them from an earlier
- * one.
- */
+/** Others for each run, since many runs share a process, which must not know them from an earlier
+ * one. */
 let runs = 0;
 const another = (canaries: Canaries): Canaries => {
   const run = `-${++runs}-`;
@@ -59,9 +55,8 @@ const another = (canaries: Canaries): Canaries => {
 };
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64").replace(/=+$/, "");
-/**
- * As it is, in JSON, in JSON in JSON, in an address, in base64, and as basic authorization has it.
- */
+/** As it is, in JSON, in JSON in JSON, in an address, in base64, and as basic authorization has
+ * it. */
 function forms(value: string): string[] {
   const json = (text: string) => JSON.stringify(text).slice(1, -1);
   return [
@@ -119,15 +114,8 @@ function filled(canaries: Canaries): {
 }
 
 const withoutKeys = (): NodeJS.ProcessEnv => {
-  const {
-    OPENAI_API_KEY,
-    OPENAI_BASE_URL,
-    ZZ_MODEL,
-    ZZ_HOME,
-    FORCE_COLOR,
-    NODE_TEST_CONTEXT,
-    ...env
-  } = process.env;
+  const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, ZZ_HOME, ...rest } = process.env;
+  const { FORCE_COLOR, NODE_TEST_CONTEXT, ...env } = rest;
   return env;
 };
 const envOf = (
@@ -191,10 +179,8 @@ test("every command and every tool shows no key, long or short, to people and to
   const { base, home, settings } = filled(LONG);
   const fake = await fakeOpenAI(() => say("Well."));
   t.after(fake.close);
-  /**
-   * What is read on purpose holds only keys that are known by their values; all else short ones,
-   * too.
-   */
+  /** What is read on purpose holds only keys that are known by their values; all else short ones,
+   * too. */
   const reading = { home, settings };
   const own = (file: keyof typeof home) => JSON.parse(home[file]!);
   const near = { like: "openai", url: fake.url, key: SHORT.settings };
@@ -269,16 +255,8 @@ for (const [size, given] of Object.entries({ long: LONG, short: SHORT }))
           };
           // the arguments of a call are what runs
           const spy = model === "calls" ? [] : ["--plugin", SPY];
-          const first = [
-            ...spy,
-            "-m",
-            `openai/${model}`,
-            "--base-url",
-            server.url,
-            "-A",
-            "--key",
-            canaries.flag,
-          ];
+          const to = `-m openai/${model} --base-url ${server.url} -A --key ${canaries.flag}`;
+          const first = [...spy, ...to.split(" ")];
           clean(
             await zzAgain(where, [...first, ...FORMATS[i % 3]!, "hello"], { env }),
             canaries,
@@ -290,10 +268,8 @@ for (const [size, given] of Object.entries({ long: LONG, short: SHORT }))
         });
   });
 
-/**
- * Addresses that are wrong, or not there, with what is secret in them; what stands for the keys is
- * in $P and $Q.
- */
+/** Addresses that are wrong, or not there, with what is secret in them; what stands for the keys is
+ * in $P and $Q. */
 const ADDRESSES = [
   "http://me:$P@127.0.0.1:9/v1?key=$Q",
   "http://127.0.0.1:9/v1?token=$Q&x=1",
@@ -357,15 +333,11 @@ test("every flag shows no key", async (t) => {
   const { where, base } = filled(LONG);
   const env = { ...envOf(LONG, base), SPY: base, OLLAMA_HOST: "http://127.0.0.1:49" };
   const help = await zz(where, ["--help", "--json"]);
-  const names = [
-    ...new Set(Array.from(help.stdout.matchAll(/--([a-z][a-z-]+)/g), ([, name]) => name!)),
-  ];
+  const told = help.stdout.matchAll(/--([a-z][a-z-]+)/g);
+  const names = [...new Set(Array.from(told, ([, name]) => name!))];
   ok(names.length > 60, String(names.length));
-  const [config, run, audit] = [
-    join(where.home, "zz.config.json"),
-    join(base, "run.ts"),
-    join(base, "audit.txt"),
-  ];
+  const config = join(where.home, "zz.config.json");
+  const [run, audit] = [join(base, "run.ts"), join(base, "audit.txt")];
   const VALUES: Record<string, string> = {
     file: "a.txt",
     model: "openai/m",
@@ -390,22 +362,12 @@ test("every flag shows no key", async (t) => {
     system: "s",
     uninstall: "x",
   };
-  writeFileSync(
-    join(base, "run.ts"),
-    'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n',
-  );
+  writeFileSync(run, 'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n');
   const isOwn = new Set(KERNEL_FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
   // the last ones stay until they are ended, or read stdin to its end
   const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp|serve|work)$/;
-  const first = [
-    "--no-stdin",
-    "--base-url",
-    addressOf(server.url, LONG),
-    "--key",
-    LONG.flag,
-    "--home",
-    where.home,
-  ];
+  const address = addressOf(server.url, LONG);
+  const first = ["--no-stdin", "--base-url", address, "--key", LONG.flag, "--home", where.home];
   const sorted = Object.values(
     Object.groupBy(names, (name) => (isOwn.has(name) ? "zz" : "plugin")),
   );
@@ -415,14 +377,8 @@ test("every flag shows no key", async (t) => {
     .map((name) => {
       const flag = VALUES[name] === undefined ? [`--${name}`] : [`--${name}`, VALUES[name]];
       const model = name === "model" ? [] : ["-m", "openai/answer"];
-      const asks = [
-        ...first,
-        ...model,
-        name.length % 2 ? "--json-lines" : "--json",
-        "--debug",
-        ...flag,
-        "hello",
-      ];
+      const form = name.length % 2 ? "--json-lines" : "--json";
+      const asks = [...first, ...model, form, "--debug", ...flag, "hello"];
       return isOwn.has(name)
         ? asks
         : [...first, ...model, ...(name.length % 3 ? [] : ["--json"]), ...flag];
@@ -465,16 +421,9 @@ test("--acp and --mcp show no key", async (t) => {
     params: { cwd: where.cwd, mcpServers: [] },
   };
   const input = `${JSON.stringify(first)}\n${JSON.stringify(next)}\nnonsense\n`;
+  const to = ["--base-url", addressOf(server.url, LONG), "--key", LONG.flag];
   for (const flag of ["--acp", "--mcp"]) {
-    const args = [
-      flag,
-      "-m",
-      "openai/answer",
-      "--base-url",
-      addressOf(server.url, LONG),
-      "--key",
-      LONG.flag,
-    ];
+    const args = [flag, "-m", "openai/answer", ...to];
     const ran = await zzProcess(where, args, { env, input });
     match(ran.stdout, /"id":1/);
     clean(ran, LONG, flag);
@@ -484,17 +433,8 @@ test("--acp and --mcp show no key", async (t) => {
 describe("what fails outside of any turn", () => {
   test("a crash shows no key", async () => {
     const { where, base } = filled(LONG);
-    const args = [
-      "--plugin",
-      SPY,
-      "-m",
-      "openai/m",
-      "--key",
-      LONG.flag,
-      "--json-lines",
-      "--debug",
-      "/crash",
-    ];
+    const flags = `-m openai/m --key ${LONG.flag} --json-lines --debug /crash`.split(" ");
+    const args = ["--plugin", SPY, ...flags];
     const ran = await zz(where, args, { env: { ...envOf(LONG, base), SPY: base } });
     equal(ran.code, 1);
     match(ran.stderr, /out of nowhere/);

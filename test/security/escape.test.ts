@@ -10,10 +10,8 @@ import { programs } from "../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
 import { tryTo } from "../../kernel/text/words.ts";
 import { findSandbox } from "../../plugins/shell/find-sandbox.ts";
-import type { Limits } from "../../plugins/shell/open-sandbox.ts";
-import { openSandbox } from "../../plugins/shell/open-sandbox.ts";
-import type { CommandJob, Outcome } from "../../plugins/shell/run-process.ts";
-import { runJob } from "../../plugins/shell/run-process.ts";
+import { type Limits, openSandbox } from "../../plugins/shell/open-sandbox.ts";
+import { type CommandJob, type Outcome, runJob } from "../../plugins/shell/run-process.ts";
 import { seccompFilter } from "../../plugins/shell/seccomp.ts";
 import { type Needed, needs, whyNot } from "../support/needs.ts";
 
@@ -107,10 +105,8 @@ const CALLS: [what: string, x64: number, arm64: number, args: string, errno: num
 /** Prints the number of the error; 0 where there is none. */
 const perl = (number: number, args: string) =>
   `perl -e 'my @a = (${args}); $! = 0; my $r = syscall(${number}, @a); print $r < 0 ? $! + 0 : 0, "\\n"'`;
-/**
- * What each of them prints in the sandbox, and outside of it: all in one command, each in a process
- * of its own.
- */
+/** What each of them prints in the sandbox, and outside of it: all in one command, each in a
+ * process of its own. */
 perlTest("a sandboxed command has none of the system calls that lead out", async () => {
   const command = CALLS.map(([, one, other, args]) => perl(x64 ? one : other, args)).join("; ");
   const [free, held] = [await run(command), await boxed(command)].map(({ stdout }) =>

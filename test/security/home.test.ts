@@ -104,12 +104,9 @@ test("what lies there is not seen under another name in the project", async () =
     allow: { run: true },
     files: { "a.txt": "mine\n" },
   });
-  const names = [
-    ".ssh/id_ed25519",
-    ".aws/credentials",
-    ".docker/config.json",
-    ".cloudflared/cert.pem",
-  ];
+  const names = ".ssh/id_ed25519 .aws/credentials .docker/config.json .cloudflared/cert.pem".split(
+    " ",
+  );
   for (const [i, name] of names.entries()) fs.linkSync(join(home, name), join(zz.root, `${i}.txt`));
   fs.linkSync(join(zz.root, "a.txt"), join(zz.root, "b.txt"));
   for (const direct of [true, false]) {

@@ -117,10 +117,8 @@ for (const name of ["b\n  harmless.ts", "b\u202est.ts"])
 const LAMP = `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "d", run: () => "on" });
 `;
-/**
- * One zz for all of them, since each would start a checker of types; its home has this plugin, or
- * none.
- */
+/** One zz for all of them, since each would start a checker of types; its home has this plugin, or
+ * none. */
 const writing = place();
 let opened: ReturnType<typeof kernel.createZz> | undefined;
 async function asked(answer: () => string, lamp?: string) {
@@ -228,14 +226,6 @@ async function raw(t: TestContext, bytes: string | Buffer): Promise<string> {
   return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
 }
 
-test("A server that wants another protocol is named, not waited for without end", async (t) => {
-  const url = await raw(
-    t,
-    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
-  );
-  await rejects(sendHttp(url), /it answered 101, and wants a protocol other than HTTP/);
-});
-
 for (const name of ["__proto__", "constructor, toString"])
   test(`A body that is packed with '${name}' is taken as it came`, async (t) => {
     const url = await raw(
@@ -256,15 +246,11 @@ test("A body that unpacks to more than anybody can read is given up", async (t) 
 
 const CALL = 'await zz.call("write_file", { path: "a", content: "x" });';
 for (const [name, source, code, stderr] of [
-  [
-    "awaits what never comes",
-    "await new Promise(() => {});",
-    1,
-    /^The script waits for something that can no longer/,
-  ],
+  ["awaits what never comes", "await new Promise(() => {});", 1,
+    /^The script waits for something that can no longer/],
   ["throws nothing", "throw undefined;", 1, /^The script threw, and did not say what\.\n$/],
   ["was refused something and says 5", `${CALL} process.exitCode = 5;`, 5, /Refused/],
-] as const)
+] as const) // biome-ignore format: a table
   test(`A script that ${name} ends with ${code}`, async () => {
     const where = project({ "it.ts": `import { zz } from "zz";\n${source}` });
     const ran = await zz(where, ["-m", "offline", "--run", "it.ts"]);

@@ -69,10 +69,8 @@ const needs = PLACES.flatMap(([, files]) => files);
 const secrets = PLACES.flatMap(([, , files]) => files);
 const folders = new Set(["", ...PLACES.map(([bin]) => bin.split("/")[0]!)]);
 
-/**
- * Runs every program, reads what they need, and looks for all else: in its place, and through what
- * is shown.
- */
+/** Runs every program, reads what they need, and looks for all else: in its place, and through what
+ * is shown. */
 const SCRIPT = `cd ${home}
 ${[...names, "lone"].join("\n")}
 cat ${needs.join(" ")}

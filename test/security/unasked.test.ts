@@ -26,10 +26,8 @@ const told = async (where: Place, args: string[], lines: string[]) => {
   return Array.from(stdout.trimEnd().split("\n"), (line) => JSON.parse(line));
 };
 
-/**
- * A project in which an unasked rg runs a program of the project's: a hole in the judge, made on
- * purpose.
- */
+/** A project in which an unasked rg runs a program of the project's: a hole in the judge, made on
+ * purpose. */
 function holed(): [where: Place, env: Record<string, string>] {
   const where = place();
   fs.writeFileSync(join(where.cwd, "a.ts"), "hello\n");
@@ -184,11 +182,9 @@ test("a refusal names the command that it means", async () => {
     ["bash -c 'ls; doas ls'", /"doas ls" is denied: /],
     ["timeout 5 rm -rf ../x", /"rm -rf ..\/x" is denied: /],
     ["x=1; trap 'sudo ls' EXIT", /"sudo ls" is denied: /],
-    [
-      "x=rm; $x -rf d",
-      /"x=rm; \$x -rf d" is asked for even where all is allowed, .*it depends on \$x/,
-    ],
-  ] as const)
+    ["x=rm; $x -rf d",
+      /"x=rm; \$x -rf d" is asked for even where all is allowed, .*it depends on \$x/],
+  ] as const) // biome-ignore format: a table
     match((await call(place(), line, ["-A"])).stderr, says);
 });
 

@@ -2,10 +2,8 @@
 // commands on.
 import { random } from "./runs.ts";
 
-/**
- * Commands that must never run unasked: they run a program of the project, or make, change or
- * remove a file.
- */
+/** Commands that must never run unasked: they run a program of the project, or make, change or
+ * remove a file. */
 const PAYLOADS = `./canary § canary § >pwned § touch pwned § id >pwned § rm a.ts § tee pwned
   cp a.ts pwned`.split(/ § |\n */);
 
@@ -20,10 +18,8 @@ const FILES = words(`
   -  /dev/null  ''  -n  --  1  x=1  {  }`);
 const OPERATORS = ["; ", " && ", " || ", " | ", " & ", "\n", " |& ", ";", "&&"];
 
-/**
- * Options and operands that a command is tried with; the first ones are harmless, most others are
- * not.
- */
+/** Options and operands that a command is tried with; the first ones are harmless, most others are
+ * not. */
 const COMMANDS: Record<string, string[]> = {
   ls: ["-la", "-R", "--color=auto"],
   cat: ["-n", "-A"],

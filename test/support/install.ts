@@ -8,10 +8,8 @@ import { fakeRegistry } from "./fake/registry.ts";
 import { type How, type Place, place, type Ran, zz } from "./run.ts";
 
 export const show = (value: unknown) => JSON.stringify(value);
-/**
- * A plugin. Most tests name its file .js: Node loads what compiles TypeScript anew in each process
- * that tries a plugin.
- */
+/** A plugin. Most tests name its file .js: Node loads what compiles TypeScript anew in each process
+ * that tries a plugin. */
 export const tool = (name: string, says: string, more = "") =>
   `${more}\nexport default (zz) => zz.tool({ name: "${name}", description: "D", run: () => ${show(says)} });\n`;
 export const manifest = (name: string, more: object = {}) =>

@@ -47,10 +47,8 @@ export type Needed = keyof typeof PROGRAMS;
 export const has = (name: string): boolean =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)));
 
-/**
- * Why tests that need these do not run here, as the end of the run says it; undefined if nothing is
- * missing.
- */
+/** Why tests that need these do not run here, as the end of the run says it; undefined if nothing
+ * is missing. */
 export function whyNot(...names: Needed[]): string | undefined {
   const missing = names.find((name) => !has(name));
   if (!missing) return undefined;
@@ -58,10 +56,8 @@ export function whyNot(...names: Needed[]): string | undefined {
   return `${tests} did not run: ${program} is not installed. apt-get install ${debian}`;
 }
 
-/**
- * node:test's `test` for tests that need these programs. CI has all of them, so a missing one is a
- * failure there.
- */
+/** node:test's `test` for tests that need these programs. CI has all of them, so a missing one is a
+ * failure there. */
 export function needs(...names: Needed[]): Test {
   const why = whyNot(...names);
   // itself, so that a failure is reported at the test's own line
@@ -73,10 +69,8 @@ export function needs(...names: Needed[]): Test {
     });
 }
 
-/**
- * The same if the machine itself cannot run them: installing something would not help, not even on
- * CI.
- */
+/** The same if the machine itself cannot run them: installing something would not help, not even on
+ * CI. */
 export const impossible = (why: string): Test => {
   const skip = `${PROGRAMS.unshare.tests} did not run: ${why}`;
   return (name: string) => test(name, { skip }, () => {});

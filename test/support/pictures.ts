@@ -47,10 +47,8 @@ export const picture = (theme: Theme): Promise<Picture> =>
     ["/undo", "Undid"],
   ]);
 
-/**
- * A test and a rename, both run unasked; zz asks about what the rename changed, which is then
- * undone.
- */
+/** A test and a rename, both run unasked; zz asks about what the rename changed, which is then
+ * undone. */
 export const commandPicture = (theme: Theme): Promise<Picture> =>
   take(theme, "commands", "Commands on a copy of the project", COMMANDS, [
     ["call total() sumOf() everywhere", "Allow?", "is called"],
@@ -158,10 +156,8 @@ function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
 
 const textOf = (row: Cell[]): string => row.map(({ text }) => text).join("");
 
-/**
- * Leaves out times, which stand there only if a machine was slow. A cell is a character here, since
- * nothing on this screen is wide.
- */
+/** Leaves out times, which stand there only if a machine was slow. A cell is a character here,
+ * since nothing on this screen is wide. */
 function withoutTimes(row: Cell[]): Cell[] {
   const found = [...textOf(row).matchAll(/^\d+\.\d s · | · \d+\.\d s\b/g)];
   for (const { index, 0: time } of found.reverse()) row.splice(index, time.length);
@@ -170,10 +166,8 @@ function withoutTimes(row: Cell[]): Cell[] {
 
 const [WIDTH, HEIGHT, MARGIN] = [8.4, 19, 16];
 
-/**
- * Adjacent cells that look alike become one text, fitted to its columns whatever font the reader
- * has.
- */
+/** Adjacent cells that look alike become one text, fitted to its columns whatever font the reader
+ * has. */
 function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): string {
   const { back, text, frame, colors } = PALETTES[theme];
   const named = (color: string) => ({ back, text })[color] ?? colors[Number(color)];

@@ -35,9 +35,8 @@ export function shell(cwd: string, script: string, ...words: string[]): string {
 
 export const INIT = "git init -q -b trunk --template=; mkdir .git/hooks .git/info";
 
-/**
- * Adds to the settings of a repository, each a name and a value, as git itself would write them.
- */
+/** Adds to the settings of a repository, each a name and a value, as git itself would write
+ * them. */
 export function configure(cwd: string, settings: [name: string, value: string][]): void {
   appendFileSync(
     join(cwd, ".git/config"),
@@ -63,10 +62,8 @@ export function objectOf(content: string): string {
 
 const models = temporaryFolder("zz-models-");
 const made = new Map<string, string>();
-/**
- * Fills a folder with what `make` makes of an empty one. That is done once for each key, and copied
- * from then on.
- */
+/** Fills a folder with what `make` makes of an empty one. That is done once for each key, and
+ * copied from then on. */
 export function fill(folder: string, key: string, make: (model: string) => void): void {
   let model = made.get(key);
   if (!model) {

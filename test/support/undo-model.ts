@@ -68,10 +68,8 @@ function worldAt(root: string): World {
   return new Map([...world].sort());
 }
 
-/**
- * Runs that many lives; throws at the first that differs from the model. Tells how many changes
- * were undone or redone.
- */
+/** Runs that many lives; throws at the first that differs from the model. Tells how many changes
+ * were undone or redone. */
 export async function livesHold(runs: number): Promise<number> {
   const { home, cwd } = place();
   const core = await createZz({ home, root: cwd, allow: { write: true, read: true } });

@@ -14,16 +14,12 @@ const IGNORED = 300;
 /** Each is killed once so many files are new. */
 const MOMENTS = [1, 20, 150];
 
-/**
- * A folder for temporary files of its own: any other zz would sweep here too, and might not have
- * finished when we look.
- */
+/** A folder for temporary files of its own: any other zz would sweep here too, and might not have
+ * finished when we look. */
 const TMP = temporaryFolder("zz-test-");
 
-/**
- * Edits, removes and adds ignored and other files; turns a folder into a file, and makes a folder
- * again.
- */
+/** Edits, removes and adds ignored and other files; turns a folder into a file, and makes a folder
+ * again. */
 const SCRIPT = `const fs = require("fs");
 for (let i = 0; i < ${FILES}; i++) fs.writeFileSync("src/" + i, "new " + i + "\\n".repeat(2000));
 for (let i = 0; i < ${IGNORED}; i++) i % 3 ? fs.writeFileSync("dist/" + i, "new " + i) : fs.rmSync("dist/" + i);

@@ -157,10 +157,8 @@ describe("the one file", { concurrency: 2 }, () => {
     ok(existsSync(join(one.cache, unpacked(one.cache)[0]!, "dist", "zz.js")));
   });
 
-  /**
-   * The beginning of the one file, with little to unpack: what it does with a cache does not depend
-   * on how much that is.
-   */
+  /** The beginning of the one file, with little to unpack: what it does with a cache does not
+   * depend on how much that is. */
   const small = join(base, "small.mjs");
   before(() => {
     const program = 'console.log("zz 1");\n';

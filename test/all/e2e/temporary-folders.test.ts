@@ -10,10 +10,8 @@ import { KEY, type Terminal } from "../../support/terminal.ts";
 import { viewTest as test } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
 
-/**
- * A command that leaves files in /tmp, one of them in a folder that nobody may enter, and prints
- * what it sees of another's.
- */
+/** A command that leaves files in /tmp, one of them in a folder that nobody may enter, and prints
+ * what it sees of another's. */
 const LEAVES = `node -e 'const fs = require("fs"), d = os.tmpdir() + "/shut"; console.log("left", fs.readdirSync(os.tmpdir()).length);
 fs.mkdirSync(d + "/in", { recursive: true }); fs.writeFileSync(d + "/in/f", "x"); fs.chmodSync(d, 0)'`;
 const RUNS = `node -e 'require("fs").writeFileSync(os.tmpdir() + "/f", "x"); setTimeout(() => {}, 60_000)'`;

@@ -22,15 +22,11 @@ const LONG = "c\n".repeat(3_000);
 const TURNS: [calls: [string, object][], files: Record<string, string | undefined>][] = [
   [[["write_file", { path: "new/in/c.txt", content: LONG }]], { "new/in/c.txt": LONG }],
   [edit("one", "1"), { "a.txt": "1\ntwo\n" }],
-  [
-    [...edit("two", "2"), ["delete_file", { path: "gone.txt" }]],
-    { "a.txt": "1\n2\n", "gone.txt": undefined },
-  ],
-  [
-    [["move_file", { from: "deep/b.txt", to: "new/b.txt" }]],
-    { "deep/b.txt": undefined, "new/b.txt": "b\n" },
-  ],
-];
+  [[...edit("two", "2"), ["delete_file", { path: "gone.txt" }]],
+    { "a.txt": "1\n2\n", "gone.txt": undefined }],
+  [[["move_file", { from: "deep/b.txt", to: "new/b.txt" }]],
+    { "deep/b.txt": undefined, "new/b.txt": "b\n" }],
+]; // biome-ignore format: a table
 
 const read = (cwd: string, name: string): string | undefined =>
   fs.existsSync(join(cwd, name)) ? fs.readFileSync(join(cwd, name), "utf8") : undefined;

@@ -100,10 +100,8 @@ async function world(t: TestContext) {
   return { zz, reached, look, isAlive, lines };
 }
 
-/**
- * With a submodule, a worktree, a nested repository and a bare one, hooks, secrets, and a link that
- * leads out.
- */
+/** With a submodule, a worktree, a nested repository and a bare one, hooks, secrets, and a link
+ * that leads out. */
 function furnish(root: string, outside: string): void {
   put(root, {
     "a.ts": "hello\n",

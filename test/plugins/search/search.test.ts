@@ -221,11 +221,9 @@ test("grep: ripgrep is used, whatever its own settings say", async () => {
 for (const [what, script] of [
   ["is not there", undefined],
   ["dies half-way", "printf './a.txt\\0'; kill -9 $$"],
-  [
-    "cannot look at a file",
-    'case "$*" in *--files-with-matches*) exit 2 ;; esac; printf "./a.txt\\0"',
-  ],
-] as const)
+  ["cannot look at a file",
+    'case "$*" in *--files-with-matches*) exit 2 ;; esac; printf "./a.txt\\0"'],
+] as const) // biome-ignore format: a table
   test(`grep: a ripgrep that ${what} changes nothing`, async () => {
     const where = project({ "a.txt": "needle\n" });
     const fake = join(where.home, "rg");
@@ -421,14 +419,9 @@ const PASSED =
 for (const [rg, what, files, query, expected] of [
   ["rg", "with ripgrep: one that takes for ever is given up", { "a.txt": SHORT }, "(a+)+$", SLOW],
   ["", "without ripgrep: one that takes for ever is given up", { "a.txt": SHORT }, "(a+)+$", SLOW],
-  [
-    "",
-    "a very long line is ignored, and said",
-    { "a.min.js": LONG, "b.txt": "xaaa\n" },
-    "x?(a+)+$",
-    PASSED,
-  ],
-] as [string, string, Record<string, string>, string, string][])
+  ["", "a very long line is ignored, and said", { "a.min.js": LONG, "b.txt": "xaaa\n" }, "x?(a+)+$",
+    PASSED],
+] as [string, string, Record<string, string>, string, string][]) // biome-ignore format: a table
   test(`grep: a regular expression has two seconds for a line: ${what}`, async (t) => {
     const clock = standingClock();
     const it = await harness({ own: true, clock, files, settings: { search: { ripgrep: rg } } }, t);

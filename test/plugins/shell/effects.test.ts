@@ -54,10 +54,8 @@ function copyModel(setup: string, to: string): void {
   fs.cpSync(model, to, { recursive: true, verbatimSymlinks: true });
 }
 const REPOSITORY = `${SETUP}; ${INIT}`;
-/**
- * One zz for the tests that differ in their project and in what the person says: its project is
- * made again for each.
- */
+/** One zz for the tests that differ in their project and in what the person says: its project is
+ * made again for each. */
 let answered: Ask;
 let shared: Promise<Harness> | undefined;
 after(async () => (await shared)?.close());
@@ -92,10 +90,8 @@ const partOf = (whole: Record<string, string>, folder: string): Record<string, s
     Object.entries(whole).filter(([name]) => `${name}/`.startsWith(`/${folder}/`)),
   );
 
-/**
- * No leaves a project as it was, yes makes it what the command would have made, undo takes all of
- * it back. Each script has its folder.
- */
+/** No leaves a project as it was, yes makes it what the command would have made, undo takes all of
+ * it back. Each script has its folder. */
 async function prove(
   shell: "sh" | "bash",
   scripts: readonly string[],

@@ -33,27 +33,15 @@ const victim = spawn("sleep", ["1000"]);
 const opened: Sandbox[] = [];
 
 before(async () => {
-  for (const folder of [
-    root,
-    outside,
-    join(home, ".ssh"),
-    join(root, "conf"),
-    join(base, "denied/sub"),
-  ])
-    fs.mkdirSync(folder, { recursive: true });
+  for (const name of ["outside", "home/.ssh", "project/conf", "denied/sub"])
+    fs.mkdirSync(at(name), { recursive: true });
   if (whyNot("bwrap", "git")) return;
   equal(await findSandbox(programs(root)), "bubblewrap");
   process.env.HOME = home;
   put(join(outside, "file"), "untouched");
   put(join(home, "notes"), "readable");
-  const secrets = [
-    "home/.ssh/id",
-    "home/.netrc",
-    "home/.npmrc",
-    "project/.env",
-    "project/conf/key.pem",
-    "denied/deep",
-  ];
+  const secrets =
+    "home/.ssh/id home/.netrc home/.npmrc project/.env project/conf/key.pem denied/deep".split(" ");
   for (const file of secrets) put(at(file), SECRET);
   fs.symlinkSync(join(root, ".env"), join(root, "link"));
   fs.symlinkSync(join(base, "denied"), join(root, "folder-link"));
@@ -74,21 +62,10 @@ const git = (cwd: string, ...args: string[]): string =>
   execFileSync("git", [...AUTHOR, ...args], { cwd, encoding: "utf8", stdio: "pipe" });
 
 async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
-  const hide = [
-    join(root, ".env"),
-    join(root, "conf/key.pem"),
-    join(base, "denied"),
-    join(base, "not-there"),
-  ];
-  hide.push(...credentials());
-  const sandbox = await openSandbox({
-    programs: programs(root),
-    root,
-    write: [],
-    hide,
-    net: "none",
-    ...limits,
-  });
+  const own = ["project/.env", "project/conf/key.pem", "denied", "not-there"].map(at);
+  const hide = [...own, ...credentials()];
+  const plain = { programs: programs(root), root, write: [], hide, net: "none" as const };
+  const sandbox = await openSandbox({ ...plain, ...limits });
   opened.push(sandbox);
   return sandbox;
 }
@@ -96,24 +73,16 @@ async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
 /** Without a sandbox. */
 function free(command: string, more: Partial<CommandJob> = {}): Promise<Outcome> {
   const { signal } = new AbortController();
-  const how = {
-    programs: programs(root),
-    clock: CLOCK,
-    cwd: root,
-    env: process.env,
-    timeoutMs: 170_000,
-  };
-  return runJob({ ...how, command, signal, keepIn, ...more });
+  const how = { programs: programs(root), clock: CLOCK, cwd: root, timeoutMs: 170_000 };
+  return runJob({ ...how, env: process.env, command, signal, keepIn, ...more });
 }
 async function run(command: string, limits: Partial<Limits> | Sandbox = {}): Promise<Outcome> {
   const sandbox = "wrap" in limits ? limits : await box(limits);
   return free(command, { sandbox, cwd: ("root" in limits && limits.root) || root });
 }
 
-/**
- * Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs after
- * each.
- */
+/** Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs
+ * after each. */
 async function runEach(commands: string[], limits: Partial<Limits> = {}, after = "true") {
   const end = `) 2>&1; printf '\\n== exit %d\\n' $?; { ${after}; } 2>&1`;
   const lines = commands.map((one) => `(LC_ALL=C; export LC_ALL; ${one}\n${end}`);
@@ -218,26 +187,15 @@ test("closing a sandbox leaves nothing behind", async (t) => {
   const folder = fs.mkdtempSync("/tmp/zz-box-");
   using _ = withEnvironment({ TMPDIR: folder });
   t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
-  const sandbox = await openSandbox({
-    programs: programs(root),
-    root,
-    write: [],
-    hide: [],
-    net: ["127.0.0.1"],
-  });
+  const sandbox = await box({ hide: [], net: ["127.0.0.1"] });
   await run("mkdir -p /tmp/a/b; chmod 500 /tmp/a", sandbox);
   equal(fs.readdirSync(folder).length, 1);
   sandbox.close();
   deepEqual(fs.readdirSync(folder), []);
-  deepEqual(fs.readdirSync(root).sort(), [
-    ".env",
-    ".git",
-    ".gitignore",
-    "conf",
-    "folder-link",
-    "link",
-    "way-out",
-  ]);
+  deepEqual(
+    fs.readdirSync(root).sort(),
+    ".env .git .gitignore conf folder-link link way-out".split(" "),
+  );
 });
 
 // ── reading ──────────────────────────────────────────────────────────────────────────────────────

@@ -160,12 +160,10 @@ describe("a provider by its name", { concurrency: 4 }, () => {
     const { code, out } = await asks({}, ["--once", "-m", "groq/x", "hi"]);
     equal(code, 2);
     match(out, /Cannot ask 'groq': no key is set\. Set GROQ_API_KEY, or/);
-    const azure = await asks({ AZURE_OPENAI_API_KEY: "0123456789abcdef" }, [
-      "--once",
-      "-m",
-      "azure/x",
-      "hi",
-    ]);
+    const azure = await asks(
+      { AZURE_OPENAI_API_KEY: "0123456789abcdef" },
+      "--once -m azure/x hi".split(" "),
+    );
     match(azure.out, /Cannot ask 'azure': no address is set\. Set AZURE_OPENAI_ENDPOINT/);
   });
   test("is listed where it has a key or an address, and others are not asked", async () => {

@@ -44,13 +44,10 @@ test("A request keeps nothing at the server, asks for a summary, and has its too
   const { body, headers } = fake.requests[0]!;
   equal(headers.authorization, "Bearer k-12345678");
   deepEqual([body.store, body.include, body.reasoning, body.max_output_tokens], [false, ["reasoning.encrypted_content"], { effort: "high", summary: "auto" }, 99]); // biome-ignore format: short
-  deepEqual(Object.keys(body.tools[0]).sort(), [
-    "description",
-    "name",
-    "parameters",
-    "strict",
-    "type",
-  ]);
+  deepEqual(
+    Object.keys(body.tools[0]).sort(),
+    "description name parameters strict type".split(" "),
+  );
   ok(!("max_tokens" in body || "reasoning_effort" in body || "messages" in body));
 });
 

@@ -462,10 +462,8 @@ const STREAMS: Partial<Record<Wire, string[]>> = {
 const LISTS: [provider: string, list: unknown][] = [
   ["openai", { data: [{ id: "m", context_length: 9, pricing: { prompt: "1", completion: "1" } }] }],
   ["anthropic", { data: [{ id: "m", max_input_tokens: 9 }], has_more: true, last_id: "m" }],
-  [
-    "gemini",
-    { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }] },
-  ],
+  ["gemini",
+    { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }] }],
   [
     "ollama",
     {
@@ -474,7 +472,7 @@ const LISTS: [provider: string, list: unknown][] = [
       parameters: "num_ctx 9",
     },
   ],
-];
+]; // biome-ignore format: a table
 
 const WRONG = [null, 5, true, "x", [], {}, [null], [5], [[]], { a: null }];
 /** The value with something wrong in each of its places, one at a time. */
@@ -488,10 +486,8 @@ function* spoilt(value: unknown): Generator<unknown> {
       yield made;
     }
 }
-/**
- * The stream with a wrong value in an event, without an event, with one twice, and cut in the
- * middle of one.
- */
+/** The stream with a wrong value in an event, without an event, with one twice, and cut in the
+ * middle of one. */
 function* spoiltStreams(stream: string): Generator<string> {
   const events = stream.split(/(?<=\n\r?\n)/);
   for (const [at, event] of events.entries()) {

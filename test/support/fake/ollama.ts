@@ -10,20 +10,16 @@ const at = { model: "m:latest", created_at: "2026-06-01T12:00:00.000000001Z" };
 export const line = (message: Record<string, unknown>): string =>
   `${JSON.stringify({ ...at, message: { role: "assistant", content: "", ...message }, done: false })}\n`;
 
-/**
- * The last line. The counts can be absent: a prompt that was cached is not counted by older
- * servers.
- */
+/** The last line. The counts can be absent: a prompt that was cached is not counted by older
+ * servers. */
 export const done = (
   reason = "stop",
   counts: object = { prompt_eval_count: 61, eval_count: 9 },
 ): string =>
   `${JSON.stringify({ ...at, message: { role: "assistant", content: "" }, done: true, done_reason: reason, ...counts })}\n`;
 
-/**
- * A failure after the first line: status 200 was sent before, so it is one more line, and no `done`
- * follows.
- */
+/** A failure after the first line: status 200 was sent before, so it is one more line, and no
+ * `done` follows. */
 const failure = (words: string): string => `${JSON.stringify({ error: words })}\n`;
 
 export const stream = (...body: (string | Promise<unknown>)[]): Step => ({ headers: LINES, body });
@@ -54,10 +50,8 @@ const json = (body: unknown, ready?: Promise<unknown>, status = 200): Step => ({
 export const refuse = (status: number, error: string): Step => json({ error }, undefined, status);
 
 const GB = 1_000_000_000;
-/**
- * The course of a pull: the manifest, a layer of which one half comes after the other, each once it
- * may, then the final steps.
- */
+/** The course of a pull: the manifest, a layer of which one half comes after the other, each once
+ * it may, then the final steps. */
 export const pulling = (
   gigabytes: number,
   first: Promise<unknown>,
@@ -102,10 +96,8 @@ export interface Installed {
   loaded?: { size?: number; size_vram?: number }; // in memory
 }
 interface FakeOllama extends Fake {
-  /**
-   * Requests other than /api/chat, such as "POST /api/show m"; "closed /api/pull" if the client
-   * left during a pull.
-   */
+  /** Requests other than /api/chat, such as "POST /api/show m"; "closed /api/pull" if the client
+   * left during a pull. */
   asked: string[];
 }
 

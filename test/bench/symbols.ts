@@ -18,53 +18,24 @@ const MAP = ["repo_map", { query: "parse a union of types", tokens: TOKENS }] as
 const USES = ["find_references", { symbol: "ZodType" }] as const;
 
 export const figures: Figure[] = [
-  figure(
-    "new index",
-    "times",
-    7,
+  figure("new index", "times", 7,
     "A project of 579 files is indexed and a symbol found, beside ctags.",
     () =>
-      besideCtags(({ home }) => fs.rmSync(join(home, "index"), { recursive: true, force: true })),
-  ),
-  figure(
-    "index with one file changed",
-    "times",
-    7,
-    "The same, where one file was changed since.",
+      besideCtags(({ home }) => fs.rmSync(join(home, "index"), { recursive: true, force: true }))),
+  figure("index with one file changed", "times", 7, "The same, where one file was changed since.",
     () =>
       besideCtags(({ cwd }, i) =>
-        fs.writeFileSync(join(cwd, "one.ts"), `export const one = ${i};\n`),
-      ),
+        fs.writeFileSync(join(cwd, "one.ts"), `export const one = ${i};\n`)),
   ),
   figure("index as it was", "times", 7, "The same, where nothing was changed.", () =>
-    besideCtags(() => {}),
-  ),
-  figure(
-    "memory of a map",
-    "MB",
-    7,
-    "The most that `zz --call repo_map` has in that project.",
-    calling("peak", ...MAP),
-  ),
-  figure(
-    "references in a new process",
-    "ms",
-    7,
-    "All uses of a symbol that many files use.",
-    calling("ms", ...USES),
-  ),
-  figure(
-    "memory of references",
-    "MB",
-    3,
-    "The most memory that this takes.",
-    calling("peak", ...USES),
-  ),
-  figure(
-    "references of another symbol",
-    "ms",
-    7,
-    "The same in a process that was asked before.",
+    besideCtags(() => {})),
+  figure("memory of a map", "MB", 7, "The most that `zz --call repo_map` has in that project.",
+    calling("peak", ...MAP)),
+  figure("references in a new process", "ms", 7, "All uses of a symbol that many files use.",
+    calling("ms", ...USES)),
+  figure("memory of references", "MB", 3, "The most memory that this takes.",
+    calling("peak", ...USES)),
+  figure("references of another symbol", "ms", 7, "The same in a process that was asked before.",
     async (bench) => {
       const { cwd: root, home } = project();
       const own = await embed({ root, home, save: false });
@@ -76,19 +47,11 @@ export const figures: Figure[] = [
       let i = 0;
       return () =>
         timed(() => own.call("find_references", { symbol: symbols[i++ % symbols.length] }));
-    },
-  ),
-  figure(
-    "references again",
-    "ms",
-    7,
+    }),
+  figure("references again", "ms", 7,
     "Of one symbol, asked again in one process: 2,800 files, 140 use it.",
-    (bench) => inManyFiles(bench, (own) => own.call("find_references", { symbol: "common" })),
-  ),
-  figure(
-    "rename in 30 files",
-    "ms",
-    3,
+    (bench) => inManyFiles(bench, (own) => own.call("find_references", { symbol: "common" }))),
+  figure("rename in 30 files", "ms", 3,
     "rename_symbol in that project, in a process that was asked before.",
     (bench) => {
       const names = ["thirty", "other"];
@@ -96,26 +59,20 @@ export const figures: Figure[] = [
         const [to, symbol] = names.reverse();
         return own.call("rename_symbol", { symbol, to });
       });
-    },
-  ),
+    }),
   ...[1_500, 10_000].map((count) =>
     figure(`map of ${count} files`, "ms", 7, "Ranked for a query, in CPU time.", async () => {
       const survey = surveyOf(copies(count), []);
       const query =
         "Wait for a slow regular expression in a thread that Ctrl+C ends, and say so in the README";
       return () => worked(() => mapFrom(survey, { query, tokens: 4_000 }));
-    }),
-  ),
+    })),
   ...CORPORA.map((name) =>
-    figure(
-      `map of ${name.replace(/.*_/, "")}`,
-      "%",
-      1,
+    figure(`map of ${name.replace(/.*_/, "")}`, "%", 1,
       "Of the files that later commits changed, what the maps of 1,000 tokens for their messages name.",
-      (bench) => shareNamed(bench, name),
-    ),
+      (bench) => shareNamed(bench, name)),
   ),
-];
+]; // biome-ignore format: a table
 
 /** A project of 2,800 files in which some import others; what is asked must succeed. */
 async function inManyFiles(
@@ -166,9 +123,7 @@ function calling(what: "ms" | "peak", tool: string, args: object) {
   };
 }
 
-async function besideCtags(
-  before: (where: Place, i: number) => void,
-): Promise<Measure | undefined> {
+async function besideCtags(before: (where: Place, i: number) => void) {
   if (!has("ctags")) return undefined;
   const where = project();
   let i = 0;

@@ -97,11 +97,7 @@ const SETTINGS: Options["settings"] = { projects: { lib: { path: lib, rights: "w
 
 /** One zz for all rows, whose rules change from row to row. */
 const running = createZz({ root, home: where.home, save: false, own: false, settings: SETTINGS! });
-async function judgeBy(
-  rules: Pick<Options, "allow" | "deny">,
-  kind: Kind,
-  name: string,
-): Promise<Verdict> {
+async function judgeBy(rules: Pick<Options, "allow" | "deny">, kind: Kind, name: string) {
   const core = await running;
   core.rules = initialRules({ ...core.options, ...rules });
   return createCtx(core, openChat(core, "x/y")).permissions.judge(kind, name).verdict;

@@ -17,10 +17,7 @@ async function calling(t: TestContext, files: Record<string, string>, run: true 
     ({ messages }) => (messages.at(-1)!.role === "tool" ? "done" : { call: model.call }),
   ];
   const it = await harness({ own: true, allow: { write: true, run }, files, script }, t);
-  const does = async (
-    tool: string,
-    args: object,
-  ): Promise<{ text: string; failed?: boolean | undefined }> => {
+  const does = async (tool: string, args: object) => {
     model.call = [tool, args];
     return (await it.ask("go")).results[0]!;
   };

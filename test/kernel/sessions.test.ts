@@ -50,10 +50,7 @@ function put(home: string, bytes: string | Buffer, id = ID): string {
 const folder = (home: string): string[] => fs.readdirSync(join(home, "sessions")).sort();
 
 /** Opens what is there, closes it again; gives the entries and what was said about it. */
-function look(
-  home: string,
-  id = ID,
-): { entries: readonly Entry[]; branch: Entry[]; heard: string[] } {
+function look(home: string, id = ID) {
   const heard: string[] = [];
   const session = openSession(home, id, (text) => heard.push(text));
   const [entries, branch] = [session.entries, session.branch()];

@@ -47,20 +47,12 @@ describe("weather", () => {
     longitude: admin1.length,
   });
   const forecast = {
-    current: {
-      time: "2026-11-21T12:00",
-      temperature_2m: 3.4,
-      weather_code: 61,
-      wind_speed_10m: 12,
-    },
+    current: { time: "2026-11-21T12:00", temperature_2m: 3.4, weather_code: 61,
+      wind_speed_10m: 12 },
     current_units: { temperature_2m: "°C", wind_speed_10m: "km/h" },
-    daily: {
-      time: ["2026-11-21", "2026-11-22", "2026-11-23"],
-      weather_code: [0, 3, 95],
-      temperature_2m_max: [5, 6, 7],
-      temperature_2m_min: [1, 2, 3],
-    },
-  };
+    daily: { time: ["2026-11-21", "2026-11-22", "2026-11-23"], weather_code: [0, 3, 95],
+      temperature_2m_max: [5, 6, 7], temperature_2m_min: [1, 2, 3] },
+  }; // biome-ignore format: a table
   const json = (body: unknown, status = 200): Served => ({ status, body: [JSON.stringify(body)] });
 
   /** A server that knows these places, and a plugin that asks it. */

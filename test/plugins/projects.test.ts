@@ -16,10 +16,7 @@ import { type Place, place, zz } from "../support/run.ts";
 type Given = Record<string, { path: string; rights: string; about?: string }>;
 
 /** A project, and beside it others with these files. */
-function having(
-  files: Record<string, string>,
-  projects: (base: string) => unknown,
-): Place & { base: string } {
+function having(files: Record<string, string>, projects: (base: string) => unknown) {
   const where = place();
   const base = fs.realpathSync(dirname(where.cwd));
   placed(

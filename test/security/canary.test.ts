@@ -10,7 +10,7 @@ import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { type Seen, type Step, serve } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
-import { type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
+import { place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
 import { some } from "../support/runs.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -87,13 +87,7 @@ function written(folder: string, canaries: Canaries): string[] {
   });
 }
 
-type Filled = { providers: Record<string, object> } & Record<string, unknown>;
-function filled(canaries: Canaries): {
-  where: Place;
-  base: string;
-  home: Record<string, string>;
-  settings: Filled;
-} {
+function filled(canaries: Canaries) {
   const where = place();
   const { settings: key, password, question } = canaries;
   const address = `https://me:${password}@box.example/`;
@@ -118,10 +112,7 @@ const withoutKeys = (): NodeJS.ProcessEnv => {
   const { FORCE_COLOR, NODE_TEST_CONTEXT, ...env } = rest;
   return env;
 };
-const envOf = (
-  { environment: key, password, question }: Canaries,
-  base: string,
-): Record<string, string> => ({
+const envOf = ({ environment: key, password, question }: Canaries, base: string) => ({
   OPENAI_API_KEY: key,
   OLLAMA_API_KEY: key,
   GITHUB_TOKEN: key,
@@ -130,9 +121,7 @@ const envOf = (
 });
 
 /** A server that says all that it was sent, and does as the model's name says. */
-async function echoing(
-  t: TestContext,
-): Promise<{ url: string; requests: Seen[]; elsewhere: Seen[] }> {
+async function echoing(t: TestContext) {
   const [fake, other] = [await fakeOpenAI(step), await serve(() => ({ body: ["{}"] }))];
   t.after(() => Promise.all([fake.close(), other.close()]));
   return { url: fake.url, requests: fake.requests, elsewhere: other.requests };

@@ -224,7 +224,7 @@ const places = (root: string) =>
 /** A plugin that is led to canaries in as many ways as one file has. */
 const plugin = (
   places: string[],
-): string => `${places.map((at) => `/// <reference path="${at}/c.d.ts" />\n`).join("")}
+) => `${places.map((at) => `/// <reference path="${at}/c.d.ts" />\n`).join("")}
 import type { Zz } from "zz";
 ${places
   .map(

@@ -20,11 +20,7 @@ import { waitFor } from "../support/wait.ts";
 
 const MB = 1024 * 1024;
 
-async function openai(
-  t: TestContext,
-  script: Script,
-  how: How = {},
-): Promise<Ran & { fake: Fake }> {
+async function openai(t: TestContext, script: Script, how: How = {}) {
   const fake = await fakeOpenAI(script);
   t.after(() => fake.close());
   const where = place();

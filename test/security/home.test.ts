@@ -43,10 +43,7 @@ before(() => {
 after(() => fs.rmSync(home, { recursive: true }));
 
 /** What a script prints that was allowed to run on the project itself. */
-async function run(
-  script: string,
-  more: { read?: string[]; write?: string[] } = {},
-): Promise<string> {
+async function run(script: string, more: { read?: string[]; write?: string[] } = {}) {
   const allow = { run: true as const, ...more };
   const PATH = `${home}/.nvm/versions/node/v24/bin:${home}/apps/maven/bin:${process.env.PATH}`;
   using _ = withEnvironment({ HOME: home, PATH, TMPDIR: home }); // the project lies in the home

@@ -53,10 +53,7 @@ const LOOKS =
   readlinkSync realpath realpathSync stat statSync`.split(/\s+/);
 /** Runs something, and `before` ahead of each of its looks at the disk and each start of a program.
  * Returns how many there were. */
-async function looking(
-  act: () => Promise<unknown>,
-  before: (look: number) => void,
-): Promise<number> {
+async function looking(act: () => Promise<unknown>, before: (look: number) => void) {
   let looks = 0;
   const undo: (() => void)[] = [];
   const patch = (owner: any, name: string) => {

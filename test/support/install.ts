@@ -20,13 +20,7 @@ export async function does(where: Place, args: string[], how: How = {}): Promise
   equal(done.code, 0, done.stderr);
   return done;
 }
-export async function refuses(
-  where: Place,
-  args: string[],
-  why: RegExp,
-  code = 1,
-  how: How = {},
-): Promise<Ran> {
+export async function refuses(where: Place, args: string[], why: RegExp, code = 1, how: How = {}) {
   const done = await zz(where, args, how);
   match(done.stderr, why);
   doesNotMatch(done.stderr, /^\s+at |node:internal/m);

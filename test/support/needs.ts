@@ -13,11 +13,8 @@ export interface Test {
 /** What each program is needed for, and the Debian package that has it. */
 const PROGRAMS = {
   bwrap: { tests: "of the sandbox", program: "bubblewrap", debian: "bubblewrap" },
-  unshare: {
-    tests: "of commands on a copy of the project",
-    program: "unshare",
-    debian: "util-linux",
-  },
+  unshare: { tests: "of commands on a copy of the project", program: "unshare",
+    debian: "util-linux" },
   git: { tests: "of repositories", program: "git", debian: "git" },
   perl: { tests: "of system calls and processes", program: "perl", debian: "perl" },
   python3: { tests: "of programs in the sandbox", program: "python3", debian: "python3" },
@@ -28,20 +25,14 @@ const PROGRAMS = {
   strace: { tests: "of traced programs", program: "strace", debian: "strace" },
   ctags: { tests: "beside other indexers", program: "ctags", debian: "universal-ctags" },
   bindfs: { tests: "of projects on FUSE", program: "bindfs", debian: "bindfs" },
-  "mount.exfat-fuse": {
-    tests: "of a disk that ignores case",
-    program: "exfat-fuse",
-    debian: "exfat-fuse exfatprogs",
-  },
-  "redis-server": {
-    tests: "of sessions and queues in Redis",
-    program: "redis-server",
-    debian: "redis-server",
-  },
+  "mount.exfat-fuse": { tests: "of a disk that ignores case", program: "exfat-fuse",
+    debian: "exfat-fuse exfatprogs" },
+  "redis-server": { tests: "of sessions and queues in Redis", program: "redis-server",
+    debian: "redis-server" },
   openssl: { tests: "of encrypted connections", program: "openssl", debian: "openssl" },
   chromium: { tests: "of pages in a browser", program: "chromium", debian: "chromium" },
   patch: { tests: "beside other appliers of patches", program: "patch", debian: "patch" },
-} as const;
+} as const; // biome-ignore format: a table
 export type Needed = keyof typeof PROGRAMS;
 
 export const has = (name: string): boolean =>

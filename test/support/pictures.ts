@@ -58,13 +58,7 @@ export const commandPicture = (theme: Theme): Promise<Picture> =>
 type Script = Parameters<typeof fakeOpenAI>[0];
 /** Each line that is typed, and what the screen then shows; questions are answered with yes. */
 type Lines = string[][];
-async function take(
-  theme: Theme,
-  name: string,
-  title: string,
-  script: Script,
-  lines: Lines,
-): Promise<Picture> {
+async function take(theme: Theme, name: string, title: string, script: Script, lines: Lines) {
   const fake = await fakeOpenAI(script);
   const { home, cwd, sessions } = place();
   const where = { home, cwd: join(cwd, "shop"), sessions };

@@ -106,12 +106,7 @@ export function record(root: string): Recorded {
 const fileOf = ({ ino, birthtimeNs }: fs.BigIntStats): string => `${ino} ${birthtimeNs}`;
 
 /** Lays out in its place what a cut right after that moment may leave. */
-export function cut(
-  { moments, synced }: Recorded,
-  root: string,
-  at: number,
-  next: () => number,
-): void {
+export function cut({ moments, synced }: Recorded, root: string, at: number, next: () => number) {
   const before = synced.filter((one) => one.at <= at);
   const least = Math.max(
     0,

@@ -24,11 +24,7 @@ export async function nobodyTypes(clock: StandingClock): Promise<void> {
 const LOOK_MS = 50;
 
 /** Presses a key of a question, and passes the moment in which it may turn out to begin a word. */
-export async function pressKey(
-  clock: StandingClock,
-  term: Pick<Terminal, "press">,
-  key: string,
-): Promise<void> {
+export async function pressKey(clock: StandingClock, term: Pick<Terminal, "press">, key: string) {
   await term.press(key);
   await clock.waits(WORD_MS);
   await clock.pass(WORD_MS);
@@ -36,11 +32,7 @@ export async function pressKey(
 const WORD_MS = 250;
 
 /** Lets the live line move on until the screen shows the text. */
-export async function ticks(
-  clock: StandingClock,
-  term: Terminal,
-  text: RegExp | string,
-): Promise<string> {
+export async function ticks(clock: StandingClock, term: Terminal, text: RegExp | string) {
   return waitFor(`${text} on the live line`, async () => {
     await clock.pass(TICK_MS);
     const shown = await term.drawn();

@@ -123,10 +123,7 @@ export async function livesHold(runs: number): Promise<number> {
       deepEqual(fs.readdirSync(root), [], "no file and no folder is left");
     chat.session?.close();
 
-    async function change(
-      act: () => Promise<void>,
-      to: Record<string, string | undefined>,
-    ): Promise<void> {
+    async function change(act: () => Promise<void>, to: Record<string, string | undefined>) {
       await act();
       const changed = Object.entries(to).filter(([path, after]) => world.get(path) !== after);
       if (!changed.length) return;

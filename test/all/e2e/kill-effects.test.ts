@@ -4,7 +4,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../support/files.ts";
-import { type Place, place, type Ran, zz } from "../../support/run.ts";
+import { type Place, place, zz } from "../../support/run.ts";
 import { viewTest as test } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
 import { walk } from "../../support/walk.ts";
@@ -85,10 +85,7 @@ const isBetween = (name: string, now: Record<string, string>): boolean =>
   name === "/both" && now[name] === undefined;
 
 /** Runs the command in zz, and kills zz as soon as its project is like that. */
-async function run(
-  where: Place,
-  isTime = (_: Record<string, string>): boolean => false,
-): Promise<Ran> {
+async function run(where: Place, isTime = (_: Record<string, string>): boolean => false) {
   const blow = new AbortController();
   let isOver = false;
   const running = zz(where, ["--call", "run_command", command, "--allow-write"], {

@@ -36,23 +36,14 @@ function opened({ cwd: root, home }: Place, options: Options = {}): Promise<Core
 }
 
 /** These calls as a model would make them, and what comes back. */
-async function play(
-  where: Place,
-  calls: [string, object][],
-  options: Options = {},
-): Promise<Got[]> {
+async function play(where: Place, calls: [string, object][], options: Options = {}) {
   return playScript(await opened(where, options), calls);
 }
 const call = async (where: Place, tool: string, args: object, options?: Options): Promise<Got> =>
   (await play(where, [[tool, args]], options))[0]!;
 
 /** By one instance for all questions about a project that stays as it is. */
-function together(
-  where: Place,
-  tool: string,
-  table: object[],
-  options: Options = {},
-): (row: number) => Promise<Got> {
+function together(where: Place, tool: string, table: object[], options: Options = {}) {
   let core: Promise<Core> | undefined;
   const calls = table.map((args): [string, object] => [tool, args]);
   return rowsOf(() => (core ??= opened(where, options)), calls);

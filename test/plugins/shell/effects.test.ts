@@ -36,10 +36,7 @@ mkdir dist; echo built > dist/old; printf 'dist/\\nnode_modules/\\n' > .gitignor
 const sh = (cwd: string, script: string) =>
   spawnSync("bash", ["-c", script], { cwd, encoding: "utf8" });
 
-async function project(
-  t: { after(done: () => Promise<void>): void },
-  setup: Setup = {},
-): Promise<Harness> {
+async function project(t: { after(done: () => Promise<void>): void }, setup: Setup = {}) {
   const zz = await harness({ own: true, ...setup }, t);
   copyModel(REPOSITORY, zz.root);
   return zz;
@@ -92,11 +89,7 @@ const partOf = (whole: Record<string, string>, folder: string): Record<string, s
 
 /** No leaves a project as it was, yes makes it what the command would have made, undo takes all of
  * it back. Each script has its folder. */
-async function prove(
-  shell: "sh" | "bash",
-  scripts: readonly string[],
-  changes: boolean,
-): Promise<void> {
+async function prove(shell: "sh" | "bash", scripts: readonly string[], changes: boolean) {
   const lines = scripts.map((one, i) => `(cd ${i}; ${one})`).join("\n");
   const command = `${shell} -c '${lines.replaceAll("'", "'\\''")}'`;
   const plain = fs.mkdtempSync(join(os.tmpdir(), "zz-plain-"));

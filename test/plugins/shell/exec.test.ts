@@ -33,11 +33,7 @@ function run(command: string, more: Partial<CommandJob> = {}): Promise<Outcome> 
   return runJob({ ...how, command, signal, keepIn, ...more });
 }
 
-async function inBox(
-  command: string,
-  more: Partial<CommandJob> = {},
-  tmp?: string,
-): Promise<Outcome> {
+async function inBox(command: string, more: Partial<CommandJob> = {}, tmp?: string) {
   equal(await findSandbox(programs(cwd)), "bubblewrap");
   const limits = { programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" as const };
   const sandbox = await openSandbox({ ...limits, ...(tmp && { tmp }) });

@@ -202,9 +202,7 @@ describe("a full window", () => {
 
 describe("a server that cuts the conversation without a word", () => {
   /** What is noted when these requests are counted, one after the other. */
-  function noted(
-    ...counts: [change: Partial<ChatRequest>, tokens: number, data?: unknown][]
-  ): string[] {
+  function noted(...counts: [change: Partial<ChatRequest>, tokens: number, data?: unknown][]) {
     const text = "a lamp in the hall. ".repeat(99);
     const messages: Message[] = Array.from({ length: 3 }, () => ({ role: "user", text }));
     const tools = [{ name: "look", description: "looks ".repeat(500), schema: {} }];

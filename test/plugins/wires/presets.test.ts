@@ -15,7 +15,7 @@ import {
   stream,
 } from "../../support/fake/openai.ts";
 import { place, zz } from "../../support/run.ts";
-import { type Turn, turnWith } from "../../support/wires.ts";
+import { turnWith } from "../../support/wires.ts";
 
 interface Ways {
   refuses?: string[]; // fields of a request
@@ -83,11 +83,7 @@ function callOf({ calls, id }: Ways): object[] {
 
 const OPTIONS = { max_tokens: 77, seed: 1, stop: ["x"], frequency_penalty: 0, presence_penalty: 0 };
 
-async function turn(
-  name: string,
-  script: (body: any, at: number) => Step,
-  more: Options = {},
-): Promise<Turn> {
+async function turn(name: string, script: (body: any, at: number) => Step, more: Options = {}) {
   const options = { options: OPTIONS, tools: ["lamp_dim"], ...more };
   return turnWith(await fakeOpenAI(({ body }, at) => script(body, at)), `${name}/m`, { options });
 }

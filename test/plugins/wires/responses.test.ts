@@ -6,14 +6,9 @@ import type { Options } from "../../../kernel/instance.ts";
 import type { Script } from "../../support/fake/http.ts";
 import { fakeOpenAI, say as sayAsChat } from "../../support/fake/openai.ts";
 import { answer, type Item, refuse, wrongInput } from "../../support/fake/responses.ts";
-import { PIXEL, type Turn, turnWith } from "../../support/wires.ts";
+import { PIXEL, turnWith } from "../../support/wires.ts";
 
-async function turn(
-  script: Script,
-  more: Options = {},
-  turns = 1,
-  model = "openai/gpt-5-codex",
-): Promise<Turn> {
+async function turn(script: Script, more: Options = {}, turns = 1, model = "openai/gpt-5-codex") {
   const turn = await turnWith(await fakeOpenAI(script), model, { options: more, turns });
   for (const { body, path } of turn.fake.requests)
     if (path.endsWith("/responses")) deepEqual(wrongInput(body), []);

@@ -130,17 +130,11 @@ const SPOKEN: Record<string, [begun: string, end: string, call: string]> = {
     }),
   ],
   responses: [item({ say: "Hi" }), responses.completed(), item({ call: "look", args: {} })],
-  anthropic: [
-    START + anthropic.text(0, "Hi"),
-    anthropic.end("end_turn"),
-    START + anthropic.use(0, "look", {}),
-  ],
-  gemini: [
-    gemini.parts({ text: "Hi" }),
-    gemini.end(),
-    gemini.parts({ functionCall: { name: "look", args: {} } }),
-  ],
-};
+  anthropic: [START + anthropic.text(0, "Hi"), anthropic.end("end_turn"),
+    START + anthropic.use(0, "look", {})],
+  gemini: [gemini.parts({ text: "Hi" }), gemini.end(),
+    gemini.parts({ functionCall: { name: "look", args: {} } })],
+}; // biome-ignore format: a table
 const plain = (text: string): string => text.replaceAll("\r\n", "\n");
 const commented = (text: string): string =>
   plain(text).replaceAll("\n\n", "\n\n: still there\n\n: a\n: b\n");

@@ -36,10 +36,7 @@ interface Server extends BatchFake {
 const ID = /^[a-zA-Z0-9_-]{1,64}$/;
 const json = (text: string): any => JSON.parse(text);
 
-export async function fakeBatches(
-  t: TestContext,
-  outcome: (body: any, id: string) => Outcome,
-): Promise<BatchFake> {
+export async function fakeBatches(t: TestContext, outcome: (body: any, id: string) => Outcome) {
   const server: Server = {
     url: "",
     batches: [],

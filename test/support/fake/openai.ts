@@ -42,11 +42,7 @@ export const call = (...calls: [name: string, args: unknown][]): Step =>
     DONE,
   );
 
-export const refuse = (
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): Step => ({
+export const refuse = (status: number, body: unknown, headers: Record<string, string> = {}) => ({
   status,
   headers: { "content-type": "application/json", ...headers },
   body: [typeof body === "string" ? body : JSON.stringify(body)],

@@ -157,12 +157,7 @@ diskTest()("a full disk: nothing is kept, and what was there is still there", as
 });
 
 /** Fills the disk before the file of that name comes into place; `free`: makes room again. */
-function fillAt(
-  t: TestContext,
-  root: string,
-  name: string,
-  filler = join(root, ".filler"),
-): { free(): void } {
+function fillAt(t: TestContext, root: string, name: string, filler = join(root, ".filler")) {
   const { renameSync } = fs;
   let isFilled = false;
   t.mock.method(fs, "renameSync", (from: string, to: string) => {

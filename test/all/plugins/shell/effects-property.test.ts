@@ -105,11 +105,7 @@ interface Stage {
   said: { now: string; atQuestion?: Record<string, string> | undefined };
 }
 /** With `no`, the person first says no to the very same command. */
-async function prove(
-  { zz, plain, tree, was, said }: Stage,
-  script: string,
-  no: boolean,
-): Promise<void> {
+async function prove({ zz, plain, tree, was, said }: Stage, script: string, no: boolean) {
   clear([zz.root, plain], tree);
   // What a copy of a folder into itself comes to depends on the order in which a disk lists names.
   if (/into itself|subdirectory of itself/.test(asInSandbox(plain, script).stderr)) return;

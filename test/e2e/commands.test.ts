@@ -106,10 +106,8 @@ describe("the conversation", () => {
     const pixel =
       "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const where = place({ "p.png": Buffer.from(pixel, "base64") });
-    match(
-      (await zz(where, [...args, "/retry"])).stderr,
-      /^Cannot try again: nothing was said yet\./m,
-    );
+    const { stderr } = await zz(where, [...args, "/retry"]);
+    match(stderr, /^Cannot try again: nothing was said yet\./m);
     await zz(where, [...args, "-f", "p.png", "which colour"]);
     equal((await zz(where, [...args, "-c", "/retry"])).stdout, "Blue.\n");
     const [first, second] = requests.map(({ body }) => body.messages.slice(1));

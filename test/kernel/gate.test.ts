@@ -189,20 +189,15 @@ test("What an ask rule names is asked for each time, and refused where nobody is
 });
 
 test("With `only` in the settings everything else is refused, and says what is allowed", async () => {
-  fs.mkdirSync(where.home, { recursive: true });
-  const config = join(where.home, "only.json");
-  fs.writeFileSync(config, JSON.stringify({ permissions: { only: { write: ["plugins/**"] } } }));
+  const where = place({}, { permissions: { only: { write: ["plugins/**"] } } });
   const create = (path: string) =>
-    zz(
-      where,
-      `--config ${config} --call create_file {"path":"${path}","content":"x"} -A`.split(" "),
-    );
+    zz(where, ["-A", "--call", "create_file", `{"path":"${path}","content":"x"}`]);
   const { code, stderr } = await create("src/new.ts");
   const refused =
     'create_file: Refused: write access to "src/new.ts" is denied by the settings (only plugins/**).\n';
   deepEqual([code, stderr], [4, refused]);
   equal((await create("plugins/new.ts")).code, 0);
-  const { stdout } = await zz(where, ["--config", config, "--permissions"]);
+  const { stdout } = await zz(where, ["--permissions"]);
   match(stdout, /deny {3}write {2}\(all but plugins\/\*\*\) {2}\(the settings\)/);
 });
 

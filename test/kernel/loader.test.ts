@@ -4,10 +4,10 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import module from "node:module";
 import { dirname, join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { readyCompiler } from "../../kernel/plugins/import-plugin.ts";
 import type { Script } from "../support/fake/http.ts";
-import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
+import { askable, call, problems, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
 
 /** Writes a plugin into the project (or wherever a path leads from there) and returns its path. */
@@ -22,14 +22,9 @@ const does = (body: string, head = "") =>
   `import type { Zz } from "zz";\n${head}\nexport default (zz: Zz<any>) => {\n${body}\n};\n`;
 
 async function ask(where: Place, script: Script, args: string[], how: How = {}) {
-  const fake = await fakeOpenAI(script);
-  after(() => fake.close());
-  const ran = await zz(
-    where,
-    ["--model", "openai/m", "--base-url", fake.url, "--key", "x", ...args],
-    how,
-  );
-  return { ...ran, sent: fake.requests.map((request) => request.body) };
+  const model = await askable(script);
+  const ran = await zz(where, [...model.args, ...args], how);
+  return { ...ran, sent: model.requests.map((request) => request.body) };
 }
 /** One run with one plugin. */
 async function having(source: string, script: Script, args: string[] = [], how: How = {}) {

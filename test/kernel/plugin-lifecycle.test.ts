@@ -148,10 +148,8 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
       "lib/part.ts": 'enum A { B }\n\nthrow new Error("part " + A.B);',
     });
     const at = join(where.home, "plugins", "lib", "part.ts");
-    match(
-      (await run("--tools")).stderr,
-      new RegExp(`^Cannot load plugin 'it' \\(${at}:3\\): part 0$`, "m"),
-    );
+    const { stderr } = await run("--tools");
+    match(stderr, new RegExp(`^Cannot load plugin 'it' \\(${at}:3\\): part 0$`, "m"));
   });
 
   test("a fault in what is compiled is told with its line", async () => {

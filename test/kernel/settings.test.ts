@@ -8,6 +8,7 @@ import { describe, type TestContext, test } from "node:test";
 import { Errors } from "typebox/schema";
 import { harness, type Inline } from "zz/test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { put } from "../support/files.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, TELLING_LOADS, zz, zzProcess } from "../support/run.ts";
 
@@ -18,13 +19,11 @@ const projectFile = ({ cwd }: Place) => join(cwd, ".zz", "zz.config.json");
 
 /** A home and a project with these settings, and a plugin that lists what is in force. */
 function having(home?: unknown, project?: unknown): Place {
-  const where = place();
-  mkdirSync(join(where.home, "plugins"), { recursive: true });
-  writeFileSync(join(where.home, "plugins", "probe.js"), PROBE);
-  if (home !== undefined) writeFileSync(homeFile(where), text(home));
-  if (project !== undefined) mkdirSync(join(where.cwd, ".zz"));
-  if (project !== undefined) writeFileSync(projectFile(where), text(project));
-  return where;
+  const homes = {
+    "plugins/probe.js": PROBE,
+    ...(home !== undefined && { "zz.config.json": text(home) }),
+  };
+  return place(project === undefined ? {} : { ".zz/zz.config.json": text(project) }, {}, homes);
 }
 const PROBE = `export const defaults = { deep: { a: 1, b: { c: 2, d: [3] } }, own: "mine" };
 export const settings = { project: ["deep"] };
@@ -120,11 +119,8 @@ describe("two files", { concurrency: 2 }, () => {
   test("Where the home is the project's .zz, its file is the person's own", async () => {
     const where = place();
     const home = join(where.cwd, ".zz");
-    mkdirSync(home);
-    writeFileSync(
-      join(home, "zz.config.json"),
-      '{ "options": { "seed": 1 }, "shell": { "sandbox": "off" } }',
-    );
+    const settings = { options: { seed: 1 }, shell: { sandbox: "off" } };
+    put(home, { "zz.config.json": settings });
     const { stderr, stdout } = await zz(
       { ...where, home },
       "-m openai/m --key k --dry-run hi".split(" "),

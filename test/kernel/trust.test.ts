@@ -22,8 +22,7 @@ export default (zz: Zz) => zz.tool({ name: "hello", description: "greets", run: 
 `;
 
 function project(files: Record<string, string>) {
-  const where = place();
-  put(where.cwd, files);
+  const where = place(files);
   const puts = (name: string, text: string, base = where.cwd) => put(base, { [name]: text });
   return { where, put: puts, zz: (...args: string[]) => zz(where, args) };
 }

@@ -221,10 +221,8 @@ describe("sql", () => {
     const { zz } = await shop(t);
     const name = "file:shop #1?mode=rw%20.db";
     zz.write(name, readFileSync(join(zz.root, "shop.db")));
-    match(
-      (await zz.call("query_sql", { file: name, sql: "SELECT count(*) FROM items" })).text,
-      /\n3\n/,
-    );
+    const { text } = await zz.call("query_sql", { file: name, sql: "SELECT count(*) FROM items" });
+    match(text, /\n3\n/);
     for (const [name, content, answer] of files) {
       if (content) zz.write(name, content);
       match((await zz.call("query_sql", { file: name, sql: "SELECT 1" })).text, answer);

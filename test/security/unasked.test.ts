@@ -67,12 +67,8 @@ sandboxTest("an unasked command has no network, whatever is allowed", async () =
 
 describe("where there is no sandbox", () => {
   const off = (): Place => {
-    const where = place();
-    fs.mkdirSync(where.home, { recursive: true });
-    fs.writeFileSync(join(where.home, "zz.config.json"), '{ "shell": { "sandbox": "off" } }');
-    for (const name of ["a.ts", "c d"]) fs.writeFileSync(join(where.cwd, name), "hello\n");
-    fs.mkdirSync(join(where.cwd, "src"));
-    return where;
+    const files = { "a.ts": "hello\n", "c d": "hello\n", "src/": null };
+    return place(files, { shell: { sandbox: "off" } });
   };
   const rows = (text: string): string[] => text.trim().replaceAll("⏎", "\n").split(/ ¦\s+/);
   const PLAIN = rows(String.raw`

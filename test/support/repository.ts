@@ -4,21 +4,13 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { put, type Tree, temporaryFolder } from "./files.ts";
+import { temporaryFolder } from "./files.ts";
 import { has } from "./needs.ts";
-import { type Place, place } from "./run.ts";
 
 /** Keeps git from reading the machine's own configuration. */
 export const PERSON = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
 
 export { put, type Tree } from "./files.ts";
-
-/** A new place with these. */
-export function project(files: Tree): Place {
-  const where = place();
-  put(where.cwd, files);
-  return where;
-}
 
 /** Runs lines in a shell in this folder, until one fails; returns what they print. */
 export function shell(cwd: string, script: string, ...words: string[]): string {

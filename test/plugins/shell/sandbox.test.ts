@@ -487,10 +487,8 @@ test("a sandboxed command makes a repository, which works and keeps nothing that
   const first =
     "git init -q -b main . && git config user.name t && git remote add origin https://example.com/x.git";
   const commit = `git add a && ${AS} commit -qm one && git log --oneline | wc -l`;
-  match(
-    (await run(`${first} && echo 1 > a && ${commit}`, { root: project })).text,
-    /^1\n\[exit code 0 /,
-  );
+  const { text } = await run(`${first} && echo 1 > a && ${commit}`, { root: project });
+  match(text, /^1\n\[exit code 0 /);
   const kept = /user\.name=t\nremote\.origin\.url=https:\/\/example\.com\/x\.git\n/;
   match(git(project, "config", "-l", "--local"), kept);
   match((await run(`echo 2 > a && ${commit}`, { root: project })).text, /^2\n/);

@@ -10,7 +10,7 @@ import { whyNotOnCopy } from "../../../plugins/shell/not-on-a-copy.ts";
 import { findMissingAccess } from "../../../plugins/shell/offer-rerun.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import { temporaryFolder } from "../../support/files.ts";
-import { project as filled, INIT, shell } from "../../support/repository.ts";
+import { INIT, shell } from "../../support/repository.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
 import { viewTest as test } from "../../support/view.ts";
 
@@ -230,10 +230,8 @@ test("--judge says which way a command goes", async () => {
     ["sudo ls", "never"],
   ];
   deepEqual(await waysOf(where, rows), rows);
-  match(
-    (await zz(where, ["--judge", "ls"])).stdout,
-    /^allow: runs without a question: only reads\nruns: ls$/m,
-  );
+  const { stdout } = await zz(where, ["--judge", "ls"]);
+  match(stdout, /^allow: runs without a question: only reads\nruns: ls$/m);
   match(
     (await zz(where, ["--judge", "sudo ls"])).stdout,
     /^deny: never runs: sudo is on the deny list/,
@@ -241,7 +239,7 @@ test("--judge says which way a command goes", async () => {
 });
 
 test("what names something outside that a copy hides never runs at once on one; others may", async () => {
-  const where = filled({ a: "one\n", "sub/": null, link: "->../other", "../other/file": "one\n" });
+  const where = place({ a: "one\n", "sub/": null, link: "->../other", "../other/file": "one\n" });
   const other = join(where.cwd, "..", "other");
   const rows: Way[] = [
     ["mkdir -p ../other/x", "beforehand"],

@@ -1,16 +1,46 @@
 // What knowing a project's symbols costs, and how good its map is.
-import fs from "node:fs";
-import { join } from "node:path";
+
+import { execFileSync } from "node:child_process";
+import fs, { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { mapFrom, type Source, surveyOf } from "../../packages/symbols/rank.ts";
 import { bagOf, readBag } from "../../packages/symbols/scan/word-bag.ts";
 import { scan } from "../../packages/symbols/scan.ts";
 import { type Embedded, embed } from "../../zz.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
-import { CORPORA, corporaFolder, unpackCorpora } from "../support/corpora.ts";
 import { codeIn, copyProject, TYPESCRIPT } from "../support/corpus.ts";
 import { figure, timed, took, worked } from "../support/machine.ts";
 import { has } from "../support/needs.ts";
 import { environment, type Place, place, ROOT, WAYS } from "../support/run.ts";
+
+interface Corpus {
+  name: string;
+  root: string;
+  queries: { query: string; files: string[] }[];
+}
+const CORPORA = ["honojs_hono", "colinhacks_zod"];
+
+const BESIDE = [join(ROOT, "../shared/corpora"), join(ROOT, "../../shared/corpora")];
+
+/** The folder that holds them; undefined if there is none. */
+const corporaFolder = (): string | undefined =>
+  [...(process.env.ZZ_CORPORA ? [process.env.ZZ_CORPORA] : []), ...BESIDE]
+    .map((at) => resolve(at))
+    .find((at) => existsSync(join(at, "commits.json")));
+
+/** Unpacks them into a folder, each as a repository of its own. */
+function unpackCorpora(from: string, to: string, names = CORPORA): Corpus[] {
+  mkdirSync(to, { recursive: true });
+  const all: { repo: string; query: string; files: string[] }[] = JSON.parse(
+    readFileSync(join(from, "commits.json"), "utf8"),
+  );
+  return names.map((name) => {
+    if (!existsSync(join(to, name)))
+      execFileSync(process.execPath, [join(from, "unpack.mjs"), name, to]);
+    const queries = all.filter(({ repo }) => repo.replace("/", "_") === name);
+    return { name, root: join(to, name), queries };
+  });
+}
 
 const [node, zz] = WAYS.dist;
 const TOKENS = 1_000;

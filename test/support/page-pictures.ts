@@ -35,9 +35,10 @@ async function shootReadme(browser: Browser): Promise<void> {
   }
 }
 
-const PRICE =
+/** What the conversations of all pictures are about. */
+export const PRICE =
   "export function total(prices: number[]) {\n  return prices.reduce((sum, price) => sum - price, 0);\n}\n";
-const EDIT = { path: "src/price.ts", old_string: "sum - price", new_string: "sum + price" };
+export const EDIT = { path: "src/price.ts", old_string: "sum - price", new_string: "sum + price" };
 const SCRIPT = [
   call(["read_file", { path: "src/price.ts" }]),
   say(
@@ -49,11 +50,11 @@ const SCRIPT = [
 const SAID = ["what does src/price.ts do?", "fix it"];
 declare const document: any;
 
+export const openBrowser = () =>
+  chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+
 export async function makePagePictures(): Promise<void> {
-  const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: ["--no-sandbox"],
-  });
+  const browser = await openBrowser();
   try {
     const example = join(ROOT, "docs", "example.html");
     writeFileSync(example, await examplePage());

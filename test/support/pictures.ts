@@ -6,15 +6,12 @@ import { join } from "node:path";
 import type xterm from "@xterm/headless";
 import { call, fakeOpenAI, say } from "./fake/openai.ts";
 import { has } from "./needs.ts";
-import { makePagePictures } from "./page-pictures.ts";
+import { EDIT, makePagePictures, PRICE } from "./page-pictures.ts";
 import { makePhonePictures } from "./phone-pictures.ts";
 import { ROOMS_PICTURE, roomsPicture } from "./rooms.ts";
 import { place, ROOT } from "./run.ts";
 import { KEY, terminal } from "./terminal.ts";
 
-const BEFORE =
-  "export function total(prices: number[]) {\n  return prices.reduce((sum, price) => sum - price, 0);\n}\n";
-const EDIT = { path: "src/price.ts", old_string: "sum - price", new_string: "sum + price" };
 const SCRIPT = [
   call(["read_file", { path: "src/price.ts" }]),
   say(
@@ -69,7 +66,7 @@ async function take(theme: Theme, name: string, title: string, script: Script, l
   const settings = { model: "openai/gpt-4o-mini", providers, display: { theme } };
   writeFileSync(join(home, "zz.config.json"), JSON.stringify(settings));
   writeFileSync(join(where.cwd, ".git", "HEAD"), "ref: refs/heads/main\n");
-  writeFileSync(file, BEFORE);
+  writeFileSync(file, PRICE);
   if (name === "commands") {
     mkdirSync(join(where.cwd, "test"));
     writeFileSync(join(where.cwd, "src/cart.ts"), 'import { total } from "./price.ts";\n');
@@ -90,7 +87,7 @@ async function take(theme: Theme, name: string, title: string, script: Script, l
   term.type(KEY.ctrlD);
   await term.exited;
   await fake.close();
-  if (readFileSync(file, "utf8") !== BEFORE) throw new Error("The file is not as it was.");
+  if (readFileSync(file, "utf8") !== PRICE) throw new Error("The file is not as it was.");
   const text = ["$ zz", ...rows.map((row) => textOf(row).trimEnd())].join("\n");
   return {
     file: join(ROOT, "docs", `${name}-${theme}.svg`),

@@ -40,10 +40,7 @@ for (const [n, answer] of answers.entries()) console.log(JSON.stringify({ input:
 `;
 
 export const figures: Figure[] = [
-  figure(
-    "many inputs",
-    "times",
-    3,
+  figure("many inputs", "times", 3,
     `--each over ${INPUTS} inputs, ${JOBS} at a time, each answered after ${ANSWER_MS} ms, beside a bare script; at most 1.15.`,
     async (bench) => {
       const { each, bare } = await asking(bench, INPUTS, ANSWER_MS);
@@ -51,19 +48,14 @@ export const figures: Figure[] = [
         const { ms } = await bare();
         return (await each()).ms / ms;
       };
-    },
-  ),
-  figure(
-    "memory of many inputs",
-    "MB",
-    3,
+    }),
+  figure("memory of many inputs", "MB", 3,
     `The most memory that --each over ${MANY} inputs has; at most 150.`,
     async (bench) => {
       const { each } = await asking(bench, MANY, 0);
       return async () => (await each()).peak;
-    },
-  ),
-];
+    }),
+]; // biome-ignore format: a table
 
 async function asking(bench: Bench, count: number, ms: number) {
   const fake = await fakeOpenAI(async () => {

@@ -34,10 +34,7 @@ const HEAD = {
 const VALUE = "x".repeat(500);
 
 export const figures: Figure[] = [
-  figure(
-    "append to Redis",
-    "ms",
-    5,
+  figure("append to Redis", "ms", 5,
     "How much longer an entry takes through the store than a bare RPUSH of it; at most 1.5.",
     async (bench) => {
       const opened = await openStore(bench);
@@ -52,13 +49,8 @@ export const figures: Figure[] = [
         }
         return median(more);
       };
-    },
-  ),
-  figure(
-    "list of sessions in Redis",
-    "ms",
-    5,
-    `The list of ${SESSIONS} sessions; at most 100.`,
+    }),
+  figure("list of sessions in Redis", "ms", 5, `The list of ${SESSIONS} sessions; at most 100.`,
     async (bench) => {
       const opened = await openStore(bench);
       if (!opened) return undefined;
@@ -68,9 +60,8 @@ export const figures: Figure[] = [
         await bare("HSET", "{zz}:index", `s${i}`, entry.replace('"s0"', `"s${i}"`));
       if (listSessions(store).length !== SESSIONS) throw new Error("The list is not whole.");
       return () => timed(() => listSessions(store));
-    },
-  ),
-];
+    }),
+]; // biome-ignore format: a table
 
 async function openStore(bench: Bench) {
   if (!has("redis-server")) return undefined;

@@ -30,63 +30,29 @@ console.log(answer);
 `;
 
 export const figures: Figure[] = [
-  figure(
-    "one answer",
-    "times",
-    RUNS,
-    "Beside a bare script that fetches the same stream.",
-    (bench) => besideBare(bench, zz, BARE),
-  ),
+  figure("one answer", "times", RUNS, "Beside a bare script that fetches the same stream.",
+    (bench) => besideBare(bench, zz, BARE)),
   figure("one answer by zz.mjs", "times", RUNS, "The same, beside a script of its size.", (bench) =>
-    besideBare(bench, ONE_FILE, `${BARE}\n//${"x".repeat(statSync(ONE_FILE).size)}\n`),
-  ),
-  figure(
-    "memory of one answer",
-    "MB",
-    7,
-    "The most memory that `zz.js --once` has.",
+    besideBare(bench, ONE_FILE, `${BARE}\n//${"x".repeat(statSync(ONE_FILE).size)}\n`)),
+  figure("memory of one answer", "MB", 7, "The most memory that `zz.js --once` has.",
     async (bench) => {
       const { where, asks } = await answering(bench);
       return async () => (await start(where, [...asks, "hi"])).peak;
-    },
-  ),
-  figure(
-    "zz.mjs",
-    "MB",
-    1,
-    "The size of the one file.",
-    async () => () => statSync(ONE_FILE).size / 1e6,
-  ),
+    }),
+  figure("zz.mjs", "MB", 1, "The size of the one file.",
+    async () => () => statSync(ONE_FILE).size / 1e6),
   figure("package", "MB", 1, "As it is installed, unpacked.", async () => () => packed() / 1e6),
-  figure(
-    "package with what it needs",
-    "MB",
-    1,
-    "And all that npm installs with it; at most 60.",
-    async () => () => installed() / 1e6,
-  ),
-  figure(
-    "package without options",
-    "MB",
-    1,
+  figure("package with what it needs", "MB", 1, "And all that npm installs with it; at most 60.",
+    async () => () => installed() / 1e6),
+  figure("package without options", "MB", 1,
     "What npm install --omit=optional leaves of that; at most 32.",
-    async () => () => installed("--omit=optional") / 1e6,
-  ),
-  figure(
-    "prompt",
-    "times",
-    RUNS,
-    "Until the prompt of the REPL shows, beside `node -e 0`.",
+    async () => () => installed("--omit=optional") / 1e6),
+  figure("prompt", "times", RUNS, "Until the prompt of the REPL shows, beside `node -e 0`.",
     async () => {
       const where = place();
       return async () => (await untilPrompt(where)) / (await took(node, ["-e", "0"], where)).ms;
-    },
-  ),
-  figure(
-    "100 plugins",
-    "ms",
-    RUNS,
-    "What a hundred plugins of five lines add to a start.",
+    }),
+  figure("100 plugins", "ms", RUNS, "What a hundred plugins of five lines add to a start.",
     async () => {
       const [without, where] = [place(), place()];
       for (let i = 0; i < 100; i++) {
@@ -95,9 +61,8 @@ export const figures: Figure[] = [
       }
       const args = ["--call", "list_dir", "{}"];
       return async () => (await start(where, args)).ms - (await start(without, args)).ms;
-    },
-  ),
-];
+    }),
+]; // biome-ignore format: a table
 
 const fiveLines = (name: string) => `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({

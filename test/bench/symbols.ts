@@ -1,16 +1,46 @@
 // What knowing a project's symbols costs, and how good its map is.
-import fs from "node:fs";
-import { join } from "node:path";
+
+import { execFileSync } from "node:child_process";
+import fs, { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { mapFrom, type Source, surveyOf } from "../../packages/symbols/rank.ts";
 import { bagOf, readBag } from "../../packages/symbols/scan/word-bag.ts";
 import { scan } from "../../packages/symbols/scan.ts";
 import { type Embedded, embed } from "../../zz.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
-import { CORPORA, corporaFolder, unpackCorpora } from "../support/corpora.ts";
 import { codeIn, copyProject, TYPESCRIPT } from "../support/corpus.ts";
 import { figure, timed, took, worked } from "../support/machine.ts";
 import { has } from "../support/needs.ts";
 import { environment, type Place, place, ROOT, WAYS } from "../support/run.ts";
+
+interface Corpus {
+  name: string;
+  root: string;
+  queries: { query: string; files: string[] }[];
+}
+const CORPORA = ["honojs_hono", "colinhacks_zod"];
+
+const BESIDE = [join(ROOT, "../shared/corpora"), join(ROOT, "../../shared/corpora")];
+
+/** The folder that holds them; undefined if there is none. */
+const corporaFolder = (): string | undefined =>
+  [...(process.env.ZZ_CORPORA ? [process.env.ZZ_CORPORA] : []), ...BESIDE]
+    .map((at) => resolve(at))
+    .find((at) => existsSync(join(at, "commits.json")));
+
+/** Unpacks them into a folder, each as a repository of its own. */
+function unpackCorpora(from: string, to: string, names = CORPORA): Corpus[] {
+  mkdirSync(to, { recursive: true });
+  const all: { repo: string; query: string; files: string[] }[] = JSON.parse(
+    readFileSync(join(from, "commits.json"), "utf8"),
+  );
+  return names.map((name) => {
+    if (!existsSync(join(to, name)))
+      execFileSync(process.execPath, [join(from, "unpack.mjs"), name, to]);
+    const queries = all.filter(({ repo }) => repo.replace("/", "_") === name);
+    return { name, root: join(to, name), queries };
+  });
+}
 
 const [node, zz] = WAYS.dist;
 const TOKENS = 1_000;
@@ -18,53 +48,24 @@ const MAP = ["repo_map", { query: "parse a union of types", tokens: TOKENS }] as
 const USES = ["find_references", { symbol: "ZodType" }] as const;
 
 export const figures: Figure[] = [
-  figure(
-    "new index",
-    "times",
-    7,
+  figure("new index", "times", 7,
     "A project of 579 files is indexed and a symbol found, beside ctags.",
     () =>
-      besideCtags(({ home }) => fs.rmSync(join(home, "index"), { recursive: true, force: true })),
-  ),
-  figure(
-    "index with one file changed",
-    "times",
-    7,
-    "The same, where one file was changed since.",
+      besideCtags(({ home }) => fs.rmSync(join(home, "index"), { recursive: true, force: true }))),
+  figure("index with one file changed", "times", 7, "The same, where one file was changed since.",
     () =>
       besideCtags(({ cwd }, i) =>
-        fs.writeFileSync(join(cwd, "one.ts"), `export const one = ${i};\n`),
-      ),
+        fs.writeFileSync(join(cwd, "one.ts"), `export const one = ${i};\n`)),
   ),
   figure("index as it was", "times", 7, "The same, where nothing was changed.", () =>
-    besideCtags(() => {}),
-  ),
-  figure(
-    "memory of a map",
-    "MB",
-    7,
-    "The most that `zz --call repo_map` has in that project.",
-    calling("peak", ...MAP),
-  ),
-  figure(
-    "references in a new process",
-    "ms",
-    7,
-    "All uses of a symbol that many files use.",
-    calling("ms", ...USES),
-  ),
-  figure(
-    "memory of references",
-    "MB",
-    3,
-    "The most memory that this takes.",
-    calling("peak", ...USES),
-  ),
-  figure(
-    "references of another symbol",
-    "ms",
-    7,
-    "The same in a process that was asked before.",
+    besideCtags(() => {})),
+  figure("memory of a map", "MB", 7, "The most that `zz --call repo_map` has in that project.",
+    calling("peak", ...MAP)),
+  figure("references in a new process", "ms", 7, "All uses of a symbol that many files use.",
+    calling("ms", ...USES)),
+  figure("memory of references", "MB", 3, "The most memory that this takes.",
+    calling("peak", ...USES)),
+  figure("references of another symbol", "ms", 7, "The same in a process that was asked before.",
     async (bench) => {
       const { cwd: root, home } = project();
       const own = await embed({ root, home, save: false });
@@ -76,19 +77,11 @@ export const figures: Figure[] = [
       let i = 0;
       return () =>
         timed(() => own.call("find_references", { symbol: symbols[i++ % symbols.length] }));
-    },
-  ),
-  figure(
-    "references again",
-    "ms",
-    7,
+    }),
+  figure("references again", "ms", 7,
     "Of one symbol, asked again in one process: 2,800 files, 140 use it.",
-    (bench) => inManyFiles(bench, (own) => own.call("find_references", { symbol: "common" })),
-  ),
-  figure(
-    "rename in 30 files",
-    "ms",
-    3,
+    (bench) => inManyFiles(bench, (own) => own.call("find_references", { symbol: "common" }))),
+  figure("rename in 30 files", "ms", 3,
     "rename_symbol in that project, in a process that was asked before.",
     (bench) => {
       const names = ["thirty", "other"];
@@ -96,26 +89,20 @@ export const figures: Figure[] = [
         const [to, symbol] = names.reverse();
         return own.call("rename_symbol", { symbol, to });
       });
-    },
-  ),
+    }),
   ...[1_500, 10_000].map((count) =>
     figure(`map of ${count} files`, "ms", 7, "Ranked for a query, in CPU time.", async () => {
       const survey = surveyOf(copies(count), []);
       const query =
         "Wait for a slow regular expression in a thread that Ctrl+C ends, and say so in the README";
       return () => worked(() => mapFrom(survey, { query, tokens: 4_000 }));
-    }),
-  ),
+    })),
   ...CORPORA.map((name) =>
-    figure(
-      `map of ${name.replace(/.*_/, "")}`,
-      "%",
-      1,
+    figure(`map of ${name.replace(/.*_/, "")}`, "%", 1,
       "Of the files that later commits changed, what the maps of 1,000 tokens for their messages name.",
-      (bench) => shareNamed(bench, name),
-    ),
+      (bench) => shareNamed(bench, name)),
   ),
-];
+]; // biome-ignore format: a table
 
 /** A project of 2,800 files in which some import others; what is asked must succeed. */
 async function inManyFiles(
@@ -166,9 +153,7 @@ function calling(what: "ms" | "peak", tool: string, args: object) {
   };
 }
 
-async function besideCtags(
-  before: (where: Place, i: number) => void,
-): Promise<Measure | undefined> {
+async function besideCtags(before: (where: Place, i: number) => void) {
   if (!has("ctags")) return undefined;
   const where = project();
   let i = 0;

@@ -42,7 +42,7 @@ export const figures: Figure[] = [
     for (let i = 0; i < 10_000; i++) lay(`20260101-${String(i).padStart(6, "0")}-aaaaaaaa`, 10);
     return () => timed(() => listSessions(home));
   }),
-];
+]; // biome-ignore format: a table
 
 const message = (i: number) => ({
   role: "user" as const,

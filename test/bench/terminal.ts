@@ -42,13 +42,8 @@ export const figures: Figure[] = [
     figure(`Markdown: ${kind}`, "ms", 7, "1 MB of it is rendered.", async () => {
       const [markdown, dark] = [make(), themeOf("dark")];
       return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark, highlight }));
-    }),
-  ),
-  figure(
-    "key",
-    "ms",
-    40,
-    "From a key to its echo, with 10,000 entries of history.",
+    })),
+  figure("key", "ms", 40, "From a key to its echo, with 10,000 entries of history.",
     async (bench) => {
       const entry = (i: number) => `${JSON.stringify(`entry ${i} with a few words more`)}\n`;
       const where = having({
@@ -64,9 +59,8 @@ export const figures: Figure[] = [
           return echoed;
         });
       };
-    },
-  ),
-];
+    }),
+]; // biome-ignore format: a table
 
 /** As soon as a piece is written after which it is so. */
 const when = (term: Pick<Terminal, "onData">, isSo: () => boolean) =>

@@ -19,31 +19,17 @@ const MCP = join(ROOT, "test/support/fake/mcp.ts");
 const server = (how: string) => ({ command: node, args: [MCP, how], sandbox: false });
 
 export const figures: Figure[] = [
-  figure(
-    "grep",
-    "times",
-    15,
-    "A text in 10,000 files of a repository, beside ripgrep alone.",
+  figure("grep", "times", 15, "A text in 10,000 files of a repository, beside ripgrep alone.",
     async (bench) => {
       const { root, grep } = await greps(bench, "rg");
       return async () => {
         const { ms } = await took("rg", ["-nF", "needle_in", "./"], { cwd: root });
         return (await grep()) / ms;
       };
-    },
-  ),
-  figure(
-    "grep without ripgrep",
-    "ms",
-    7,
-    "The same, where it is missing.",
-    async (bench) => (await greps(bench, "")).grep,
-  ),
-  figure(
-    "command on a copy",
-    "ms",
-    11,
-    "What it takes more than in the sandbox without one.",
+    }),
+  figure("grep without ripgrep", "ms", 7, "The same, where it is missing.",
+    async (bench) => (await greps(bench, "")).grep),
+  figure("command on a copy", "ms", 11, "What it takes more than in the sandbox without one.",
     async (bench) => {
       const own = await repository(bench);
       if (!own) return undefined;
@@ -51,25 +37,15 @@ export const figures: Figure[] = [
       const run = (more: object) =>
         timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > it'`, ...more }));
       return async () => (await run({})) - (await run({ direct: true }));
-    },
-  ),
-  figure(
-    "memory of an MCP result",
-    "MB",
-    3,
-    "While a server's result of 100 MB is cut.",
+    }),
+  figure("memory of an MCP result", "MB", 3, "While a server's result of 100 MB is cut.",
     async () => {
       const where = having({ "~/zz.config.json": { mcpServers: { big: server("huge") } } });
       return () =>
         peakOf(where, ["--allow-run", "--call", "mcp_call", '{"server":"big","tool":"one"}']);
-    },
-  ),
+    }),
   ...["a page of 100 MB", "a page that unpacks to 1,000 MB"].map((page) =>
-    figure(
-      `memory of ${page}`,
-      "MB",
-      3,
-      "The most memory that zz has while it is fetched and cut.",
+    figure(`memory of ${page}`, "MB", 3, "The most memory that zz has while it is fetched and cut.",
       async (bench) => {
         const host = await hugePage(bench, page.includes("unpacks"));
         return () =>
@@ -79,21 +55,16 @@ export const figures: Figure[] = [
             "web_fetch",
             `{"url":"http://${host}/"}`,
           ]);
-      },
-    ),
+      }),
   ),
-];
+]; // biome-ignore format: a table
 
 const peakOf = async (where: ReturnType<typeof place>, args: string[]) =>
   (await took(node, [zz, ...args], { cwd: where.cwd, env: environment(where, {}) })).peak;
 
-/**
- * 10,000 files of up to 8 KB in 600 folders, up to four deep; one in 200 holds what is looked for.
- */
-async function greps(
-  bench: Bench,
-  ripgrep: string,
-): Promise<{ root: string; grep: () => Promise<number> }> {
+/** 10,000 files of up to 8 KB in 600 folders, up to four deep; one in 200 holds what is looked
+ * for. */
+async function greps(bench: Bench, ripgrep: string) {
   const { cwd: root, home } = place();
   const next = random(42);
   const folders = Array.from({ length: 600 }, (_, i) =>

@@ -9,10 +9,79 @@ import { parseFlags } from "../../kernel/program/parse-flags.ts";
 import { KERNEL_FLAGS, UNLISTED_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { asZod, checkAgainstSchema } from "../../kernel/text/json-schema.ts";
 import { COMMANDS, WORDS } from "../../plugins/names/other-names.ts";
-import { blocks, type Claim, spans, zzCommands } from "../support/claims.ts";
-import { page, snippets } from "../support/pages.ts";
+import { inRoot, PAGES, page, snippets } from "../support/pages.ts";
 import { ROOT } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
+
+interface Claim {
+  page: string;
+  text: string;
+}
+
+// CHANGELOG.md tells of the past, so it is not among them.
+const READMES = readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}/README.md`);
+const CLAIMING: [page: string, text: string][] = [
+  ...PAGES,
+  ...["CONTRIBUTING.md", "SECURITY.md", ...READMES].map(
+    (name) => [name, inRoot(name)] as [string, string],
+  ),
+];
+const BLOCK = /^ *```(\w+)\n(.*?)^ *```$/gms;
+const SPAN = /(`+)(?!`)(.+?)(?<!`)\1(?!`)/gs;
+
+/** What is fenced: samples of files, of a shell and of what zz prints. */
+const blocks: (Claim & { kind: string })[] = CLAIMING.flatMap(([page, text]) =>
+  [...text.matchAll(BLOCK)].map(([, kind, text]) => ({ page, kind: kind!, text: text! })),
+);
+
+/** What stands between backticks in a sentence or a table. */
+const spans: Claim[] = CLAIMING.flatMap(([page, text]) =>
+  [...text.replace(BLOCK, "").matchAll(SPAN)].map(([, , code]) => ({
+    page,
+    text: code!.replaceAll("\\|", "|").replace(/\s+/g, " ").trim(),
+  })),
+);
+
+/** Every line that starts zz, and its arguments as a shell would give them. */
+function zzCommands(): (Claim & { args: string[] })[] {
+  const lines = blocks.flatMap(({ page, kind, text }) => {
+    const prompt = { sh: "", console: "$ " }[kind];
+    if (prompt === undefined) return [];
+    const typed = text.split("\n").filter((line) => line.trim().startsWith(prompt));
+    return typed.map((line) => ({ page, text: line.trim().slice(prompt.length) }));
+  });
+  return [...lines, ...spans].flatMap(({ page, text }) =>
+    commandsIn(text).map((args) => ({ page, text, args })),
+  );
+}
+
+function commandsIn(line: string): string[][] {
+  const commands: string[][] = [[]];
+  for (const word of shellWords(line))
+    if (OPERATOR.test(word)) commands.push([]);
+    else commands.at(-1)!.push(word);
+  return commands.flatMap((command) => {
+    const start = command.findIndex((word) => !/^[A-Z_]+=/.test(word) && word !== "npx");
+    return command[start] === "zz" ? [command.slice(start + 1)] : [];
+  });
+}
+
+const OPERATOR = /^(?:&&|\|\||[|;<>]|\$\()$/;
+const PART = /'[^']*'|"(?:\\.|[^"\\])*"|\$\(|&&|\|\||[|;<>]|#.*$|[^\s'"|;<>]+|\s+/g;
+
+function shellWords(line: string): string[] {
+  const words: string[] = [];
+  let isOpen = false; // what comes next belongs to the last word
+  for (const [part] of line.matchAll(PART)) {
+    if (part.startsWith("#")) break;
+    const isWord = part.trim() !== "" && !OPERATOR.test(part);
+    const text = /^['"]/.test(part) ? part.slice(1, -1) : part;
+    if (isOpen && isWord) words.push(words.pop()! + text);
+    else if (part.trim()) words.push(text);
+    isOpen = isWord;
+  }
+  return words;
+}
 
 const clock = { after() {} }; // the instance serves all tests of this file
 const EXAMPLES = readdirSync(join(ROOT, "plugins/examples")).filter((name) => name.endsWith(".ts"));
@@ -24,10 +93,10 @@ test.after(() => it.close());
 const { about, settings } = it.ctx;
 const FLAGS: Flag[] = [...KERNEL_FLAGS, ...about.flags];
 
-/** The claims that are not so, each with its page; empty if all are. */
-function wrong(claims: Claim[], isSo: (text: string) => boolean): string[] {
+/** All claims are so; those that are not are named with their pages. */
+function noneWrong(claims: Claim[], isSo: (text: string) => boolean): void {
   const failing = claims.filter(({ text }) => !isSo(text));
-  return [...new Set(failing.map(({ page, text }) => `${page}: ${text}`))];
+  deepEqual([...new Set(failing.map(({ page, text }) => `${page}: ${text}`))], []);
 }
 
 test("every line with zz in it is a command line that zz accepts", () => {
@@ -58,16 +127,11 @@ test("every flag is in the table of flags", () => {
   const flags = spans.filter(({ text }) => /^(-[a-zA-Z]|--[a-z])/.test(text));
   ok(flags.length > 250, String(flags.length));
   const namesIn = (text: string) => text.match(/(?<!\S)(?:--[a-z][\w-]*|-[a-zA-Z]\b)/g)!;
-  deepEqual(
-    wrong(flags, (text) => namesIn(text).every((name) => known.has(name))),
-    [],
-  );
+  noneWrong(flags, (text) => namesIn(text).every((name) => known.has(name)));
 });
 
-/**
- * What begins with a slash and is no command of zz: folders, what a page has the reader make, and
- * what is sent to the bot.
- */
+/** What begins with a slash and is no command of zz: folders, what a page has the reader make, and
+ * what is sent to the bot. */
 const OTHER_SLASHES = /^\/(tmp|proc|etc|usr|notes__summary|translate|stop|who|leave)\b/;
 
 test("every slash command is there or is another agent's name, and takes the word after it", async () => {
@@ -76,10 +140,7 @@ test("every slash command is there or is another agent's name, and takes the wor
   ok(typed.length > 300, String(typed.length));
   const named = typed.filter(({ text }) => !OTHER_SLASHES.test(text));
   const nameOf = (text: string) => /^\/([\w-]+)/.exec(text)![1]!;
-  deepEqual(
-    wrong(named, (text) => commands.has(nameOf(text)) || Object.hasOwn(COMMANDS, nameOf(text))),
-    [],
-  );
+  noneWrong(named, (text) => commands.has(nameOf(text)) || Object.hasOwn(COMMANDS, nameOf(text)));
   const missing: string[] = [];
   for (const { page, text } of named) {
     const [, name = "", word] = /^\/([\w-]+) ([a-z][\w-]+)(?=\s|$)/.exec(text) ?? [];
@@ -98,10 +159,7 @@ test("every word alone on the command line that a page names is obeyed", () => {
     args.length === 1 && /^[a-z]+$/.test(args[0]!) ? { page, text: args[0]! } : [],
   );
   ok(words.length > 10, String(words.length));
-  deepEqual(
-    wrong(words, (text) => text === "words" || Object.hasOwn(WORDS, text)),
-    [],
-  );
+  noneWrong(words, (text) => text === "words" || Object.hasOwn(WORDS, text));
 });
 
 const SOURCE = ["zz.ts", ...sourceFiles()]
@@ -122,10 +180,7 @@ test("every tool is there, and every other name in snake_case stands in the sour
   ok(names.filter(({ text }) => tools.has(text)).length > 100);
   const isSample = (text: string) => text === "api_token"; // a setting of a plugin in docs/plugins.md
   const inSource = (text: string) => new RegExp(`\\b${text}\\b`).test(SOURCE);
-  deepEqual(
-    wrong(names, (text) => tools.has(text) || isSample(text) || inSource(text)),
-    [],
-  );
+  noneWrong(names, (text) => tools.has(text) || isSample(text) || inSource(text));
 });
 
 /** Of other programs, which a project must not set, and of a sample. */
@@ -138,10 +193,7 @@ test("every variable stands in the source", () => {
   );
   ok(names.length > 60, String(names.length));
   const known = (text: string) => OTHER_VARIABLES.includes(text) || BY_PATTERN.test(text);
-  deepEqual(
-    wrong(names, (text) => known(text) || SOURCE.includes(text)),
-    [],
-  );
+  noneWrong(names, (text) => known(text) || SOURCE.includes(text));
 });
 
 test("every file of the project that a page names is there", () => {
@@ -152,10 +204,7 @@ test("every file of the project that a page names is there", () => {
       page !== "SECURITY.md", // test/security/security-md.test.ts has it
   );
   ok(files.length > 100, String(files.length));
-  deepEqual(
-    wrong(files, (text) => existsSync(join(ROOT, text))),
-    [],
-  );
+  noneWrong(files, (text) => existsSync(join(ROOT, text)));
 });
 
 /** Parts of settings, and what stands in files of other programs. */
@@ -204,10 +253,7 @@ test("docs/settings.md has the default of every setting, and pages name no other
   });
   ok(named.length > 100, String(named.length));
   const isFree = (text: string) => /^(models|providers|permissions|display\.colours)\./.test(text);
-  deepEqual(
-    wrong(named, (text) => known.has(text) || isFree(text) || section.includes(`\`${text}\``)),
-    [],
-  );
+  noneWrong(named, (text) => known.has(text) || isFree(text) || section.includes(`\`${text}\``));
 
   function readDefault(text: string): unknown {
     if (text === "on" || text === "off") return text === "on";
@@ -221,10 +267,7 @@ test("every ctx.… and zz.… of a page is in the contract, or in the handle of
   );
   ok(members.length > 50, String(members.length));
   const nameOf = (text: string) => /^\w+\.(?:\w+\.)*(\w+)/.exec(text)![1]!;
-  deepEqual(
-    wrong(members, (text) => new RegExp(`\\b${nameOf(text)}\\b[?<(:]`).test(SOURCE)),
-    [],
-  );
+  noneWrong(members, (text) => new RegExp(`\\b${nameOf(text)}\\b[?<(:]`).test(SOURCE));
 });
 
 /** The samples that nothing runs as they are, and why. */

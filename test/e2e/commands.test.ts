@@ -106,10 +106,8 @@ describe("the conversation", () => {
     const pixel =
       "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const where = place({ "p.png": Buffer.from(pixel, "base64") });
-    match(
-      (await zz(where, [...args, "/retry"])).stderr,
-      /^Cannot try again: nothing was said yet\./m,
-    );
+    const { stderr } = await zz(where, [...args, "/retry"]);
+    match(stderr, /^Cannot try again: nothing was said yet\./m);
     await zz(where, [...args, "-f", "p.png", "which colour"]);
     equal((await zz(where, [...args, "-c", "/retry"])).stdout, "Blue.\n");
     const [first, second] = requests.map(({ body }) => body.messages.slice(1));
@@ -168,9 +166,8 @@ describe("models", () => {
     equal(JSON.parse(file).model, "offline/router");
   });
 
-  test("/model takes a part of a name, says which is in force, and refuses a wrong one", async (t) => {
-    const { tells } = await sit(t);
-    await tells("/model rout", "Now offline/router");
+  test("/model says which is in force, and refuses a wrong one", async (t) => {
+    const { tells } = await sit(t, { model: "offline/router" });
     await tells("/model zebra", "Cannot use model 'zebra': there is none. /models lists them.");
     await tells("/model", "offline/router; its provider does not say how large its window is.");
   });

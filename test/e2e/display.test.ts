@@ -272,14 +272,11 @@ describe("display.plain: nothing is drawn, coloured or drawn again", () => {
     ["changes", ["/changes\r"], /[Nn]o/],
     ["tree", ["/tree\r"], /here: #\d+ go/],
     ["what a tool returned", ["/show 1\r"], /write_file a\.txt[\s\S]*too long/],
-    [
-      "a list to choose from",
-      ["/choose\r"],
-      /1\. ham\r\n2\. jam: sweet\r\n[\s\S]*Number or name, /,
-    ],
+    ["a list to choose from", ["/choose\r"],
+      /1\. ham\r\n2\. jam: sweet\r\n[\s\S]*Number or name, /],
     ["a choice that is none", ["9\r"], /There is no choice '9'\. Number or name, /],
     ["its choice", ["2\r"], /Chosen: jam/],
-  ];
+  ]; // biome-ignore format: a table
   // frames, rules, bars, arrows, dots, ticks, braille
   const DRAWN = /[\u2190-\u21ff\u2500-\u25ff\u2600-\u27bf\u2800-\u28ff]/u;
   // colours, and moves up a row; the line that is typed is edited in its own row

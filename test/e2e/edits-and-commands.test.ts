@@ -104,15 +104,8 @@ test("Without bubblewrap the question says that there is no sandbox; where the s
   await term.say("go", /┃ No sandbox here \(bubblewrap is missing or switched off\)[\s\S]*Allow\?/);
   await term.hit(ESC, "Not run.");
   await term.leave();
-  const args = [
-    "--config",
-    "c.json",
-    "--call",
-    "run_command",
-    '{"command":"touch x"}',
-    "--allow-run",
-  ];
-  const { code, stderr } = await zz(where, args, { env });
+  const flags = "--config c.json --allow-run --call run_command".split(" ");
+  const { code, stderr } = await zz(where, [...flags, '{"command":"touch x"}'], { env });
   deepEqual([code, existsSync(join(where.cwd, "x"))], [1, false]);
   match(stderr, /the settings require a sandbox, and there is none here\. Install bubblewrap\./);
 });

@@ -30,10 +30,8 @@ const A = fileBlock("a.ts", "1\texport const a = 1;");
 const APP = fileBlock("src/app.ts", "1\tone\n2\ttwo\n3\tthree");
 const NOTES = (name: string) => fileBlock(name, "1\tremember");
 
-/**
- * Says a line in that project; what came of it, what the person was told, and what the model was
- * sent of it.
- */
+/** Says a line in that project; what came of it, what the person was told, and what the model was
+ * sent of it. */
 async function talk(t: TestContext, home: Record<string, string> = {}) {
   const { it, tells } = await sit(t, { files: FILES, home });
   return {

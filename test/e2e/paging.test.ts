@@ -18,10 +18,8 @@ const command = `touch ${"x".repeat(700)} hidden-middle ${"y".repeat(700)}`;
 const COMMAND: [string, object] = ["run_command", { command }];
 const BAR = /─ (?:line )?(\d+)(?: of |\/)(\d+)[^─]*$/;
 
-/**
- * Reads page by page, pressing y on each, and once more too early. Returns all that was on the
- * screen.
- */
+/** Reads page by page, pressing y on each, and once more too early. Returns all that was on the
+ * screen. */
 async function readAll(term: Terminal, clock: StandingClock, end: RegExp): Promise<string> {
   await nobodyTypes(clock); // then it shows
   await term.sees(BAR);

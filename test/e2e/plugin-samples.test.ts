@@ -157,16 +157,10 @@ test("Secrets: without a token nothing is sent; from a variable or a setting it 
   );
   const where = saved('name: "find_issue"', "tracker");
   writeFileSync(join(where.cwd, "zz.json"), JSON.stringify(settings));
-  const words = [
-    "--plugin",
-    where.file,
-    "--config",
-    "zz.json",
-    "--allow-net",
-    "--call",
-    "find_issue",
-    '{"words":"a"}',
-  ];
+  const words =
+    `--plugin ${where.file} --config zz.json --allow-net --call find_issue {"words":"a"}`.split(
+      " ",
+    );
   await zz(where, words, { env: { TRACKER_TOKEN: "another-tok-2" } });
   equal(fake.requests[1]!.headers.authorization, "Bearer another-tok-2");
 });

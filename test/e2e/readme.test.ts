@@ -207,15 +207,8 @@ test("README: the batch over files gives a line of JSON for each thing to do", a
 test("README: the weather plugin works as printed, asks for the network, and takes its settings", async () => {
   const weather = snippet("export const defaults = { unit");
   const where = place({ "weather.ts": weather, "zz.json": { weather: { unit: "F" } } });
-  const words = [
-    "--plugin",
-    "weather.ts",
-    "--config",
-    "zz.json",
-    "--call",
-    "weather",
-    '{"city":"Oslo","days":2}',
-  ];
+  const words =
+    '--plugin weather.ts --config zz.json --call weather {"city":"Oslo","days":2}'.split(" ");
   const refused = await zz(where, words);
   equal(refused.code, 4);
   match(refused.stderr, /--allow-net=weather\.example/);
@@ -273,14 +266,6 @@ test("README: the settings and the other projects work as printed", async () => 
   const args = ["--config", "zz.json", "--call", "read_file", JSON.stringify({ path: file })];
   using _ = withEnvironment({ HOME: where.cwd });
   equal((await zz(where, args)).stdout, "1\tx\n");
-  const ran = await zz(where, [
-    "--config",
-    "2.json",
-    "--once",
-    "-m",
-    "openai/m",
-    "--dry-run",
-    "hi",
-  ]);
+  const ran = await zz(where, "--config 2.json --once -m openai/m --dry-run hi".split(" "));
   equal(JSON.parse(ran.stdout).temperature, 0);
 });

@@ -44,10 +44,8 @@ test("--undo takes back the last change of the last session that changed anythin
   match(await said("--session", id, "--changes"), /created {2}old {2}\(create_file\)/);
   equal(await said("--session", id, "--undo"), "Undid 1 change: old (removed, 1 line).\n");
   ok(existsSync(at(where, "new")));
-  match(
-    (await zz(where, ["--undo", "--session", "nowhere"])).stderr,
-    /^Cannot open session 'nowhere': there is none\./,
-  );
+  const { stderr } = await zz(where, ["--undo", "--session", "nowhere"]);
+  match(stderr, /^Cannot open session 'nowhere': there is none\./);
   await create(where, "third");
   writeFileSync(at(where, "third"), "other");
   const refused = await zz(where, ["--undo", "--json"]);
@@ -65,10 +63,8 @@ test("--undo 2 takes back two changes; -c goes on with the last talk, not with w
   const where = place();
   const args = [...model.args, "--once", "--allow-write"];
   await zz(where, args, { input: "the first word" });
-  equal(
-    (await zz(where, ["--undo", "2"])).stdout,
-    "Undid 2 changes: b (removed, 1 line), a (removed, 1 line).\n",
-  );
+  const { stdout } = await zz(where, ["--undo", "2"]);
+  equal(stdout, "Undid 2 changes: b (removed, 1 line), a (removed, 1 line).\n");
   await create(where, "a");
   await zz(where, [...args, "-c"], { input: "the second" });
   match(JSON.stringify(model.requests.at(-1)!.body.messages), /the first word/);
@@ -98,10 +94,8 @@ test("A setting of 'shell' that cannot be understood lets no command run", async
   }
 });
 
-/**
- * One call of a tool, where a person answers with these keys; and which keys could be answered
- * with.
- */
+/** One call of a tool, where a person answers with these keys; and which keys could be answered
+ * with. */
 async function answered(
   t: TestContext,
   name: string,

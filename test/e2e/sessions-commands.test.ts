@@ -132,10 +132,8 @@ describe("/sessions", () => {
   test("what it cannot do it says in a sentence", async (t) => {
     const { tells } = await among(t);
     for (const [line, says] of [
-      [
-        "/sessions laod",
-        "Cannot run '/sessions laod': use one of new, all, search, load, rename, delete, export.",
-      ],
+      ["/sessions laod",
+        "Cannot run '/sessions laod': use one of new, all, search, load, rename, delete, export."],
       ["/sessions load nope", "Cannot find the session 'nope': no id begins like that."],
       ["/sessions load beta", "Cannot find the session 'beta': 2 ids begin like that."],
       ["/rename", "Cannot rename to nothing: give a title, /rename TITLE."],
@@ -143,7 +141,7 @@ describe("/sessions", () => {
       ["/sessions delete", "Cannot delete nothing: give an id"],
       ["/sessions search", "Cannot search for nothing: give words"],
       ["/sessions export", "Cannot export this conversation: nothing was said in it."],
-    ] as const)
+    ] as const) // biome-ignore format: a table
       await tells(line, says);
   });
 });

@@ -68,10 +68,8 @@ const keys = (where: Place) => {
 /** All that the home holds, except the keys. */
 const rest = ({ home }: Place): string => JSON.stringify({ ...walk(home), "/keys.json": "" });
 
-/**
- * /setup, answered as said: the first row whose words the question has is taken. What is asked
- * twice takes its next answer.
- */
+/** /setup, answered as said: the first row whose words the question has is taken. What is asked
+ * twice takes its next answer. */
 async function setUp(
   t: TestContext,
   rows: [question: string, ...answers: string[]][],
@@ -296,13 +294,10 @@ test("/keys tells where each key is and shows none; PROVIDER enters one hidden, 
 });
 
 test("--keys names --key, and says which providers need no key", async () => {
-  const { stdout } = await zz(place(), [
-    "--keys",
-    "--key",
-    SECRET,
-    "--base-url",
-    "http://127.0.0.1:49/v1",
-  ]);
+  const { stdout } = await zz(
+    place(),
+    `--keys --key ${SECRET} --base-url http://127.0.0.1:49/v1`.split(" "),
+  );
   match(stdout, /^openai +--key, goes to 127\.0\.0\.1:49$/m);
   match(stdout, /^Without a key, and so not asked: (?!.*(llamacpp|lmstudio|sglang|vllm)).*groq/m);
   match(stdout, /^Asked by name alone, without a key: llamacpp, lmstudio, sglang, vllm\.$/m);

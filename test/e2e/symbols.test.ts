@@ -30,10 +30,8 @@ const PASSED_ON = {
   "lib/far.ts":
     'export { aliased as further } from "./made.js";\nexport { it as outside } from "elsewhere";\n',
 };
-/**
- * The built zz in such a project; its compiler is warm after the first question. For tests that
- * leave it unchanged.
- */
+/** The built zz in such a project; its compiler is warm after the first question. For tests that
+ * leave it unchanged. */
 let opened: Promise<Harness> | undefined;
 const warm = () =>
   (opened ??= harness({ own: true, answer: "yes", files: { ...FILES, ...PASSED_ON } }));
@@ -97,10 +95,8 @@ const mapIn = (text = ""): string | undefined =>
   /--- REPO MAP ---\n([\s\S]*?)\n--- END REPO MAP ---/.exec(text)?.[1];
 const saying = (name: string): string => `export const of${name.replace(/\W/g, "_")} = 1;\n`;
 
-/**
- * zz in a conversation in a project of that many files, with the map in its prompt. It waits for
- * the map, however busy the machine is.
- */
+/** zz in a conversation in a project of that many files, with the map in its prompt. It waits for
+ * the map, however busy the machine is. */
 async function begun(t: TestContext, count: number, script: Step[] = [], symbols: object = {}) {
   const names = Array.from({ length: count }, (_, i) => `src/part${i + 1}.ts`);
   const files = {
@@ -119,9 +115,8 @@ async function begun(t: TestContext, count: number, script: Step[] = [], symbols
   await zz.ask("begin");
   return zz;
 }
-/**
- * Until zz has heard of saved files: the system tells of them in the next round of this process.
- */
+/** Until zz has heard of saved files: the system tells of them in the next round of this
+ * process. */
 async function heard(): Promise<void> {
   for (let rounds = 0; rounds < 4; rounds++) await setImmediate();
 }
@@ -160,14 +155,9 @@ const drop = (zz: Harness) => rmSync(join(zz.root, "src/part3.ts"));
 for (const [what, count, act, shown, gone] of [
   ["one file more than eleven", 11, add("src/new.ts"), ["src/new.ts"], []],
   ["one of eleven files less", 11, drop, ["src/part4.ts"], ["src/part3.ts"]],
-  [
-    "one file more than a hundred and fifty, and one of them saved later",
-    150,
-    addAndSave,
-    ["src/new.ts"],
-    [],
-  ],
-] as const)
+  ["one file more than a hundred and fifty, and one of them saved later", 150, addAndSave,
+    ["src/new.ts"], []],
+] as const) // biome-ignore format: a table
   test(`${what}, and the next message has the map as it is now`, async (t) => {
     const { first, next = "" } = await toldOf(t, count, act);
     match(first, /verify with grep/);

@@ -97,17 +97,11 @@ for (const [what, typed, becomes] of [
   ["a #symbol of the code", `what is #gatherE${TAB}`, "what is gatherEverything"],
   ["a path in a line of one's own shell", `!cat ./uni${TAB}`, "!cat ./unique-name.md"],
   ["no word that is no path", `a uniform${TAB} word`, "a uniform word"],
-  [
-    "a file, and keys that come meanwhile are not lost",
-    `see @uniq${TAB} now`,
-    "see @unique-name.md now",
-  ],
-  [
-    "nor is a paste that comes meanwhile",
-    `see @uniq${TAB} and ${paste("a b")} end`,
-    "see @unique-name.md and a b end",
-  ],
-] as const)
+  ["a file, and keys that come meanwhile are not lost", `see @uniq${TAB} now`,
+    "see @unique-name.md now"],
+  ["nor is a paste that comes meanwhile", `see @uniq${TAB} and ${paste("a b")} end`,
+    "see @unique-name.md and a b end"],
+] as const) // biome-ignore format: a table
   test(`Tab completes ${what}`, async () => {
     const term = await again();
     await term.hit(typed, `› ${becomes}`);

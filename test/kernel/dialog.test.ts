@@ -88,15 +88,7 @@ describe("a dialog of a plugin", { concurrency: 3 }, () => {
 test("/quit as the only message asks no model and does no harm", async (t) => {
   const fake = await fakeOpenAI([say("never")]);
   t.after(fake.close);
-  const ran = await zz(place(), [
-    "-m",
-    "openai/m",
-    "--base-url",
-    fake.url,
-    "--key",
-    "x",
-    "--once",
-    "/quit",
-  ]);
+  const args = `-m openai/m --base-url ${fake.url} --key x --once /quit`.split(" ");
+  const ran = await zz(place(), args);
   deepEqual([ran.code, ran.stdout, ran.stderr, fake.requests.length], [0, "", "", 0]);
 });

@@ -59,10 +59,8 @@ const STEPS = [
   ...(["openSync", "writeFileSync", "fsyncSync", "linkSync", "renameSync"] as const),
   ...(["unlinkSync", "rmSync", "rmdirSync", "mkdirSync", "symlinkSync"] as const),
 ];
-/**
- * Makes them, and dies before that step, counted over all that change the disk: from then on
- * nothing happens any more.
- */
+/** Makes them, and dies before that step, counted over all that change the disk: from then on
+ * nothing happens any more. */
 function killedAt(root: string, count: number, isFull: boolean): boolean {
   const steps = stepsIn(root);
   const real: Record<string, any> = Object.fromEntries(STEPS.map((name) => [name, fs[name]]));

@@ -81,12 +81,10 @@ test("extras count for the size of a reply, also those of a call; one that is ne
   for (let i = 0; i < 200; i++) deep = [deep];
   const { having, answers } = providers([
     [{ extra: large }, { extra: large }, stop],
-    [
-      ...["a", "b"].map((id): Delta => ({ call: { id, name: "now", args: {}, extra: large } })),
-      { finish: "calls" },
-    ],
+    [...["a", "b"].map((id): Delta => ({ call: { id, name: "now", args: {}, extra: large } })),
+      { finish: "calls" }],
     [{ text: "hi", extra: deep }, { extra: "flat" }, stop],
-  ]);
+  ]); // biome-ignore format: a table
   const zz = await having(t);
   for (const line of ["one", "two"]) await rejects(zz.ask(line), /The answer is larger than 64 MB/);
   await zz.ask("three");

@@ -91,16 +91,13 @@ for (const [word, known, near] of [
 for (const [text, head, body] of [
   ["just words", {}, "just words"],
   ["---\nslot: rules\n---\nBe brief.\n", { slot: "rules" }, "Be brief."],
-  [
-    "---\r\nslot: rules\r\nbudget: 20\r\n---\r\nBe\r\nbrief.\r\n",
-    { slot: "rules", budget: "20" },
-    "Be\r\nbrief.",
-  ],
+  ["---\r\nslot: rules\r\nbudget: 20\r\n---\r\nBe\r\nbrief.\r\n", { slot: "rules", budget: "20" },
+    "Be\r\nbrief."],
   ["---\nurl: http://x:1\n---\nx", { url: "http://x:1" }, "x"],
   ["---\nslot: rules\n---\nbefore\n---\nafter", { slot: "rules" }, "before\n---\nafter"],
   ["---\nslot: rules\nno end", {}, "---\nslot: rules\nno end"],
   ["", {}, ""],
-] as const)
+] as const) // biome-ignore format: a table
   test(`frontMatter() takes ${show(text)} apart`, () =>
     deepEqual(frontMatter(text), { head, body }));
 
@@ -126,13 +123,11 @@ for (const [text, shown] of [
 
 for (const [text, shown] of [
   ["\x1b[1mbold\x1b[0m\r\n", "\x1b[1mbold\x1b[0m\n"],
-  [
-    "\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\",
-    "\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\",
-  ],
+  ["\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\",
+    "\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\"],
   ["\x1b[2J\x1b[1m", "␛[2J\x1b[1m"],
   ["\x1b\\ of nothing", "␛\\ of nothing"],
-] as const)
+] as const) // biome-ignore format: a table
   test(`cleanRendered() leaves paint and links of ${show(text)}`, () =>
     equal(cleanRendered(text), shown));
 

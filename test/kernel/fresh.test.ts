@@ -17,10 +17,8 @@ const PLUGINS = ["permissions", "config", "trust"].map((name) =>
   join(ROOT, "plugins", `${name}.ts`),
 );
 
-/**
- * A home and a project where several zz are at work at once, each of which hears the lines that are
- * typed to it.
- */
+/** A home and a project where several zz are at work at once, each of which hears the lines that
+ * are typed to it. */
 function folders(ownSettings?: object) {
   const { home, cwd: root } = place();
   const files = {
@@ -44,9 +42,8 @@ function folders(ownSettings?: object) {
   return { ...files, put, open };
 }
 
-/**
- * Types a line, as at the prompt: what is on the disk is looked at first. What went wrong is told.
- */
+/** Types a line, as at the prompt: what is on the disk is looked at first. What went wrong is
+ * told. */
 async function type(core: Core, line: string): Promise<string> {
   await core.ctx().plugins.refresh();
   const place = { core, chat: core.chat!, ctx: core.ctx() };

@@ -56,10 +56,8 @@ describe("nothing that a wrapper does loosens a verdict", () => {
     test(`one that ${what}`, async (t) => {
       const { act } = await gated(t, around);
       for (const _ of [1, 2]) {
-        match(
-          (await act("shut")).text,
-          /^Refused: run access to "secret" is denied by --deny-run=secret\.$/,
-        );
+        const { text } = await act("shut");
+        match(text, /^Refused: run access to "secret" is denied by --deny-run=secret\.$/);
         const open = await act("open");
         deepEqual([open.refused, open.asked.length], [true, 1]);
         equal(open.text, 'Refused: the person said no to run access to "make".');

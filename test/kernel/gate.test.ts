@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import type { Ask, Kind, Need, Rule, Tool, Verdict, Zz } from "../../kernel/contract.ts";
+import type { Ask, Kind, Need, Needs, Rule, Tool, Verdict, Zz } from "../../kernel/contract.ts";
 import { openChat } from "../../kernel/conversation/chat.ts";
 import { compilerGate } from "../../kernel/gate/compiler-gate.ts";
 import { judgeCall } from "../../kernel/gate/gate.ts";
@@ -37,6 +37,15 @@ const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, e
 /** What zz goes by in its home, and what the model is told from there. */
 const OWN = `zz.config.json permissions.json keys.json history sessions/s.jsonl plugins/x.ts
   prompts/x.md skills/x/SKILL.md memory/INDEX.md SOUL.md .zz/SOUL.md trust.json`.split(/\s+/);
+const tool: Tool = { name: "t", description: "d", run: () => "ran" };
+/** An instance in the project, what it says of a need, and of a call of a tool with these needs. */
+async function opened(options: Options = {}) {
+  const core = await createZz({ root, home: where.home, save: false, ...options });
+  const chat = openChat(core, "x/y");
+  const ctx = createCtx(core, chat);
+  const weighed = (needs: Needs) => judgeCall({ core, chat, ctx }, tool, {}, needs);
+  return { core, ctx, weighed, ...ctx.permissions };
+}
 const saying = (name: string, verdict: Verdict): Need => ({ name, verdict, why: "so it is" });
 const UNSURE = saying("echo $(x)", "ask");
 const byName = (name: string): Need => ({ name, verdict: "ask", why: "so it is", exact: true });
@@ -79,8 +88,7 @@ for (const [what, rules, kind, need, verdict] of [
   ["a host at another port", { allow: { net: ["example.com:80"] } }, "net", "example.com:443", "ask"],
 ] as [string, Pick<Options, "allow" | "deny">, Kind, Need, Verdict][])
   test(`judge() ${what}: ${verdict}`, async () => {
-    const core = await createZz({ root, home: where.home, save: false, ...rules });
-    equal(createCtx(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
+    equal((await opened(rules)).judge(kind, need).verdict, verdict);
   });
 
 for (const [name, flag] of Object.entries({
@@ -89,11 +97,8 @@ for (const [name, flag] of Object.entries({
 }))
   test(`What only its name allows is asked for under --allow-run, once: ${name}`, async () => {
     const asked: string[] = [];
-    const core = await createZz({ root, home: where.home, save: false, allow: { run: true } });
-    const chat = openChat(core, "x/y");
-    const tool: Tool = { name: "t", description: "d", run: () => "ran" };
-    const weighed = () =>
-      judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { run: [byName(name)] });
+    const { core, weighed: weigh } = await opened({ allow: { run: true } });
+    const weighed = () => weigh({ run: [byName(name)] });
     const why =
       /is asked for even where all is allowed, and there is no terminal to ask on: so it is\.$/;
     match(String(await weighed()), why);
@@ -116,14 +121,7 @@ test("In a home that is the project, its own files are in no list, only by name 
     [{ write: ["skills"] }, ["skills/x/SKILL.md"]],
     [ALL, ["a.ts", ...OWN]],
   ] as [Options["allow"], string[]][]) {
-    const core = await createZz({
-      root: home,
-      home,
-      save: false,
-      own: false,
-      ...(allow && { allow }),
-    });
-    const { judge } = createCtx(core, openChat(core, "x/y")).permissions;
+    const { judge } = await opened({ root: home, home, own: false, ...(allow && { allow }) });
     const found = ["a.ts", ...OWN].filter((name) => judge("write", name).verdict === "allow");
     deepEqual(found, allowed, JSON.stringify(allow));
   }
@@ -131,26 +129,16 @@ test("In a home that is the project, its own files are in no list, only by name 
 
 test("A for one of zz's own files in the project allows that file, and not the project's", async () => {
   const home = fs.realpathSync(place().cwd);
-  const core = await createZz({ root: home, home, save: false });
+  const { core, ctx, judge } = await opened({ root: home, home });
   core.ask = async (_, keys) => (keys ? "A" : "");
-  const ctx = createCtx(core, openChat(core, "x/y"));
-  equal(
-    (await ctx.call("create_file", { path: "skills/x/SKILL.md", content: "x" })).failed,
-    undefined,
-  );
-  const verdict = (name: string) => ctx.permissions.judge("write", name).verdict;
-  deepEqual(["skills/x/SKILL.md", "skills/y/SKILL.md", "a.ts"].map(verdict), [
-    "allow",
-    "ask",
-    "ask",
-  ]);
+  const { failed } = await ctx.call("create_file", { path: "skills/x/SKILL.md", content: "x" });
+  equal(failed, undefined);
+  const names = ["skills/x/SKILL.md", "skills/y/SKILL.md", "a.ts"];
+  equal(names.map((name) => judge("write", name).verdict).join(), "allow,ask,ask");
 });
 
 test("An answer kept for the project holds in the next zz, in this folder alone, and can be taken back", async () => {
-  const make = async (root: string) => {
-    const core = await createZz({ root, home: where.home, save: false });
-    return createCtx(core, openChat(core, "x/y")).permissions;
-  };
+  const make = async (root: string) => (await opened({ root })).ctx.permissions;
   const first = await make(root);
   first.add({ verdict: "allow", kind: "run", name: "npm test", from: "project" });
   const second = await make(root);
@@ -180,23 +168,14 @@ for (const [what, permissions, allow, kind, need, verdict] of [
   ["true limits nothing", { only: { write: true } }, { write: true }, "write", "src/a.ts", "allow"],
 ] as [string, object, Options["allow"], Kind, Need, Verdict][])
   test(`judge() by the settings, ${what}: ${verdict}`, async () => {
-    const core = await createZz({
-      root,
-      home: where.home,
-      save: false,
-      allow: allow!,
-      ...settled(permissions),
-    });
-    equal(createCtx(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
+    const { judge } = await opened({ allow: allow!, ...settled(permissions) });
+    equal(judge(kind, need).verdict, verdict);
   });
 
 test("What an ask rule names is asked for each time, and refused where nobody is there", async () => {
   const rules = settled({ ask: { run: ["make"] } });
-  const core = await createZz({ root, home: where.home, save: false, allow: ALL, ...rules });
-  const chat = openChat(core, "x/y");
-  const tool: Tool = { name: "t", description: "d", run: () => "ran" };
-  const weighed = () =>
-    judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { run: ["make x"] });
+  const { core, weighed: weigh } = await opened({ allow: ALL, ...rules });
+  const weighed = () => weigh({ run: ["make x"] });
   match(String(await weighed()), /there is no terminal to ask on: asked for by the settings\.$/);
   const asked: string[] = [];
   core.ask = async (question, keys = "") => {
@@ -210,24 +189,15 @@ test("What an ask rule names is asked for each time, and refused where nobody is
 });
 
 test("With `only` in the settings everything else is refused, and says what is allowed", async () => {
-  fs.mkdirSync(where.home, { recursive: true });
-  const config = join(where.home, "only.json");
-  fs.writeFileSync(config, JSON.stringify({ permissions: { only: { write: ["plugins/**"] } } }));
+  const where = place({}, { permissions: { only: { write: ["plugins/**"] } } });
   const create = (path: string) =>
-    zz(where, [
-      "--config",
-      config,
-      "--call",
-      "create_file",
-      JSON.stringify({ path, content: "x" }),
-      "-A",
-    ]);
+    zz(where, ["-A", "--call", "create_file", `{"path":"${path}","content":"x"}`]);
   const { code, stderr } = await create("src/new.ts");
   const refused =
     'create_file: Refused: write access to "src/new.ts" is denied by the settings (only plugins/**).\n';
   deepEqual([code, stderr], [4, refused]);
   equal((await create("plugins/new.ts")).code, 0);
-  const { stdout } = await zz(where, ["--config", config, "--permissions"]);
+  const { stdout } = await zz(where, ["--permissions"]);
   match(stdout, /deny {3}write {2}\(all but plugins\/\*\*\) {2}\(the settings\)/);
 });
 
@@ -353,15 +323,10 @@ const [LINES, GROWN] = ["1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\n
 for (const [what, meanwhile, answers, after, says] of [
   ["elsewhere, and yes again", GROWN, ["y", "y"], GROWN.replace("1", "ONE"), /^done$/],
   ["elsewhere, and then no", GROWN, ["y", "n"], GROWN, /^Refused: the person said no/],
-  [
-    "in the same line",
-    "other\n2\n",
-    ["y"],
-    "other\n2\n",
-    /^Cannot write 't': it changed meanwhile\. Read it again\.$/,
-  ],
+  ["in the same line", "other\n2\n", ["y"], "other\n2\n",
+    /^Cannot write 't': it changed meanwhile\. Read it again\.$/],
   ["it is gone", undefined, ["y"], undefined, /^Cannot write 't': it changed meanwhile/],
-] as [string, string | undefined, string[], string | undefined, RegExp][])
+] as [string, string | undefined, string[], string | undefined, RegExp][]) // biome-ignore format: a table
   test(`A file that changes while the question is open: ${what}`, async () => {
     const told: string[] = [];
     let changed = false;
@@ -465,12 +430,9 @@ test("A deleted link comes back as a link, and what it led to is not touched", a
 for (const [key, after, says] of [
   ["m", "1\nTWO\n3\n4\n5\n6\n7\nEIGHT\n", /^Undid 1 change: /],
   ["o", "1\nTWO\n3\n4\n5\n6\n7\n8\n", /^Undid 1 change: /],
-  [
-    "n",
-    "ONE\nTWO\n3\n4\n5\n6\n7\nEIGHT\n",
-    /^Cannot undo 'a': it has changed since\. Nothing was touched\.$/,
-  ],
-] as const)
+  ["n", "ONE\nTWO\n3\n4\n5\n6\n7\nEIGHT\n",
+    /^Cannot undo 'a': it has changed since\. Nothing was touched\.$/],
+] as const) // biome-ignore format: a table
   test(`Undo of a file that somebody changed since asks: ${key}`, async () => {
     const { file, ctx } = await doing(() => "", { allow: { write: true }, ask: async () => key });
     fs.writeFileSync(file("a"), "1\nTWO\n3\n4\n5\n6\n7\n8\n");
@@ -501,13 +463,11 @@ test("What was allowed while another question stood open needs no question; what
   const open = new Promise<void>((resolve) => (release = resolve));
   const reader = (zz: Zz) =>
     zz.tool({
-      ...({
-        name: "look",
-        kind: "read",
-        description: "looks",
-        params: { paths: "string[]" },
-      } as const),
-      needs: ({ paths }: { paths: string[] }) => ({ read: paths }),
+      name: "look",
+      kind: "read",
+      description: "looks",
+      params: { paths: "string[]" },
+      needs: ({ paths }) => ({ read: paths }),
       run: () => "seen",
     });
   const answer = async (question: string, keys?: string) => {
@@ -634,13 +594,9 @@ test("What differs between two versions of a file is seen in the question", asyn
 test("A refusal of what needs many names gives the first few, once each, and how many more there are", async () => {
   const names = Array.from({ length: 40 }, (_, i) => `/nowhere/${i}`);
   for (const ask of [undefined, async () => "n"]) {
-    const core = await createZz({ root, home: where.home, save: false });
+    const { core, weighed } = await opened();
     if (ask) core.ask = ask as unknown as Ask;
-    const chat = openChat(core, "x/y");
-    const tool: Tool = { name: "t", description: "d", run: () => "ran" };
-    const refusal = String(
-      await judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { read: names }),
-    );
+    const refusal = String(await weighed({ read: names }));
     for (const [i, name] of names.entries())
       equal(refusal.split(`"${name}"`).length - 1, i < 6 ? 1 : 0, refusal);
     match(refusal, /"\/nowhere\/5" and 34 more/);

@@ -16,15 +16,9 @@ const victim = () => {
 };
 
 describe("a file that the person links is written at its target, and stays a link", () => {
-  for (const name of [
-    "zz.config.json",
-    "keys.json",
-    "permissions.json",
-    "trust.json",
-    "env.json",
-    "plugins.lock.json",
-    "history",
-  ])
+  for (const name of "zz.config.json keys.json permissions.json trust.json env.json plugins.lock.json history".split(
+    " ",
+  ))
     test(name, () => {
       const { home, target } = victim();
       fs.writeFileSync(target, "{}\n");

@@ -201,18 +201,8 @@ for (const [model, path, at, told, ...more] of [
         ? response.end("{}")
         : response.writeHead(308, { location: `${other}${url}` }).end(),
     );
-    const args = [
-      "--once",
-      "-m",
-      model,
-      "--base-url",
-      `${url}${path}`,
-      "--key",
-      "x",
-      ...more,
-      "hi",
-    ];
-    const { code, stderr } = await zz(place(), args);
+    const flags = `--once -m ${model} --base-url ${url}${path} --key x`.split(" ");
+    const { code, stderr } = await zz(place(), [...flags, ...more, "hi"]);
     const why = `it has moved to '${other}${at}', another server, and nothing was sent there.`;
     const next = `If you trust it: --base-url ${other}${told}.`;
     deepEqual([code, stderr, arrived], [2, `Cannot reach '${url}${at}': ${why} ${next}\n`, 0]);
@@ -349,12 +339,9 @@ test("An answer that is left half read closes its connection", async () => {
 const BROKEN: [name: string, wire: string, code: RegExp][] = [
   ["nothing", "", /ECONNRESET/],
   ["less than was announced", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc", /ECONNRESET/],
-  [
-    "a chunk that is cut",
-    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
-    /ECONNRESET/,
-  ],
-];
+  ["a chunk that is cut", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+    /ECONNRESET/],
+]; // biome-ignore format: a table
 for (const [name, wire, code] of BROKEN)
   test(`A server that sends ${name} is an error with a code, never an answer`, async () => {
     const url = `http://${await open(createSocket((socket) => void socket.on("error", () => {}).end(wire)))}`;

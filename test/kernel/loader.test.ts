@@ -4,10 +4,10 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import module from "node:module";
 import { dirname, join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { readyCompiler } from "../../kernel/plugins/import-plugin.ts";
 import type { Script } from "../support/fake/http.ts";
-import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
+import { askable, call, problems, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
 
 /** Writes a plugin into the project (or wherever a path leads from there) and returns its path. */
@@ -22,14 +22,9 @@ const does = (body: string, head = "") =>
   `import type { Zz } from "zz";\n${head}\nexport default (zz: Zz<any>) => {\n${body}\n};\n`;
 
 async function ask(where: Place, script: Script, args: string[], how: How = {}) {
-  const fake = await fakeOpenAI(script);
-  after(() => fake.close());
-  const ran = await zz(
-    where,
-    ["--model", "openai/m", "--base-url", fake.url, "--key", "x", ...args],
-    how,
-  );
-  return { ...ran, sent: fake.requests.map((request) => request.body) };
+  const model = await askable(script);
+  const ran = await zz(where, [...model.args, ...args], how);
+  return { ...ran, sent: model.requests.map((request) => request.body) };
 }
 /** One run with one plugin. */
 async function having(source: string, script: Script, args: string[] = [], how: How = {}) {
@@ -92,17 +87,14 @@ for (const way of Object.keys(WAYS) as Way[])
         [tool, { level: 40 }, /^dimmed hall to 40$/],
         [tool, { level: 7, room: "den" }, /^dimmed den to 7$/],
         [tool, { level: "x" }, new RegExp(`^Cannot call '${tool}': .*level.*Send the call again`)],
-        [
-          tool,
-          { level: 1, room: 2 },
-          new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`),
-        ],
+        [tool, { level: 1, room: 2 },
+          new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`)],
       ]),
       // zz's own for the plugin itself, their own for its packages
       ["both", {}, /^an older zod and function$/],
       ["enumed", {}, /^blue$/],
       ["common", {}, /^common$/],
-    ];
+    ]; // biome-ignore format: a table
     const script: Script = (_, turn) =>
       calls[turn] ? call([calls[turn][0], calls[turn][1]]) : say("done");
     const ran = await ask(where, script, [...files.flatMap((file) => ["--plugin", file]), "hi"], {
@@ -256,16 +248,9 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
          ({ text: JSON.stringify([name, words, values.get("pair"), values.has("as")]) }) });`,
     );
     const where = place();
+    const file = plugin(where, "own.ts", source);
     const run = (...args: string[]) =>
-      zz(where, [
-        "--plugin",
-        plugin(where, "own.ts", source),
-        "-m",
-        "openai/m",
-        "--key",
-        "x",
-        ...args,
-      ]);
+      zz(where, ["--plugin", file, ..."-m openai/m --key x".split(" "), ...args]);
     const dry = await run("--as", "you", "--odd", "--dry-run", "hi");
     const { messages, seed } = JSON.parse(dry.stdout);
     deepEqual(

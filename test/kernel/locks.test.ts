@@ -97,12 +97,10 @@ test("Of processes that race for the lock of a dead one, again and again, one ho
 test("A home that cannot be written says so at once, not after a wait for a lock", async () => {
   const where = place();
   fs.writeFileSync(where.home, "a file where the home should be");
-  const { stderr, code } = await zz(where, [
-    "--allow-env",
-    "--call",
-    "set_env",
-    '{"name":"A","value":"b"}',
-  ]);
+  const { stderr, code } = await zz(
+    where,
+    '--allow-env --call set_env {"name":"A","value":"b"}'.split(" "),
+  );
   equal(code, 1);
   match(stderr, /Cannot write '.*env\.json'/);
 });

@@ -76,9 +76,8 @@ async function conversation(given: object) {
   );
   const { obey } = await host;
 
-  /**
-   * Says the same here and in a new zz: what each asked of which server, with which window in mind.
-   */
+  /** Says the same here and in a new zz: what each asked of which server, with which window in
+   * mind. */
   async function compare(words: string, told: string): Promise<void> {
     await core.ctx().plugins.refresh();
     const fresh = await open();

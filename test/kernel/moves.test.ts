@@ -20,10 +20,8 @@ import { walk } from "../support/walk.ts";
 const ODD = "caf\xe9\n";
 const isLinux = process.platform === "linux";
 
-/**
- * A project, what it is to become, and where what stood there waits; the last two on another disk
- * where there is one.
- */
+/** A project, what it is to become, and where what stood there waits; the last two on another disk
+ * where there is one. */
 function stage(t: TestContext, other = os.tmpdir()) {
   const [root, from, sessions] = [os.tmpdir(), other, other].map((at) =>
     fs.realpathSync(fs.mkdtempSync(join(at, "zz-moves-"))),

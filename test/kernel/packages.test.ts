@@ -147,11 +147,8 @@ describe("a package of another version of zz", () => {
   for (const [range, own, why] of [
     ["^0.1.0", "0.1.0"],
     ["^0.1.0", "0.1.7"],
-    [
-      "^0.1.2",
-      "0.1.1",
-      /^it is for zz \^0\.1\.2, and this is 0\.1\.1\. Install the one for this version\.$/,
-    ],
+    ["^0.1.2", "0.1.1",
+      /^it is for zz \^0\.1\.2, and this is 0\.1\.1\. Install the one for this version\.$/],
     ["^0.1.0", "0.2.0", /and this is 0\.2\.0/],
     ["^1.2.0", "1.10.0"],
     ["^1.2.0", "2.0.0", /it is for zz/],
@@ -166,7 +163,7 @@ describe("a package of another version of zz", () => {
       "0.1.0",
       /^its package\.json says that it is for zz 'latest', and that names no version\. Write it as "\^0\.1\.0" under engines\.$/,
     ],
-  ] as [string, string, RegExp?][])
+  ] as [string, string, RegExp?][]) // biome-ignore format: a table
     test(`${range} with zz ${own}: ${why ? "refused" : "loads"}`, () => {
       const said = whyWrongVersion(range, own);
       if (why) match(said ?? "", why);

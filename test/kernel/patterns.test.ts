@@ -97,11 +97,7 @@ const SETTINGS: Options["settings"] = { projects: { lib: { path: lib, rights: "w
 
 /** One zz for all rows, whose rules change from row to row. */
 const running = createZz({ root, home: where.home, save: false, own: false, settings: SETTINGS! });
-async function judgeBy(
-  rules: Pick<Options, "allow" | "deny">,
-  kind: Kind,
-  name: string,
-): Promise<Verdict> {
+async function judgeBy(rules: Pick<Options, "allow" | "deny">, kind: Kind, name: string) {
   const core = await running;
   core.rules = initialRules({ ...core.options, ...rules });
   return createCtx(core, openChat(core, "x/y")).permissions.judge(kind, name).verdict;
@@ -234,19 +230,12 @@ needs("bwrap")("What a pattern denies, a command neither reads nor writes", asyn
   fs.mkdirSync(join(there.cwd, "made"));
   fs.writeFileSync(join(there.cwd, "a.secret2"), "open-sesame\n");
   fs.writeFileSync(join(there.cwd, "old.lock"), "old\n");
-  const flags = [
-    "--allow-run",
-    "--allow-write",
-    "--deny-write=*.lock,made/*",
-    "--deny-read=*.SECRET2",
-  ];
+  const flags = "--allow-run --allow-write --deny-write=*.lock,made/* --deny-read=*.SECRET2".split(
+    " ",
+  );
   const run = async (command: string) => {
-    const { stdout, stderr } = await zz(there, [
-      "--call",
-      "run_command",
-      JSON.stringify({ command }),
-      ...flags,
-    ]);
+    const call = ["--call", "run_command", JSON.stringify({ command })];
+    const { stdout, stderr } = await zz(there, [...call, ...flags]);
     return stdout + stderr;
   };
   ok(

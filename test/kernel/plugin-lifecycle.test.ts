@@ -66,10 +66,8 @@ test("A plugin may load for 10 s, if nothing else is said", () =>
 
 const RAN =
   'import { writeFileSync } from "node:fs";\nwriteFileSync(import.meta.dirname + "/ran.txt", "");\n';
-/**
- * Plugins that never finish loading: the file with the fault, and its text. In the order in which
- * they are loaded.
- */
+/** Plugins that never finish loading: the file with the fault, and its text. In the order in which
+ * they are loaded. */
 const NEVER = "await new Promise(() => {});";
 const STUCK: [name: string, file: string, text: string][] = [
   ["at_set_up", "at_set_up.ts", `${RAN}export default () => new Promise(() => {});`],
@@ -150,10 +148,8 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
       "lib/part.ts": 'enum A { B }\n\nthrow new Error("part " + A.B);',
     });
     const at = join(where.home, "plugins", "lib", "part.ts");
-    match(
-      (await run("--tools")).stderr,
-      new RegExp(`^Cannot load plugin 'it' \\(${at}:3\\): part 0$`, "m"),
-    );
+    const { stderr } = await run("--tools");
+    match(stderr, new RegExp(`^Cannot load plugin 'it' \\(${at}:3\\): part 0$`, "m"));
   });
 
   test("a fault in what is compiled is told with its line", async () => {
@@ -368,11 +364,9 @@ test("What a plugin's own request meets is told without the flags that are for m
   for (const [url, told] of [
     [fake.url, /^127\.0\.0\.1:\d+ answered 404: no such page\.$/m],
     ["nowhere", /^Cannot reach 'nowhere': not a URL\. Check the address\.$/m],
-    [
-      "http://127.0.0.1:9",
-      /^Cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/m,
-    ],
-  ] as const)
+    ["http://127.0.0.1:9",
+      /^Cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/m],
+  ] as const) // biome-ignore format: a table
     match((await run("--call", "get", JSON.stringify({ url }))).stderr, told);
 });
 

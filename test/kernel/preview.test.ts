@@ -22,47 +22,23 @@ const ROWS: [
   after: string | undefined,
   expected: RegExp,
 ][] = [
-  [
-    "zeros",
-    undefined,
-    "\0".repeat(9_000_000),
-    /┃ create f · .*not text\n┃ {5}1 \+ 9000000 bytes\n/,
-  ],
-  [
-    "zeros that go",
-    "\0".repeat(9_000_000),
-    undefined,
-    /┃ delete f · .*not text\n┃ {5}1 - 9000000 bytes\n/,
-  ],
-  [
-    "zeros after a text",
-    undefined,
-    `${"a".repeat(9_000)}${"\0".repeat(9_000_000)}`,
-    long(9_009_000),
-  ],
+  ["zeros", undefined, "\0".repeat(9_000_000),
+    /┃ create f · .*not text\n┃ {5}1 \+ 9000000 bytes\n/],
+  ["zeros that go", "\0".repeat(9_000_000), undefined,
+    /┃ delete f · .*not text\n┃ {5}1 - 9000000 bytes\n/],
+  ["zeros after a text", undefined, `${"a".repeat(9_000)}${"\0".repeat(9_000_000)}`,
+    long(9_009_000)],
   ["one line", undefined, "a".repeat(9_000_000), long(9_000_000)],
   ["many lines", undefined, MANY, long(9_000_000)],
   ["many empty lines", undefined, "\n".repeat(200_000), long(200_000)],
-  [
-    "one line more",
-    MANY,
-    `${MANY}x\n`,
-    /lines 1499998–1500001 · \+1 −0\n(┃ 1\d{6} {3}hello\n){3}┃ 1500001 \+ x\n/,
-  ],
-  [
-    "a line amid",
-    MANY,
-    at(1_000_000, "wörld"),
-    /lines 999997–1000003 · \+1 −1\n(.*\n){3}┃ 1000000 \+ wörld\n/,
-  ],
+  ["one line more", MANY, `${MANY}x\n`,
+    /lines 1499998–1500001 · \+1 −0\n(┃ 1\d{6} {3}hello\n){3}┃ 1500001 \+ x\n/],
+  ["a line amid", MANY, at(1_000_000, "wörld"),
+    /lines 999997–1000003 · \+1 −1\n(.*\n){3}┃ 1000000 \+ wörld\n/],
   ["all lines", MANY, MANY.replaceAll("hello", "world"), long(18_000_000)],
-  [
-    "a line of 9 MB, by a character",
-    "a".repeat(9_000_000),
-    `${"a".repeat(8_999_999)}b`,
-    long(18_000_000),
-  ],
-];
+  ["a line of 9 MB, by a character", "a".repeat(9_000_000), `${"a".repeat(8_999_999)}b`,
+    long(18_000_000)],
+]; // biome-ignore format: a table
 
 for (const [what, before, after, expected] of ROWS)
   test(`A question of a large file shows its differences, or is none: ${what}`, async (t) => {

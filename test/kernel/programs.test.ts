@@ -83,12 +83,9 @@ describe("programs are found", () => {
     ["a link that leads into the project", link("folder", join(root, "bin")), false],
     ["a program that is a link into the project", linked("in", join(root, "bin/rg")), false],
     ["a program that is a link to a folder outside", linked("out", join(safe, "rg")), true],
-    [
-      "one that npm installed for all",
-      linked("global", join(base, "other/lib/node_modules/tool/bin/rg")),
-      true,
-    ],
-  ];
+    ["one that npm installed for all",
+      linked("global", join(base, "other/lib/node_modules/tool/bin/rg")), true],
+  ]; // biome-ignore format: a table
   for (const [what, folder, found] of ROWS)
     test(`${found ? "" : "not "}in ${what}`, (t) => {
       const expected = found ? join(folder, "rg") : undefined;
@@ -184,10 +181,8 @@ interface Planted extends Place {
   path: string;
   ran(): string;
 }
-/**
- * A project whose packages, and those of each folder above, bring programs of well-known names;
- * PATH as npx makes it.
- */
+/** A project whose packages, and those of each folder above, bring programs of well-known names;
+ * PATH as npx makes it. */
 function under(names: string[]): Planted {
   const where = place();
   const cwd = join(where.cwd, "work/app");

@@ -11,10 +11,8 @@ import { place, zz, zzProcess } from "../support/run.ts";
 const KEY = "sk-of-work-0123456789";
 const LOG = "ran.log";
 
-/**
- * With these settings, where FAKE is the address of a server that answers and HERE the folder of
- * the home.
- */
+/** With these settings, where FAKE is the address of a server that answers and HERE the folder of
+ * the home. */
 async function asks(
   settings: object,
   args: string[],
@@ -216,14 +214,12 @@ describe("What is not a key is refused before any request", { concurrency: 4 }, 
 
   test("in a variable, as a token of Telegram's has to look, and blanks around it do no harm", async () => {
     const rows: [token: string, says: RegExp][] = [
-      [
-        "123:AA\nX: 1",
-        /^Cannot use the key of 'telegram': what TELEGRAM_BOT_TOKEN gives is not one\./,
-      ],
+      ["123:AA\nX: 1",
+        /^Cannot use the key of 'telegram': what TELEGRAM_BOT_TOKEN gives is not one\./],
       ["123:AA/../x", /^Cannot use the key of 'telegram'/],
       ["123:AA?x=1", /^Cannot use the key of 'telegram'/],
       ["sk-of-another", /^Cannot use the key of 'telegram'/],
-    ];
+    ]; // biome-ignore format: a table
     for (const [token, says] of rows) {
       const url = "http://127.0.0.1:9";
       const env = { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_URL: url };

@@ -23,11 +23,9 @@ import {
 
 const DATA = ["kernel/settings/flags.json"]; // what else holds names of flags
 
-/**
- * Strings of the kernel that are also the name of a plugin, or a flag of one. Most name something
+/** Strings of the kernel that are also the name of a plugin, or a flag of one. Most name something
  * else, as they say here; the others should go. No row may be added: what a plugin is to the
- * kernel, it says itself, in the words of the contract.
- */
+ * kernel, it says itself, in the words of the contract. */
 const ALSO_PLUGINS: [file: string, names: string, why: string][] = [
   ["kernel/program/options-from-flags.ts", "config", "the flag"],
   ["kernel/program/command-line.ts", "trust", "what a command offers"],

@@ -41,10 +41,8 @@ const append = (zz: Zz) =>
   });
 const NAMES = ["first", "second", "third", "made"];
 const THEIRS = "what the person saved\n";
-/**
- * How editors save: into the file, as a new file that takes its place, or by moving the old one
- * away first.
- */
+/** How editors save: into the file, as a new file that takes its place, or by moving the old one
+ * away first. */
 const EDITORS: Record<
   string,
   (at: string, save: typeof fs.writeFileSync, rename: typeof fs.renameSync) => void
@@ -64,10 +62,8 @@ const CALLS = [
   ...(["closeSync", "readFileSync", "renameSync", "unlinkSync"] as const),
 ];
 
-/**
- * Puts all in place; before the call of that number the person saves the file. What was thrown, or
- * "" if nothing; undefined: no such call.
- */
+/** Puts all in place; before the call of that number the person saves the file. What was thrown, or
+ * "" if nothing; undefined: no such call. */
 function putWhile(root: string, name: string, editor: string, count: number): string | undefined {
   const real: Record<string, any> = Object.fromEntries(CALLS.map((call) => [call, fs[call]]));
   let [calls, isSaved] = [0, false];

@@ -65,14 +65,10 @@ describe("defaults stand where nothing was said", () => {
   const inner = { n: Type.Number({ default: 3 }), deep };
   for (const [what, params, args, gives] of [
     ["typebox", Type.Object(inner), {}, '{"n":3,"deep":{"word":"w"}}'],
-    [
-      "typebox, what was said",
-      Type.Object(inner),
-      { n: 0, deep: { word: "" } },
-      '{"n":0,"deep":{"word":""}}',
-    ],
+    ["typebox, what was said", Type.Object(inner), { n: 0, deep: { word: "" } },
+      '{"n":0,"deep":{"word":""}}'],
     ["JSON Schema", { type: "object", properties: { n: three }, required: ["n"] }, {}, '{"n":3}'],
-  ] as const)
+  ] as const) // biome-ignore format: a table
     test(what, async (t) => {
       const zz = await harness({ plugins: [tool(params)] }, t);
       equal((await zz.call("it", args)).text, gives);
@@ -98,15 +94,11 @@ describe("a word that is none of those allowed: they are named", () => {
   const literals = (values: string[]) => values.map((value) => ({ const: value }));
   for (const [what, params] of [
     ["zod, an enum", z.object({ mode: z.enum(["fast", "slow"]) })],
-    [
-      "typebox, literals",
-      Type.Object({ mode: Type.Union([Type.Literal("fast"), Type.Literal("slow")]) }),
-    ],
-    [
-      "JSON Schema, anyOf",
-      { type: "object", properties: { mode: { anyOf: literals(["fast", "slow"]) } } },
-    ],
-  ] as const)
+    ["typebox, literals",
+      Type.Object({ mode: Type.Union([Type.Literal("fast"), Type.Literal("slow")]) })],
+    ["JSON Schema, anyOf",
+      { type: "object", properties: { mode: { anyOf: literals(["fast", "slow"]) } } }],
+  ] as const) // biome-ignore format: a table
     test(what, async (t) => {
       const zz = await harness({ plugins: [tool(params)] }, t);
       const { text } = await zz.call("it", { mode: "quick" });

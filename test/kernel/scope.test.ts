@@ -19,7 +19,7 @@ const read = (where: Place, folder: string, path: string, ...flags: string[]) =>
     ...flags,
     "--call",
     "read_file",
-    JSON.stringify({ path }),
+    `{"path":"${path}"}`,
   ]);
 
 describe("In a part of a repository", () => {

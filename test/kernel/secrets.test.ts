@@ -33,16 +33,12 @@ describe("a secret", () => {
     ["String()", () => String(one)],
     ["JSON", () => JSON.stringify({ one, all: [one] })],
     ["util.inspect", () => inspect({ one }, { depth: 9, showHidden: true })],
-    [
-      "util.inspect without own words",
-      () => inspect(one, { customInspect: false, showHidden: true, getters: true }),
-    ],
+    ["util.inspect without own words",
+      () => inspect(one, { customInspect: false, showHidden: true, getters: true })],
     ["structuredClone", () => JSON.stringify(structuredClone({ one }))],
-    [
-      "its properties",
-      () => JSON.stringify(Object.getOwnPropertyDescriptors(one)) + Reflect.ownKeys(one).join(),
-    ],
-  ];
+    ["its properties",
+      () => JSON.stringify(Object.getOwnPropertyDescriptors(one)) + Reflect.ownKeys(one).join()],
+  ]; // biome-ignore format: a table
   for (const [how, shown] of ways)
     test(`shows no value by ${how}`, () => ok(!shown().includes("0123"), shown()));
 
@@ -107,25 +103,20 @@ describe("in an address", () => {
     ["https://oauth2:tok-0123456@a.example", "https://oauth2:[key]@a.example"],
     ["http://a.example/?x=1&api_key=abc&y=2", "http://a.example/?x=1&api_key=[key]&y=2"],
     ["http://a.example/?key=1#token=2", "http://a.example/?key=[key]#token=[key]"],
-    [
-      "http://a/?page_token=1&next_token=1&tokens=5&monkey=1",
-      "http://a/?page_token=1&next_token=1&tokens=5&monkey=1",
-    ],
+    ["http://a/?page_token=1&next_token=1&tokens=5&monkey=1",
+      "http://a/?page_token=1&next_token=1&tokens=5&monkey=1"],
     ["me:pass-word1@box:11434", "me:[key]@box:11434"],
     ["no address, me@home.example a=b", "no address, me@home.example a=b"],
-  ];
+  ]; // biome-ignore format: a table
   for (const [url, shown] of rows)
     test(url, () => {
       equal(veil(sealUrl(url)), shown);
       equal(fillPlaceholders(sealUrl(url), "url", new Set()), url);
       equal(sealUrl(sealUrl(url)), sealUrl(url));
     });
-  for (const text of [
-    "npm:left-pad@1.2.3",
-    "mailto:john.smith@a.example",
-    "git@a.example:me/x.git",
-    "ssh://git@a.b/x",
-  ])
+  for (const text of "npm:left-pad@1.2.3 mailto:john.smith@a.example git@a.example:me/x.git ssh://git@a.b/x".split(
+    " ",
+  ))
     test(`${text} in a setting is not veiled elsewhere`, () => {
       learnData({ x: text });
       equal(veil(text), text);
@@ -139,13 +130,9 @@ describe("a value that is known", () => {
     ["in JSON", 'va"l\\ue-3', '{"a":"va\\"l\\\\ue-3"}', '{"a":"[key]"}'],
     ["in a URL", "va ue&4=5", "?a=va%20ue%264%3D5", "?a=[key]"],
     ["in base64", "value-six-6", `x ${btoa("value-six-6")}`, "x [key]="],
-    [
-      "of several lines",
-      "-----first line of it\nsecond line of it--",
-      "7\tsecond line of it--",
-      "7\t[key]",
-    ],
-  ];
+    ["of several lines", "-----first line of it\nsecond line of it--", "7\tsecond line of it--",
+      "7\t[key]"],
+  ]; // biome-ignore format: a table
   for (const [what, value, text, shown] of forms)
     test(what, () => {
       learnSecret(value);

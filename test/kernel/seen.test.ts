@@ -17,10 +17,7 @@ async function calling(t: TestContext, files: Record<string, string>, run: true 
     ({ messages }) => (messages.at(-1)!.role === "tool" ? "done" : { call: model.call }),
   ];
   const it = await harness({ own: true, allow: { write: true, run }, files, script }, t);
-  const does = async (
-    tool: string,
-    args: object,
-  ): Promise<{ text: string; failed?: boolean | undefined }> => {
+  const does = async (tool: string, args: object) => {
     model.call = [tool, args];
     return (await it.ask("go")).results[0]!;
   };
@@ -116,10 +113,8 @@ needs("bwrap")(
   },
 );
 
-/**
- * What happens between reading a file, changing it and changing it again, and whether the model
- * still knows it as it is then.
- */
+/** What happens between reading a file, changing it and changing it again, and whether the model
+ * still knows it as it is then. */
 const MOVES: [what: string, moves: string[], isKnown: boolean][] = [
   ["undo and retry", ["edit", "/undo", "/retry"], true],
   ["undo and back", ["edit", "/undo", "/back"], true],

@@ -50,10 +50,7 @@ function put(home: string, bytes: string | Buffer, id = ID): string {
 const folder = (home: string): string[] => fs.readdirSync(join(home, "sessions")).sort();
 
 /** Opens what is there, closes it again; gives the entries and what was said about it. */
-function look(
-  home: string,
-  id = ID,
-): { entries: readonly Entry[]; branch: Entry[]; heard: string[] } {
+function look(home: string, id = ID) {
   const heard: string[] = [];
   const session = openSession(home, id, (text) => heard.push(text));
   const [entries, branch] = [session.entries, session.branch()];
@@ -89,20 +86,14 @@ test("append() is on the disk when it returns, and is as it was given when the s
 });
 
 for (const [what, entries, expected] of [
-  [
-    "branches of branches",
-    [...said(4), entry(5, 2, "b"), entry(6, 5, "b"), entry(7, 3, "c")],
-    [1, 2, 3, 7],
-  ],
+  ["branches of branches", [...said(4), entry(5, 2, "b"), entry(6, 5, "b"), entry(7, 3, "c")],
+    [1, 2, 3, 7]],
   ["a parent that was lost", [entry(1, null, "a"), entry(2, 1, "b"), entry(4, 3, "d")], [1, 2, 4]],
   ["a parent that is itself", [entry(1, null, "a"), entry(2, 2, "b")], [1, 2]],
-  [
-    "a parent that comes later",
-    [entry(1, null, "a"), entry(2, 3, "b"), entry(3, 2, "c")],
-    [1, 2, 3],
-  ],
+  ["a parent that comes later", [entry(1, null, "a"), entry(2, 3, "b"), entry(3, 2, "c")],
+    [1, 2, 3]],
   ["no entries", [], []],
-] as const)
+] as const) // biome-ignore format: a table
   test(`branch() follows parents: ${what}`, () => {
     const { home } = place();
     put(home, lines(head(), ...entries));
@@ -162,13 +153,10 @@ const UNREADABLE: [string, string | Buffer, RegExp][] = [
   ["full of zeros", Buffer.alloc(65_536), /it holds no readable header/],
   ["empty", "", /it is empty/],
   ["a header without its line end", JSON.stringify(head()), /it holds no readable header/],
-  [
-    "of a later format",
-    lines({ ...head(), zz: 2 }, ...said(2)),
-    /a newer zz made it\. .*Open it with that one/,
-  ],
+  ["of a later format", lines({ ...head(), zz: 2 }, ...said(2)),
+    /a newer zz made it\. .*Open it with that one/],
   ["text of another kind", "# notes\nbuy milk\n", /it holds no readable header/],
-];
+]; // biome-ignore format: a table
 for (const [what, bytes, why] of UNREADABLE)
   test(`openSession() refuses a file that is ${what}, leaves it byte-identical and keeps no lock`, () => {
     const { home } = place();

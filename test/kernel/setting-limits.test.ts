@@ -23,13 +23,9 @@ const NUMBERS: [names: string[], tool?: string, args?: object][] = [
   [["skills.list", "skills.texts"], "list_skills"],
   [["ollama.window", "context.compactAt", "context.turns", "context.words"]],
   [
-    [
-      "display.wordsPerSecond",
-      "display.bellAfter",
-      "weather.seconds",
-      "weather.minutes",
-      "notify.after",
-    ],
+    "display.wordsPerSecond display.bellAfter weather.seconds weather.minutes notify.after".split(
+      " ",
+    ),
   ],
   [["symbols.tokens", "symbols.most"], "find_definition", { symbol: "x" }],
   [["sql.rows", "sql.characters", "sql.seconds"], "query_sql", { file: "x.db", sql: "SELECT 1" }],
@@ -42,9 +38,7 @@ const RAW =
 
 for (const value of some(VALUES, 2))
   test(`With every number set to ${JSON.stringify(value)} nobody gets an error of Node's own`, async () => {
-    const where = place();
-    fs.writeFileSync(join(where.cwd, "x.csv"), "a,b\n1,2\n");
-    fs.mkdirSync(where.home, { recursive: true });
+    const where = place({ "x.csv": "a,b\n1,2\n" }, {}, { x: "" });
     const file = join(where.home, "zz.config.json");
     const read = async (given: object) => {
       fs.writeFileSync(file, JSON.stringify(given));
@@ -86,11 +80,7 @@ for (const value of some(VALUES, 2))
 
 /** What of a project's file counts, beside the person's. */
 async function both(mine: object, theirs: object, given = false) {
-  const where = place();
-  fs.mkdirSync(join(where.cwd, ".zz"), { recursive: true });
-  fs.mkdirSync(where.home, { recursive: true });
-  fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(mine));
-  fs.writeFileSync(join(where.cwd, ".zz/zz.config.json"), JSON.stringify(theirs));
+  const where = place({ ".zz/zz.config.json": theirs }, {}, { "zz.config.json": mine });
   const root = fs.realpathSync(where.cwd);
   return {
     where,

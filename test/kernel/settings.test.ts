@@ -8,6 +8,7 @@ import { describe, type TestContext, test } from "node:test";
 import { Errors } from "typebox/schema";
 import { harness, type Inline } from "zz/test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { put } from "../support/files.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, TELLING_LOADS, zz, zzProcess } from "../support/run.ts";
 
@@ -18,13 +19,11 @@ const projectFile = ({ cwd }: Place) => join(cwd, ".zz", "zz.config.json");
 
 /** A home and a project with these settings, and a plugin that lists what is in force. */
 function having(home?: unknown, project?: unknown): Place {
-  const where = place();
-  mkdirSync(join(where.home, "plugins"), { recursive: true });
-  writeFileSync(join(where.home, "plugins", "probe.js"), PROBE);
-  if (home !== undefined) writeFileSync(homeFile(where), text(home));
-  if (project !== undefined) mkdirSync(join(where.cwd, ".zz"));
-  if (project !== undefined) writeFileSync(projectFile(where), text(project));
-  return where;
+  const homes = {
+    "plugins/probe.js": PROBE,
+    ...(home !== undefined && { "zz.config.json": text(home) }),
+  };
+  return place(project === undefined ? {} : { ".zz/zz.config.json": text(project) }, {}, homes);
 }
 const PROBE = `export const defaults = { deep: { a: 1, b: { c: 2, d: [3] } }, own: "mine" };
 export const settings = { project: ["deep"] };
@@ -120,43 +119,28 @@ describe("two files", { concurrency: 2 }, () => {
   test("Where the home is the project's .zz, its file is the person's own", async () => {
     const where = place();
     const home = join(where.cwd, ".zz");
-    mkdirSync(home);
-    writeFileSync(
-      join(home, "zz.config.json"),
-      '{ "options": { "seed": 1 }, "shell": { "sandbox": "off" } }',
+    const settings = { options: { seed: 1 }, shell: { sandbox: "off" } };
+    put(home, { "zz.config.json": settings });
+    const { stderr, stdout } = await zz(
+      { ...where, home },
+      "-m openai/m --key k --dry-run hi".split(" "),
     );
-    const { stderr, stdout } = await zz({ ...where, home }, [
-      "-m",
-      "openai/m",
-      "--key",
-      "k",
-      "--dry-run",
-      "hi",
-    ]);
     deepEqual([stderr, JSON.parse(stdout).seed], ["", 1]);
   });
 });
 
 describe("what a project may not say", { concurrency: 2 }, () => {
   const rows: [what: object, left: string, name: string, value: unknown][] = [
-    [
-      { providers: { openai: { url: "http://evil" } } },
-      "providers",
-      "providers",
-      { openai: { url: "http://mine" } },
-    ],
+    [{ providers: { openai: { url: "http://evil" } } }, "providers", "providers",
+      { openai: { url: "http://mine" } }],
     [{ options: { messages: [] } }, "options", "options", undefined],
     [{ permissions: { allow: { run: true } } }, "permissions.allow", "permissions", {}],
     [{ shell: { sandbox: "off", except: ["sudo"] } }, "shell", "shell.sandbox", "auto"],
     [{ probe: { own: "theirs", deep: {} } }, "probe.own", "probe.own", "mine"],
     [{ model: "other/m" }, "model", "model", "openai/mine"],
-    [
-      { models: { summary: "other/m", chat: "openai/x" } },
-      "models.summary",
-      "models",
-      { chat: "openai/x" },
-    ],
-  ];
+    [{ models: { summary: "other/m", chat: "openai/x" } }, "models.summary", "models",
+      { chat: "openai/x" }],
+  ]; // biome-ignore format: a table
   for (const [given, left, name, value] of rows)
     test(`${JSON.stringify(given)} is left out, and one note names it: ${left}`, async () => {
       const where = having(
@@ -193,20 +177,12 @@ describe("what a project may not say", { concurrency: 2 }, () => {
   });
 
   for (const [what, home, project, model] of [
-    [
-      "another model of the person's provider counts",
-      { model: "openai/mine" },
-      { model: "openai/theirs" },
-      "theirs",
-    ],
-    [
-      "one of another provider does not",
-      { model: "openai/mine" },
-      { model: "offline/router" },
-      "mine",
-    ],
+    ["another model of the person's provider counts", { model: "openai/mine" },
+      { model: "openai/theirs" }, "theirs"],
+    ["one of another provider does not", { model: "openai/mine" }, { model: "offline/router" },
+      "mine"],
     ["nor any where the person named none", {}, { model: "offline/router" }, "gpt-4o-mini"],
-  ] as const)
+  ] as const) // biome-ignore format: a table
     test(`A project's model: ${what}`, async (t) =>
       equal((await asked(t, having(home, project))).model, model));
 });
@@ -233,21 +209,15 @@ describe("a project's file that is of no use is named and passed over:", { concu
   const big = JSON.stringify({ rounds: 2, x: "x".repeat(5_000_000) });
   const deep = `${'{"a":'.repeat(12_000)}1${"}".repeat(12_000)}`;
   const rows: [what: string, lay: (file: string, where: Place) => void, words: RegExp][] = [
-    [
-      "not JSON",
-      (file) => writeFileSync(file, '{ "rounds": 2,\n\x1b[2J }'),
-      /: not JSON \(.*\)\. They/,
-    ],
+    ["not JSON", (file) => writeFileSync(file, '{ "rounds": 2,\n\x1b[2J }'),
+      /: not JSON \(.*\)\. They/],
     ["an array", (file) => writeFileSync(file, "[]"), /: they must be a JSON object\. They/],
     ["5 MB", (file) => writeFileSync(file, big), /: 50\d+ bytes are too many\. They/],
     ["a pipe", (file) => execFileSync("mkfifo", [file]), /: it is not a regular file\. They/],
-    [
-      "a device",
-      (file) => symlinkSync("/dev/zero", file),
-      /: they lead out of the project, to '\/dev\/zero'\. They/,
-    ],
+    ["a device", (file) => symlinkSync("/dev/zero", file),
+      /: they lead out of the project, to '\/dev\/zero'\. They/],
     ["nested 12,000 deep", (file) => writeFileSync(file, deep), /^Unknown setting "a" in /],
-  ];
+  ]; // biome-ignore format: a table
   for (const [what, lay, words] of rows)
     test(what, async () => {
       const where = having({ rounds: 5 });
@@ -334,31 +304,23 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
   for (const [given, words] of [
     [{ rounds: -1 }, `"rounds" must be at least 0`],
     [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],
-    [
-      { permissions: { alow: {} } },
-      `"permissions.alow" is not known; nearest to "alow" is "allow"`,
-    ],
-    [
-      { permissions: { deny: { raed: true } } },
-      `"permissions.deny.raed" is not known; nearest to "raed" is "read"`,
-    ],
-    [
-      { permissions: { allow: { run: [3] } } },
-      `"permissions.allow.run" must be true, or its entry 0 must be a string`,
-    ],
+    [{ permissions: { alow: {} } },
+      `"permissions.alow" is not known; nearest to "alow" is "allow"`],
+    [{ permissions: { deny: { raed: true } } },
+      `"permissions.deny.raed" is not known; nearest to "raed" is "read"`],
+    [{ permissions: { allow: { run: [3] } } },
+      `"permissions.allow.run" must be true, or its entry 0 must be a string`],
     [{ permissions: [] }, `"permissions" must be an object`],
     [{ permissions: { deny: ["a"] } }, `"permissions.deny" must be an object`],
-    [
-      { permissions: { deny: { read: "a" } } },
-      `"permissions.deny.read" must be true, or must be a list`,
-    ],
+    [{ permissions: { deny: { read: "a" } } },
+      `"permissions.deny.read" must be true, or must be a list`],
     [{ window: 0 }, `"window" must be more than 0`],
     [{ disabled: [""] }, `"disabled.0" must not be empty`],
     [{ plugins: { off: [""] } }, `"plugins.off.0" must not be empty`],
     [{ plugins: { off: "git" } }, `"plugins.off" must be a list`],
     [{ plugins: { of: [] } }, `"plugins.of" is not known; nearest to "of" is "off"`],
     [{ budget: "x" }, `"budget" must be a number, or must be an object`],
-  ] as const)
+  ] as const) // biome-ignore format: a table
     test(`home: ${JSON.stringify(given)} ends zz with 2`, async () => {
       const where = having(given);
       const { code, stderr } = await zz(where, ["--plugins"]);
@@ -444,22 +406,12 @@ test("Settings that were found right are not looked at again, and zod is not loa
 
 describe("the model", { concurrency: 2 }, () => {
   for (const [what, settings, args, env, model] of [
-    [
-      "model before models.chat",
-      { model: "openai/own", models: { chat: "openai/chat" } },
-      [],
-      {},
-      "own",
-    ],
-    [
-      "ZZ_MODEL before both",
-      { models: { chat: "openai/chat" } },
-      [],
-      { ZZ_MODEL: "openai/env" },
-      "env",
-    ],
+    ["model before models.chat", { model: "openai/own", models: { chat: "openai/chat" } }, [], {},
+      "own"],
+    ["ZZ_MODEL before both", { models: { chat: "openai/chat" } }, [], { ZZ_MODEL: "openai/env" },
+      "env"],
     ["--model before all", {}, ["-m", "openai/flag"], { ZZ_MODEL: "openai/env" }, "flag"],
-  ] as const)
+  ] as const) // biome-ignore format: a table
     test(what, async (t) => equal((await asked(t, having(settings), [...args], env)).model, model));
 });
 
@@ -498,16 +450,15 @@ test("--config-schema has every setting with its default and what it is for, and
       },
       true,
     ],
-    [
-      { providers: { openai: { url: "u" }, mine: { key: "k" } }, options: { temperature: 0 } },
-      true,
-    ],
+    [{ providers: { openai: { url: "u" }, mine: { key: "k" } }, options: { temperature: 0 } },
+      true],
     [{ permissions: { allow: { run: ["npm test"] }, deny: { read: true } } }, true],
-    [{ models: { sumary: "a/b" } }, true], // a task of a plugin, for all that an editor knows
+    [{ models: { sumary: "a/b" } }, true],
+    // a task of a plugin, for all that an editor knows
     [{ rouds: 3 }, false],
     [{ display: { theme: "drak" } }, false],
     [{ window: 0 }, false],
-  ] as const)
+  ] as const) // biome-ignore format: a table
     equal(Errors(schema, given)[0], fits, JSON.stringify(given));
 });
 

@@ -10,13 +10,7 @@ import { INIT, shell } from "../support/repository.ts";
 
 const TRACKED = `a.ts § build/deep/er/x.ts § build/x.ts § dist/Größe.ts § src/build/y.ts
   src/ignored/z.ts § target/a b.ts`.split(/ § |\n */);
-const OTHERS = [
-  "build/made.js",
-  "dist/made.js",
-  "ignored/made.js",
-  "src/new.ts",
-  "coverage/made.js",
-];
+const OTHERS = "build/made.js dist/made.js ignored/made.js src/new.ts coverage/made.js".split(" ");
 const MAKE = `git add -f ${TRACKED.map((name) => `'${name}'`).join(" ")}; git -c user.name=n -c user.email=e@x commit -qm one`;
 
 describe("the list of files without git", () => {

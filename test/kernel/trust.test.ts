@@ -22,8 +22,7 @@ export default (zz: Zz) => zz.tool({ name: "hello", description: "greets", run: 
 `;
 
 function project(files: Record<string, string>) {
-  const where = place();
-  put(where.cwd, files);
+  const where = place(files);
   const puts = (name: string, text: string, base = where.cwd) => put(base, { [name]: text });
   return { where, put: puts, zz: (...args: string[]) => zz(where, args) };
 }
@@ -159,16 +158,8 @@ test("Prompts of a project: layers and commands, the nearest winning, once the p
       ".zz/prompts/review.md": "---\ndescription: our own review\n---\nReview it our way: $@",
     });
     put("prompts/kind.md", layer("Be kind, says the home."), where.home);
-    const asks = [
-      "--once",
-      "-m",
-      "openai/m",
-      "--base-url",
-      fake.url,
-      "--key",
-      "x",
-      "/review the README",
-    ];
+    const flags = `--once -m openai/m --base-url ${fake.url} --key x`.split(" ");
+    const asks = [...flags, "/review the README"];
     match((await zz("--prompt")).stdout, /Be kind, says the home\./);
     const before = await zz(...asks);
     match(before.stderr, /nobody has trusted \.zz\/prompts\/kind\.md, \.zz\/prompts\/review\.md\./);

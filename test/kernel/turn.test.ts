@@ -9,9 +9,8 @@ import { delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai
 import { place } from "../support/run.ts";
 import { waitFor } from "../support/wait.ts";
 
-/**
- * Tools whose calls end when the test says so, and how many ran at once when each of them began.
- */
+/** Tools whose calls end when the test says so, and how many ran at once when each of them
+ * began. */
 function naps() {
   const running = new Map<string, () => void>();
   const beside: string[] = [];
@@ -126,10 +125,8 @@ test("Aborting closes the connection, keeps what had come as an unfinished messa
   deepEqual(cut, ["Half an ans"]);
 });
 
-/**
- * A provider that may be silent for half a second, and yields one of these each 100 ms; without a
- * finish it is silent then.
- */
+/** A provider that may be silent for half a second, and yields one of these each 100 ms; without a
+ * finish it is silent then. */
 async function slow(t: TestContext, ...answers: Delta[][]) {
   const clock = standingClock();
   let [asked, stopped]: [number, number | undefined] = [0, undefined];

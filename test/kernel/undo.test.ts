@@ -146,10 +146,8 @@ function ordinary(t: { after(done: () => void): void }) {
   return { where, zz, sh, keep };
 }
 
-/**
- * What a project holds, what a command does to it as an ordinary user, and what is undone along
- * with it or not at all.
- */
+/** What a project holds, what a command does to it as an ordinary user, and what is undone along
+ * with it or not at all. */
 // biome-ignore format: one case a row.
 const SHUT: [what: string, setup: string, script: string][] = [
   ["a file that nobody may read", "echo a > a; echo b > b", "chmod 000 a; rm b"],

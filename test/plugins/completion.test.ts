@@ -40,8 +40,9 @@ test("a home of 10,000 sessions gives the newest 500", () => {
 
 test("zsh and fish get the same values, and another shell a sentence", async () => {
   const printed = async (shell: string) => zz(place(), ["--completion", shell]);
+  const { stdout } = await printed("zsh");
   match(
-    (await printed("zsh")).stdout,
+    stdout,
     /_zz_effort\(\) \{ compadd -- none low medium high \}[\s\S]*'\*--effort\[.*\]:value:_zz_effort' \\/,
   );
   match((await printed("zsh")).stdout, /_zz_model\(\) \{ compadd -- \$\{\(f\)"\$\(zz --models /);
@@ -49,5 +50,7 @@ test("zsh and fish get the same values, and another shell a sentence", async () 
     (await printed("fish")).stdout,
     /^complete -c zz -l effort -xa "none low medium high" -d /m,
   );
-  match((await printed("tcsh")).stderr, /^Cannot complete for 'tcsh': only for bash, zsh and fish/);
+  const { code, stderr } = await printed("tcsh");
+  equal(code, 2);
+  match(stderr, /^Cannot complete for 'tcsh': only for bash, zsh and fish/);
 });

@@ -13,16 +13,12 @@ const layer = (text: string): string | undefined =>
 for (const [what, args, files, text] of [
   ["a text", ["--context", "The build is red."], {}, "The build is red."],
   ["a file", ["--context", "@notes.md"], { "notes.md": "\ufeff# Notes\n\nö\n" }, "# Notes\n\nö"],
-  [
-    "several",
-    ["--context", "one", "--context=@b", "--context", "3"],
-    { b: "two\n" },
-    "one\n\ntwo\n\n3",
-  ],
+  ["several", ["--context", "one", "--context=@b", "--context", "3"], { b: "two\n" },
+    "one\n\ntwo\n\n3"],
   ["a secret, since the person chose it", ["--context", "@.env"], { ".env": "K=1\n" }, "K=1"],
   ["a text that begins with @", ["--context", " @alice asks"], {}, "@alice asks"],
   ["an empty file: nothing", ["--context", "@a"], { a: "\n" }, undefined],
-] as [string, string[], Record<string, string>, string | undefined][])
+] as [string, string[], Record<string, string>, string | undefined][]) // biome-ignore format: a table
   test(`--context tells the model ${what}`, async () => {
     const { code, stdout, sent } = await asks(
       having(files),
@@ -50,15 +46,13 @@ const big = having({
 });
 truncateSync(join(big.cwd, "large"), 1024 * 1024 + 1);
 for (const [given, says] of [
-  [
-    "@none",
-    "'@none': no such file. Check the path; a text that begins with @ needs a space before it.",
-  ],
+  ["@none",
+    "'@none': no such file. Check the path; a text that begins with @ needs a space before it."],
   ["@fifo", "'@fifo': it is not a regular file. Name another."],
   ["@latin", "'@latin': it is not text (UTF-8). Name a text file."],
   ["@large", "'@large': 1048577 bytes are too many (1 MB). Cut it down first."],
   ["  ", "'  ': it is empty. Give it a text, or @FILE."],
-] as [string, string][])
+] as [string, string][]) // biome-ignore format: a table
   test(`--context '${given}' is refused before anything is sent`, async () => {
     const model = ["-m", "openai/m", "--base-url", "http://127.0.0.1:49", "--key", "x"];
     const ran = await zz(big, [...model, `--context=${given}`, "hi"]);

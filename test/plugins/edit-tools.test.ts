@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { type Asked, harness } from "../../sdk/testing.ts";
 import { tryTo } from "../../sdk/text.ts";
-import { project, type Tree } from "../support/repository.ts";
-import { zz } from "../support/run.ts";
+import type { Tree } from "../support/repository.ts";
+import { place, zz } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
 
 const CODE = "one();\ntwo();\nthree();\n";
@@ -62,7 +62,7 @@ const ROWS: Row[] = [
 describe("zz --call, with --allow-write", () => {
   for (const [what, tool, args, before, says, after = {}, code = 0] of ROWS)
     test(`${tool}: ${what}`, async () => {
-      const where = project(before);
+      const where = place(before);
       const ran = await zz(where, ["--call", tool, JSON.stringify(args), "--allow-write"]);
       const said = (ran.stdout + ran.stderr).trimEnd();
       if (typeof says === "string") equal(said, says);
@@ -84,7 +84,7 @@ describe("zz --call, with --allow-write", () => {
       old_string: "one();\ntwo();",
       new_string: "one();",
     });
-    const ran = await zz(project(a("\tone();\n\ttwo();\n")), [
+    const ran = await zz(place(a("\tone();\n\ttwo();\n")), [
       "--call",
       "edit_file",
       args,

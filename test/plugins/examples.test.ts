@@ -47,20 +47,12 @@ describe("weather", () => {
     longitude: admin1.length,
   });
   const forecast = {
-    current: {
-      time: "2026-11-21T12:00",
-      temperature_2m: 3.4,
-      weather_code: 61,
-      wind_speed_10m: 12,
-    },
+    current: { time: "2026-11-21T12:00", temperature_2m: 3.4, weather_code: 61,
+      wind_speed_10m: 12 },
     current_units: { temperature_2m: "°C", wind_speed_10m: "km/h" },
-    daily: {
-      time: ["2026-11-21", "2026-11-22", "2026-11-23"],
-      weather_code: [0, 3, 95],
-      temperature_2m_max: [5, 6, 7],
-      temperature_2m_min: [1, 2, 3],
-    },
-  };
+    daily: { time: ["2026-11-21", "2026-11-22", "2026-11-23"], weather_code: [0, 3, 95],
+      temperature_2m_max: [5, 6, 7], temperature_2m_min: [1, 2, 3] },
+  }; // biome-ignore format: a table
   const json = (body: unknown, status = 200): Served => ({ status, body: [JSON.stringify(body)] });
 
   /** A server that knows these places, and a plugin that asks it. */
@@ -229,10 +221,8 @@ describe("sql", () => {
     const { zz } = await shop(t);
     const name = "file:shop #1?mode=rw%20.db";
     zz.write(name, readFileSync(join(zz.root, "shop.db")));
-    match(
-      (await zz.call("query_sql", { file: name, sql: "SELECT count(*) FROM items" })).text,
-      /\n3\n/,
-    );
+    const { text } = await zz.call("query_sql", { file: name, sql: "SELECT count(*) FROM items" });
+    match(text, /\n3\n/);
     for (const [name, content, answer] of files) {
       if (content) zz.write(name, content);
       match((await zz.call("query_sql", { file: name, sql: "SELECT 1" })).text, answer);
@@ -276,18 +266,14 @@ describe("data", () => {
     });
 
   const faults: [args: object, words: RegExp][] = [
-    [
-      { where: ["cost > 1"] },
-      /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/,
-    ],
-    [
-      { where: ["price"] },
-      /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/,
-    ],
+    [{ where: ["cost > 1"] },
+      /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/],
+    [{ where: ["price"] },
+      /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/],
     [{ sort: "cost" }, /There is no column in 'cost'/],
     [{ select: ["sum"] }, /^Cannot compute 'sum': name a column, as in "sum price"\.$/],
     [{ file: "bad.jsonl" }, /^Cannot read 'bad\.jsonl' at line 2: it is not JSON/],
-  ];
+  ]; // biome-ignore format: a table
   for (const [args, words] of faults)
     test(`wrong: ${JSON.stringify(args)}`, async () => {
       const zz = await shared();
@@ -355,10 +341,8 @@ describe("notify", () => {
       { live: true, settings, ...more, plugins: [file("notify"), ...plugins] },
       t,
     );
-    /**
-     * What came, once so many were there. Of none: what came before another program that was
-     * started later had ended.
-     */
+    /** What came, once so many were there. Of none: what came before another program that was
+     * started later had ended. */
     const told = async (count: number): Promise<string[][]> => {
       const lines = () => (existsSync(log) && readFileSync(log, "utf8").match(/.+\n/g)) || [];
       if (count) await waitFor(`${count} notes`, () => lines().length >= count);

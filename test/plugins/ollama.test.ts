@@ -84,19 +84,11 @@ describe("Ollama", { concurrency: 3 }, () => {
 
   for (const [what, model, args, expected] of [
     ["a small trained window is taken whole", { trained: 8_192 }, [], 8_192],
-    [
-      "the model's own num_ctx wins, smaller",
-      { parameters: 'num_ctx 4096\nstop "<|end|>"' },
-      ["--no-tools"],
-      4_096,
-    ],
-    [
-      "what the person sets goes before all",
-      { parameters: "num_ctx 4096" },
-      ["-o", "num_ctx", "12000"],
-      12_000,
-    ],
-  ] as [string, Partial<own.Installed>, string[], number][])
+    ["the model's own num_ctx wins, smaller", { parameters: 'num_ctx 4096\nstop "<|end|>"' },
+      ["--no-tools"], 4_096],
+    ["what the person sets goes before all", { parameters: "num_ctx 4096" },
+      ["-o", "num_ctx", "12000"], 12_000],
+  ] as [string, Partial<own.Installed>, string[], number][]) // biome-ignore format: a table
     test(`num_ctx is always sent: ${what}`, async () => {
       const { bodies } = await ask([say("ok")], [...M, ...args, "hi"], {
         models: [{ name: "m:latest", ...model }],

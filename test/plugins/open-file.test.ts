@@ -102,12 +102,10 @@ test("open_file tells what is wrong: no such file, one outside, no program for i
   for (const [path, why] of [
     ["nope.pdf", /^Cannot open 'nope\.pdf': no such file or folder\. Check the path\.$/],
     ["/etc/hostname", /outside the project/],
-    [
-      "page.html",
-      /^Cannot open 'page\.html': (xdg-)?open says that there is no program for such a file\.$/,
-    ],
+    ["page.html",
+      /^Cannot open 'page\.html': (xdg-)?open says that there is no program for such a file\.$/],
     ["a.pdf", /says that it failed \(exit code 9\)\.$/],
-  ] as const)
+  ] as const) // biome-ignore format: a table
     match((await open(path)).text, why);
   process.env.PATH = "/nowhere"; // until setting() gives it back
   const { text } = await open("a.pdf");

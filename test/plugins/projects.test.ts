@@ -16,10 +16,7 @@ import { type Place, place, zz } from "../support/run.ts";
 type Given = Record<string, { path: string; rights: string; about?: string }>;
 
 /** A project, and beside it others with these files. */
-function having(
-  files: Record<string, string>,
-  projects: (base: string) => unknown,
-): Place & { base: string } {
+function having(files: Record<string, string>, projects: (base: string) => unknown) {
   const where = place();
   const base = fs.realpathSync(dirname(where.cwd));
   placed(
@@ -109,22 +106,13 @@ describe("tools", () => {
   const patch = (name: string, line: string) =>
     `--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-${line}+x\n`;
   for (const [name, args, says] of [
-    [
-      "read_file",
-      { path: "lib:../far/secret" },
-      /requires read access to "lib:..\/far\/secret"; run again/,
-    ],
-    [
-      "move_file",
-      { from: "lib:src/a.ts", to: "ro:c.ts" },
-      /"ro:c.ts" is denied: the settings let project 'ro' be/,
-    ],
-    [
-      "apply_patch",
-      { patch: patch("ro:a.ts", FILES["ro/a.ts"]) },
-      /"ro:a.ts" is denied: the settings let project/,
-    ],
-  ] as [string, object, RegExp][])
+    ["read_file", { path: "lib:../far/secret" },
+      /requires read access to "lib:..\/far\/secret"; run again/],
+    ["move_file", { from: "lib:src/a.ts", to: "ro:c.ts" },
+      /"ro:c.ts" is denied: the settings let project 'ro' be/],
+    ["apply_patch", { patch: patch("ro:a.ts", FILES["ro/a.ts"]) },
+      /"ro:a.ts" is denied: the settings let project/],
+  ] as [string, object, RegExp][]) // biome-ignore format: a table
     test(`${name} ${JSON.stringify(args)} is refused`, async () => {
       const where = having(FILES, BOTH);
       const { code, stderr } = await tool(

@@ -5,10 +5,9 @@ import { test } from "node:test";
 import type { Core, Options } from "../../kernel/instance.ts";
 import { findTool } from "../../kernel/plugins/run-call.ts";
 import { needs } from "../support/needs.ts";
-import { project, put, shell } from "../support/repository.ts";
-import { type Place, zz } from "../support/run.ts";
-import type { Got } from "../support/script.ts";
-import { harness, kernel, play as playScript, rowsOf } from "../support/script.ts";
+import { put, shell } from "../support/repository.ts";
+import { type Place, place, zz } from "../support/run.ts";
+import { type Got, harness, kernel, play as playScript, rowsOf } from "../support/script.ts";
 import "../support/lean.ts";
 import { type Files, warm } from "../support/warm.ts";
 
@@ -27,9 +26,8 @@ async function call(where: Place, tool: string, args: object, options?: Options)
 /** A project, or just its files: then it is that of the one zz whose compiler is warm. */
 type Where = Place | Files;
 const isPlace = (where: Where): where is Place => typeof where.sessions === "function";
-/**
- * By one instance for all rows of a project: each new one would read TypeScript's libraries first.
- */
+/** By one instance for all rows of a project: each new one would read TypeScript's libraries
+ * first. */
 const opened = new Map<Place, Promise<Core>>();
 async function coreOf(where: Where, options?: Options): Promise<Core> {
   if (!isPlace(where)) return (await warm(where)).core;
@@ -70,8 +68,8 @@ const rows = (
 // ── read_file ──
 
 const LONG = Array.from({ length: 2_001 }, (_, i) => `line ${i + 1}`).join("\n");
-const outside = project({ "secret.txt": "from outside\n" });
-const texts = project({
+const outside = place({ "secret.txt": "from outside\n" });
+const texts = place({
   "three.txt": "a\nb\nc\n",
   "windows.txt": "a\r\nb\r\n",
   "empty.txt": "",
@@ -107,7 +105,7 @@ rows("read_file", texts, [
 // ── list_dir ──
 
 const LEFT_OUT = ["node_modules/x/index.js", "src/node_modules/y/index.js", "dist/out.js"];
-const tree = project({
+const tree = place({
   ...empty(["a.txt", "B.txt", "src/one.ts", "src/deep/two.ts", "src/deep/three.ts", ...LEFT_OUT]),
   pipe: "|",
   ".env": "KEY=1\n",
@@ -122,7 +120,7 @@ rows("list_dir", tree, [
 ]);
 
 test("list_dir: at most 200 rows, and how many are left", async () => {
-  const many = project(
+  const many = place(
     empty(Array.from({ length: 203 }, (_, i) => `f${String(i).padStart(3, "0")}`)),
   );
   const lines = (await call(many, "list_dir", {})).text.split("\n");
@@ -151,14 +149,14 @@ async function list({ cwd: root, home }: Place, path?: string): Promise<string[]
 
 for (const [way, ownTest] of Object.entries({ "with git": needs("git"), "without git": test }))
   ownTest(`the lister, ${way}, honours nested .gitignore with negation`, async () => {
-    const where = project(IGNORING);
+    const where = place(IGNORING);
     if (way === "with git") shell(where.cwd, "git init -q");
     deepEqual([await list(where), await list(where, "sub")], [KEPT, BELOW]);
   });
 
 // ── grep ──
 
-const searched = project({
+const searched = place({
   "src/a.ts": "const price = a.b(c);\n",
   "lib/a.ts": "price again\n",
   "srcery.txt": "price of magic\n",
@@ -262,7 +260,7 @@ told(coded, [
   ],
 ]);
 
-const mixed = project({
+const mixed = place({
   "a.ts": "export const here = 1;\n",
   "b.ts": "here;\n",
   "ignored/c.ts": "export const c = 1;\n",
@@ -285,21 +283,19 @@ const UNSEEN: Told[] = [
 told(mixed, UNSEEN);
 
 test("the symbol tools say which folder alone is indexed", async () => {
-  const where = project({ "lib/a.ts": "export const a = 1;\n", "b.ts": "export const b = 1;\n" });
+  const where = place({ "lib/a.ts": "export const a = 1;\n", "b.ts": "export const b = 1;\n" });
   const { text } = await call(where, "get_todos", {}, { settings: { symbols: { folder: "lib" } } });
   match(text, /^No TODO.*\n\[Of 2 code files only the 1 in 'lib' are indexed, /);
 });
 
 test("the symbol tools count a file once that a link leads to as well, and one that only a link leads to", async () => {
-  const where = project({
+  const where = place({
     "a.ts": "export const once = 1; // TODO one\n",
     "outer/b.ts": "",
     "link.ts": "->a.ts",
   });
-  equal(
-    (await call(where, "find_definition", { symbol: "once" })).text,
-    "a.ts:1: export const once = 1",
-  );
+  const { text } = await call(where, "find_definition", { symbol: "once" });
+  equal(text, "a.ts:1: export const once = 1");
   equal((await call(where, "get_todos", {})).text, "a.ts:1: TODO one");
   rmSync(join(where.cwd, "a.ts"));
   put(where.cwd, { "c.ts": "export const once = 1;\n" });
@@ -310,21 +306,21 @@ test("the symbol tools count a file once that a link leads to as well, and one t
 });
 
 const DEFAULT = 'import def, { b as bee } from "./b.ts";\n';
-const shaped = project({
+const shaped = place({
   "index.ts":
     'export * from "./a.ts";\nexport { b, c as d } from "./b.ts";\nexport const own = 1;\n',
   "a.ts": `${DEFAULT}import * as all from "./b.ts";\nexport const a = [def, bee, all];\n`,
   "b.ts": "export const b = 1;\nexport const c = 2;\nexport default 3;\n",
   "view.tsx": "export const Card = React.memo(() => {\n  return null;\n});\n",
 });
-const compiled = project({
+const compiled = place({
   "src/a.ts": "export const a = (b: number) => (b ? 1 : 2);\n",
   "src/b.ts": "export const b = 1;\n",
   "lib/bundle.js": "export const a = (b) => (b ? 1 : 2);\n".repeat(20),
   "made.ts": `// @generated\n${"export const a = (b) => (b ? 1 : 2);\n".repeat(20)}`,
 });
 const nth = (i: number) => [`${i < 60 ? "lib" : "app/ui"}/f${i}.ts`, `export const f${i} = 1;\n`];
-const large = project(Object.fromEntries(Array.from({ length: 90 }, (_, i) => nth(i))));
+const large = place(Object.fromEntries(Array.from({ length: 90 }, (_, i) => nth(i))));
 // biome-ignore format: one case a row.
 const SHAPES: [where: Where, tool: string, args: object, says: string | RegExp][] = [
   [shaped, "get_structure", { path: "index.ts" }, 'index.ts · 3 lines of code\n3-3: export const own = 1\nexports {*} from ./a.ts\nexports {b, c as d} from ./b.ts'],
@@ -380,12 +376,10 @@ test("find_references of a member that its owner does not declare says what ther
 });
 
 test("zz --call --json carries the data: numbers, hash", async () => {
-  const { code, stdout } = await zz(texts, [
-    "--call",
-    "read_file",
-    '{"path":"three.txt","start":2}',
-    "--json",
-  ]);
+  const { code, stdout } = await zz(
+    texts,
+    '--call read_file {"path":"three.txt","start":2} --json'.split(" "),
+  );
   const { ok: good, text, data } = JSON.parse(stdout);
   deepEqual([code, good, text], [0, true, "2\tb\n3\tc"]);
   deepEqual(

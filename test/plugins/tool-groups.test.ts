@@ -18,11 +18,7 @@ const moreIn = (request: any): string | undefined =>
 const having = (settings: object, files: Tree = {}) =>
   placed({ "~/zz.config.json": settings, ...files });
 
-async function asked(
-  where: Place,
-  script: Step[] = [say("x")],
-  args: string[] = [],
-): Promise<any[]> {
+async function asked(where: Place, script: Step[] = [say("x")], args: string[] = []) {
   const { code, stderr, sent } = await asks(where, script, [...args, "hi"]);
   deepEqual([code, stderr], [0, ""]);
   for (const body of sent) deepEqual(problems(body), []);

@@ -10,13 +10,10 @@ describe("codeBlocks()", () => {
     ["several", "```\na\n```\nand\n```sh\nb\n```", ": a", "sh: b"],
     ["tildes, which hold backticks", "~~~md\n```\na\n```\n~~~", "md: ```\na\n```"],
     ["one that is never closed", "Here:\n```py\na = 1\nb = 2\n", "py: a = 1\nb = 2"],
-    [
-      "in a list, without its indent",
-      "1. Run\n   ```sh\n   a\n     b\n   ```\n2. Then",
-      "sh: a\n  b",
-    ],
+    ["in a list, without its indent", "1. Run\n   ```sh\n   a\n     b\n   ```\n2. Then",
+      "sh: a\n  b"],
     ["in a quotation", "> ```\n> a\n>  b\n> ```", ": a\n b"],
-  ];
+  ]; // biome-ignore format: a table
   for (const [name, text, ...blocks] of ROWS)
     test(name, () => {
       const found = codeBlocks(text).map(({ language, text }) => `${language}: ${text}`);

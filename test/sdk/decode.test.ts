@@ -37,27 +37,16 @@ test("decode() gives what a job makes of bytes", async (t) => {
 
 const [TOO_MUCH, SMALL] = ["reading it takes too much memory", { megabytes: 64 }];
 const FAILURES: [what: string, body: string, why: string, how?: Partial<Decoding>][] = [
-  [
-    "says why",
-    `throw Object.assign(new Error("it needs a key"), { sentence: true })`,
-    "it needs a key",
-  ],
+  ["says why", `throw Object.assign(new Error("it needs a key"), { sentence: true })`,
+    "it needs a key"],
   ["throws another's words", `throw new Error("FlateStream: bad block type")`, "it is damaged"],
   ["ends", "process.exit(3)", "what reads it ended"],
   ["fills its heap", "const all = []; for (;;) all.push([bytes]);", TOO_MUCH, SMALL],
-  [
-    "takes memory beside its heap",
-    "const all = []; for (;;) all.push(Buffer.alloc(2 ** 24, 1));",
-    TOO_MUCH,
-    SMALL,
-  ],
-  [
-    "writes too much",
-    `return { value: "x".repeat(2 ** 21) }`,
-    "it unpacks to more than 1 MB",
-    { most: 1 },
-  ],
-];
+  ["takes memory beside its heap", "const all = []; for (;;) all.push(Buffer.alloc(2 ** 24, 1));",
+    TOO_MUCH, SMALL],
+  ["writes too much", `return { value: "x".repeat(2 ** 21) }`, "it unpacks to more than 1 MB",
+    { most: 1 }],
+]; // biome-ignore format: a table
 for (const [what, body, why, how] of FAILURES)
   test(`decode() of a job that ${what}: ${why}`, async (t) => {
     const { run } = await having(t, body);

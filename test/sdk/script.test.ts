@@ -3,10 +3,10 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import type { Script } from "../support/fake/http.ts";
-import { call, fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
+import { askable, call, fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
 import { type How, place, ROOT, WAYS, type Way, zz } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
@@ -23,31 +23,15 @@ interface Words {
 /** Runs scripts one after the other in a few processes. */
 const zzAgain = mains();
 
-/**
- * In a process of its own, for its way to start, what is piped in or how it ends; `again`: in one
- * that ran others before.
- */
+/** In a process of its own, for its way to start, what is piped in or how it ends; `again`: in one
+ * that ran others before. */
 async function running(source: string, script: Script, how: How & Words = {}) {
   const { flags = [], args = [], name = "it.ts", again = false, ...rest } = how;
-  const where = place();
-  const fake = await fakeOpenAI(script);
-  after(() => fake.close());
-  writeFileSync(join(where.cwd, name), source);
-  writeFileSync(join(where.cwd, "a.txt"), "content of a\n");
-  const asks = [
-    "-m",
-    "openai/m",
-    "--base-url",
-    fake.url,
-    "--key",
-    "x",
-    ...flags,
-    "--run",
-    name,
-    ...args,
-  ];
+  const where = place({ [name]: source, "a.txt": "content of a\n" });
+  const model = await askable(script);
+  const asks = [...model.args, ...flags, "--run", name, ...args];
   const ran = await (again ? zzAgain : zz)(where, asks, rest);
-  const sent = fake.requests.map((request) => request.body);
+  const sent = model.requests.map((request) => request.body);
   return { ...ran, where, sent, said: sent.map(({ messages }) => messages.at(-1).content) };
 }
 

@@ -103,14 +103,10 @@ describe("answer", () => {
     questions: number,
   ][] = [
     ["no", "no", /^Refused: the person said no to write access to "a.txt"\.$/, 2],
-    [
-      "nobody",
-      "nobody",
-      /^Refused: requires write access to "a.txt"; run again with --allow-write=a.txt\.$/,
-      0,
-    ],
+    ["nobody", "nobody",
+      /^Refused: requires write access to "a.txt"; run again with --allow-write=a.txt\.$/, 0],
     [async (_, keys) => (keys ? "n" : "Not today."), "a reason", /a.txt": Not today\.$/, 2],
-  ];
+  ]; // biome-ignore format: a table
   for (const [answer, does, refused, questions] of rows)
     test(`${does}: a change is ${refused ? "refused" : "made"}`, async (t) => {
       const zz = await having(t, writer, [puts, "done"], {

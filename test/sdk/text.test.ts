@@ -19,15 +19,13 @@ test("thousands() is what toLocaleString() gives for an integer", () =>
 const FILE = fencedBlock("FILE a.ts", "--- FILE b.ts ---\n1\n--- END");
 for (const [what, text, words] of [
   ["words alone", "what is this?", "what is this?"],
-  [
-    "two files and piped text",
+  ["two files and piped text",
     [FILE, fencedBlock("FILE c", ""), fencedBlock("STDIN", "x"), "sum\nup"].join("\n\n"),
-    "sum\nup",
-  ],
+    "sum\nup"],
   ["a file alone", FILE, "FILE a.ts"],
   ["a block behind them", `see\n\n${FILE}`, `see\n\n${FILE}`],
   ["a block without an end", "--- FILE a.ts ---\nhello", "--- FILE a.ts ---\nhello"],
-] as const)
+] as const) // biome-ignore format: a table
   test(`wordsOf() ${what}`, () => equal(wordsOf(text), words));
 
 test("whoReads() looks at what the disk made of the permissions", () => {

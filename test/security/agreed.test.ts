@@ -35,21 +35,15 @@ const ROWS: Row[] = [
   ["edit_lines", tool("edit_lines", { path: "a.ts", start: 1, end: 1, content: "x" })],
   ["delete_file", tool("delete_file", { path: "a.ts" })],
   ["move_file, the file", tool("move_file", { from: "a.ts", to: "c.ts" })],
-  [
-    "move_file, what comes to its new place",
-    tool("move_file", { from: "d.txt", to: "c.txt" }),
-    "c.txt",
-  ],
+  ["move_file, what comes to its new place", tool("move_file", { from: "d.txt", to: "c.txt" }),
+    "c.txt"],
   ["apply_patch", tool("apply_patch", { patch: PATCH })],
   ["rename_symbol", tool("rename_symbol", { symbol: "one", to: "uno" })],
-  [
-    "rename_symbol, another file of it",
-    tool("rename_symbol", { symbol: "one", to: "uno" }),
-    "b.ts",
-  ],
+  ["rename_symbol, another file of it", tool("rename_symbol", { symbol: "one", to: "uno" }),
+    "b.ts"],
   ["write_plugin", tool("write_plugin", PLUGIN), "../home/plugins/own.ts"],
   ["/undo of what has changed since", undo],
-];
+]; // biome-ignore format: a table
 const ON_COPY: Row[] = [
   "sed -i s/1/2/ a.ts",
   "rm a.ts",
@@ -122,14 +116,10 @@ const COMMITS: [what: string, files: string[] | undefined, meanwhile: string, sa
   ["what is staged", undefined, "echo 3 > b.ts; git add b.ts", /'b\.ts'/],
   ["the content of what is staged", undefined, "echo 3 > a.ts; git add a.ts", /'a\.ts'/],
   ["the branch", ["a.ts"], "git switch -qc other", /what the question says/],
-  [
-    "the commit before it",
-    undefined,
-    "git commit -qm Late --allow-empty --only",
-    /the commit before it/,
-  ],
+  ["the commit before it", undefined, "git commit -qm Late --allow-empty --only",
+    /the commit before it/],
   ["a hook that comes", ["a.ts"], "cp /bin/true .git/hooks/pre-commit", /what the question/],
-];
+]; // biome-ignore format: a table
 async function begun(t: TestContext, meanwhile: (root: string) => void) {
   const zz = await saving(t, "", meanwhile);
   shell(

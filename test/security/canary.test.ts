@@ -10,7 +10,7 @@ import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { type Seen, type Step, serve } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
-import { type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
+import { place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
 import { some } from "../support/runs.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -29,10 +29,8 @@ const LONG: Canaries = {
   question: "canaryQUEST6g",
   variable: 'canary VARI "7" h',
 };
-/**
- * Too short to be looked for in texts: what keeps them from being shown is that no object holds
- * them.
- */
+/** Too short to be looked for in texts: what keeps them from being shown is that no object holds
+ * them. */
 const SHORT: Canaries = {
   flag: "q~F1^",
   environment: "q~E2^",
@@ -43,10 +41,8 @@ const SHORT: Canaries = {
   variable: "q~V7^ no",
 };
 
-/**
- * Others for each run, since many runs share a process, which must not know them from an earlier
- * one.
- */
+/** Others for each run, since many runs share a process, which must not know them from an earlier
+ * one. */
 let runs = 0;
 const another = (canaries: Canaries): Canaries => {
   const run = `-${++runs}-`;
@@ -59,9 +55,8 @@ const another = (canaries: Canaries): Canaries => {
 };
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64").replace(/=+$/, "");
-/**
- * As it is, in JSON, in JSON in JSON, in an address, in base64, and as basic authorization has it.
- */
+/** As it is, in JSON, in JSON in JSON, in an address, in base64, and as basic authorization has
+ * it. */
 function forms(value: string): string[] {
   const json = (text: string) => JSON.stringify(text).slice(1, -1);
   return [
@@ -92,13 +87,7 @@ function written(folder: string, canaries: Canaries): string[] {
   });
 }
 
-type Filled = { providers: Record<string, object> } & Record<string, unknown>;
-function filled(canaries: Canaries): {
-  where: Place;
-  base: string;
-  home: Record<string, string>;
-  settings: Filled;
-} {
+function filled(canaries: Canaries) {
   const where = place();
   const { settings: key, password, question } = canaries;
   const address = `https://me:${password}@box.example/`;
@@ -119,21 +108,11 @@ function filled(canaries: Canaries): {
 }
 
 const withoutKeys = (): NodeJS.ProcessEnv => {
-  const {
-    OPENAI_API_KEY,
-    OPENAI_BASE_URL,
-    ZZ_MODEL,
-    ZZ_HOME,
-    FORCE_COLOR,
-    NODE_TEST_CONTEXT,
-    ...env
-  } = process.env;
+  const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, ZZ_HOME, ...rest } = process.env;
+  const { FORCE_COLOR, NODE_TEST_CONTEXT, ...env } = rest;
   return env;
 };
-const envOf = (
-  { environment: key, password, question }: Canaries,
-  base: string,
-): Record<string, string> => ({
+const envOf = ({ environment: key, password, question }: Canaries, base: string) => ({
   OPENAI_API_KEY: key,
   OLLAMA_API_KEY: key,
   GITHUB_TOKEN: key,
@@ -142,9 +121,7 @@ const envOf = (
 });
 
 /** A server that says all that it was sent, and does as the model's name says. */
-async function echoing(
-  t: TestContext,
-): Promise<{ url: string; requests: Seen[]; elsewhere: Seen[] }> {
+async function echoing(t: TestContext) {
   const [fake, other] = [await fakeOpenAI(step), await serve(() => ({ body: ["{}"] }))];
   t.after(() => Promise.all([fake.close(), other.close()]));
   return { url: fake.url, requests: fake.requests, elsewhere: other.requests };
@@ -191,10 +168,8 @@ test("every command and every tool shows no key, long or short, to people and to
   const { base, home, settings } = filled(LONG);
   const fake = await fakeOpenAI(() => say("Well."));
   t.after(fake.close);
-  /**
-   * What is read on purpose holds only keys that are known by their values; all else short ones,
-   * too.
-   */
+  /** What is read on purpose holds only keys that are known by their values; all else short ones,
+   * too. */
   const reading = { home, settings };
   const own = (file: keyof typeof home) => JSON.parse(home[file]!);
   const near = { like: "openai", url: fake.url, key: SHORT.settings };
@@ -269,16 +244,8 @@ for (const [size, given] of Object.entries({ long: LONG, short: SHORT }))
           };
           // the arguments of a call are what runs
           const spy = model === "calls" ? [] : ["--plugin", SPY];
-          const first = [
-            ...spy,
-            "-m",
-            `openai/${model}`,
-            "--base-url",
-            server.url,
-            "-A",
-            "--key",
-            canaries.flag,
-          ];
+          const to = `-m openai/${model} --base-url ${server.url} -A --key ${canaries.flag}`;
+          const first = [...spy, ...to.split(" ")];
           clean(
             await zzAgain(where, [...first, ...FORMATS[i % 3]!, "hello"], { env }),
             canaries,
@@ -290,10 +257,8 @@ for (const [size, given] of Object.entries({ long: LONG, short: SHORT }))
         });
   });
 
-/**
- * Addresses that are wrong, or not there, with what is secret in them; what stands for the keys is
- * in $P and $Q.
- */
+/** Addresses that are wrong, or not there, with what is secret in them; what stands for the keys is
+ * in $P and $Q. */
 const ADDRESSES = [
   "http://me:$P@127.0.0.1:9/v1?key=$Q",
   "http://127.0.0.1:9/v1?token=$Q&x=1",
@@ -357,15 +322,11 @@ test("every flag shows no key", async (t) => {
   const { where, base } = filled(LONG);
   const env = { ...envOf(LONG, base), SPY: base, OLLAMA_HOST: "http://127.0.0.1:49" };
   const help = await zz(where, ["--help", "--json"]);
-  const names = [
-    ...new Set(Array.from(help.stdout.matchAll(/--([a-z][a-z-]+)/g), ([, name]) => name!)),
-  ];
+  const told = help.stdout.matchAll(/--([a-z][a-z-]+)/g);
+  const names = [...new Set(Array.from(told, ([, name]) => name!))];
   ok(names.length > 60, String(names.length));
-  const [config, run, audit] = [
-    join(where.home, "zz.config.json"),
-    join(base, "run.ts"),
-    join(base, "audit.txt"),
-  ];
+  const config = join(where.home, "zz.config.json");
+  const [run, audit] = [join(base, "run.ts"), join(base, "audit.txt")];
   const VALUES: Record<string, string> = {
     file: "a.txt",
     model: "openai/m",
@@ -390,22 +351,12 @@ test("every flag shows no key", async (t) => {
     system: "s",
     uninstall: "x",
   };
-  writeFileSync(
-    join(base, "run.ts"),
-    'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n',
-  );
+  writeFileSync(run, 'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n');
   const isOwn = new Set(KERNEL_FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
   // the last ones stay until they are ended, or read stdin to its end
   const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp|serve|work)$/;
-  const first = [
-    "--no-stdin",
-    "--base-url",
-    addressOf(server.url, LONG),
-    "--key",
-    LONG.flag,
-    "--home",
-    where.home,
-  ];
+  const address = addressOf(server.url, LONG);
+  const first = ["--no-stdin", "--base-url", address, "--key", LONG.flag, "--home", where.home];
   const sorted = Object.values(
     Object.groupBy(names, (name) => (isOwn.has(name) ? "zz" : "plugin")),
   );
@@ -415,14 +366,8 @@ test("every flag shows no key", async (t) => {
     .map((name) => {
       const flag = VALUES[name] === undefined ? [`--${name}`] : [`--${name}`, VALUES[name]];
       const model = name === "model" ? [] : ["-m", "openai/answer"];
-      const asks = [
-        ...first,
-        ...model,
-        name.length % 2 ? "--json-lines" : "--json",
-        "--debug",
-        ...flag,
-        "hello",
-      ];
+      const form = name.length % 2 ? "--json-lines" : "--json";
+      const asks = [...first, ...model, form, "--debug", ...flag, "hello"];
       return isOwn.has(name)
         ? asks
         : [...first, ...model, ...(name.length % 3 ? [] : ["--json"]), ...flag];
@@ -465,16 +410,9 @@ test("--acp and --mcp show no key", async (t) => {
     params: { cwd: where.cwd, mcpServers: [] },
   };
   const input = `${JSON.stringify(first)}\n${JSON.stringify(next)}\nnonsense\n`;
+  const to = ["--base-url", addressOf(server.url, LONG), "--key", LONG.flag];
   for (const flag of ["--acp", "--mcp"]) {
-    const args = [
-      flag,
-      "-m",
-      "openai/answer",
-      "--base-url",
-      addressOf(server.url, LONG),
-      "--key",
-      LONG.flag,
-    ];
+    const args = [flag, "-m", "openai/answer", ...to];
     const ran = await zzProcess(where, args, { env, input });
     match(ran.stdout, /"id":1/);
     clean(ran, LONG, flag);
@@ -484,17 +422,8 @@ test("--acp and --mcp show no key", async (t) => {
 describe("what fails outside of any turn", () => {
   test("a crash shows no key", async () => {
     const { where, base } = filled(LONG);
-    const args = [
-      "--plugin",
-      SPY,
-      "-m",
-      "openai/m",
-      "--key",
-      LONG.flag,
-      "--json-lines",
-      "--debug",
-      "/crash",
-    ];
+    const flags = `-m openai/m --key ${LONG.flag} --json-lines --debug /crash`.split(" ");
+    const args = ["--plugin", SPY, ...flags];
     const ran = await zz(where, args, { env: { ...envOf(LONG, base), SPY: base } });
     equal(ran.code, 1);
     match(ran.stderr, /out of nowhere/);

@@ -94,10 +94,8 @@ const CONFIG = JSON.stringify({
     lib: ["es2018"],
   },
 });
-/**
- * Where the canaries lie, as seen from the folder of what leads there: outside, and in the project
- * where reading is denied.
- */
+/** Where the canaries lie, as seen from the folder of what leads there: outside, and in the project
+ * where reading is denied. */
 const LAIRS = {
   outside: { folder: ".", at: "../outside" },
   denied: { folder: "inner", at: "private" },
@@ -157,10 +155,8 @@ const canariesIn = (text: string) => [...new Set(text.match(/CANARY_[a-z]+_\d+/g
 const waysOf = (canaries: string[]) =>
   canaries.map((one) => Object.keys(WAYS)[Number(/\d+$/.exec(one))]);
 
-/**
- * With canaries in both places: its compiler is started once. What is asked first is what few files
- * lead to: 20 are named.
- */
+/** With canaries in both places: its compiler is started once. What is asked first is what few
+ * files lead to: 20 are named. */
 const shared = project(EVERY, DENY).then(async (zz) => {
   const { text } = await zz.call("check_types", { paths: ["a.ts", "q.ts", "m", "inner/a.ts"] });
   return { zz, text };
@@ -228,7 +224,7 @@ const places = (root: string) =>
 /** A plugin that is led to canaries in as many ways as one file has. */
 const plugin = (
   places: string[],
-): string => `${places.map((at) => `/// <reference path="${at}/c.d.ts" />\n`).join("")}
+) => `${places.map((at) => `/// <reference path="${at}/c.d.ts" />\n`).join("")}
 import type { Zz } from "zz";
 ${places
   .map(
@@ -287,12 +283,10 @@ allTest("--check-plugin does not read what is outside or denied", async () => {
   const code = plugin(places(".").map(from));
   const where = having({ "lamp.ts": code });
   putCanaries(where.cwd);
-  const ran = await run(where, [
-    "--check-plugin",
-    "lamp.ts",
-    "--json",
-    "--deny-read=inner/private",
-  ]);
+  const ran = await run(
+    where,
+    "--check-plugin lamp.ts --json --deny-read=inner/private".split(" "),
+  );
   deepEqual(waysOf(canariesIn(ran.stdout + ran.stderr)), []);
   match(ran.stdout, /not read\./);
 });

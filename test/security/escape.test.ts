@@ -5,22 +5,20 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import fs from "node:fs";
 import { basename, join } from "node:path";
-import { after, before, type TestContext, test } from "node:test";
+import { after, before, test as freeTest, type TestContext } from "node:test";
 import { programs } from "../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
 import { tryTo } from "../../kernel/text/words.ts";
 import { findSandbox } from "../../plugins/shell/find-sandbox.ts";
-import type { Limits } from "../../plugins/shell/open-sandbox.ts";
-import { openSandbox } from "../../plugins/shell/open-sandbox.ts";
-import type { CommandJob, Outcome } from "../../plugins/shell/run-process.ts";
-import { runJob } from "../../plugins/shell/run-process.ts";
+import { type Limits, openSandbox } from "../../plugins/shell/open-sandbox.ts";
+import { type CommandJob, type Outcome, runJob } from "../../plugins/shell/run-process.ts";
 import { seccompFilter } from "../../plugins/shell/seccomp.ts";
 import { type Needed, needs, whyNot } from "../support/needs.ts";
 
 const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-escape-"));
 const [root, outside] = [join(base, "project"), join(base, "outside")];
 const node = `'${process.execPath}'`;
-const sandboxTest = needs("bwrap");
+const test = needs("bwrap");
 const perlTest = needs("bwrap", "perl");
 before(async () => {
   if (whyNot("bwrap")) return;
@@ -107,10 +105,8 @@ const CALLS: [what: string, x64: number, arm64: number, args: string, errno: num
 /** Prints the number of the error; 0 where there is none. */
 const perl = (number: number, args: string) =>
   `perl -e 'my @a = (${args}); $! = 0; my $r = syscall(${number}, @a); print $r < 0 ? $! + 0 : 0, "\\n"'`;
-/**
- * What each of them prints in the sandbox, and outside of it: all in one command, each in a process
- * of its own.
- */
+/** What each of them prints in the sandbox, and outside of it: all in one command, each in a
+ * process of its own. */
 perlTest("a sandboxed command has none of the system calls that lead out", async () => {
   const command = CALLS.map(([, one, other, args]) => perl(x64 ? one : other, args)).join("; ");
   const [free, held] = [await run(command), await boxed(command)].map(({ stdout }) =>
@@ -153,7 +149,7 @@ needs("bwrap", "gcc")(
   },
 );
 
-test("filter() knows no machine but those whose calls it was made for", () => {
+freeTest("filter() knows no machine but those whose calls it was made for", () => {
   equal(seccompFilter({ machine: "riscv64" }), undefined);
   for (const machine of ["x64", "arm64"]) {
     const bytes = seccompFilter({ machine })!;
@@ -198,22 +194,19 @@ async function listening(): Promise<() => void> {
   }
   return () => void child.kill("SIGKILL");
 }
-sandboxTest(
-  "a sandboxed command cannot connect to a socket of a program outside, wherever it lies",
-  async (t) => {
-    t.after(await listening());
-    const code = `for (const at of process.argv.slice(1))
+test("a sandboxed command cannot connect to a socket of a program outside, wherever it lies", async (t) => {
+  t.after(await listening());
+  const code = `for (const at of process.argv.slice(1))
     require("net").connect(at).on("error", (e) => console.log(at, e.code)).on("data", (d) => console.log(at, d + ""))`;
-    const all = `(cd /; ${node} -e '${code}' ${SOCKETS.map(([, , , found]) => found).join(" ")})`;
-    equal((await run(all)).stdout.match(/ reached$/gm)?.length, SOCKETS.length);
-    for (const limits of [{}, { net: "all" }, { readonly: true }] as const) {
-      const { stdout } = await boxed(all, limits);
-      const refused = stdout.match(/ (ECONNREFUSED|EACCES|ENOENT|EAFNOSUPPORT)$/gm);
-      deepEqual([refused?.length, stdout.includes("reached")], [SOCKETS.length, false], stdout);
-    }
-    for (const [, , , found] of SOCKETS) fs.rmSync(found, { force: true });
-  },
-);
+  const all = `(cd /; ${node} -e '${code}' ${SOCKETS.map(([, , , found]) => found).join(" ")})`;
+  equal((await run(all)).stdout.match(/ reached$/gm)?.length, SOCKETS.length);
+  for (const limits of [{}, { net: "all" }, { readonly: true }] as const) {
+    const { stdout } = await boxed(all, limits);
+    const refused = stdout.match(/ (ECONNREFUSED|EACCES|ENOENT|EAFNOSUPPORT)$/gm);
+    deepEqual([refused?.length, stdout.includes("reached")], [SOCKETS.length, false], stdout);
+  }
+  for (const [, , , found] of SOCKETS) fs.rmSync(found, { force: true });
+});
 
 /** A program outside that says `on` once it listens, and then what it heard. */
 async function hearing(t: TestContext, program: string, args: string[]): Promise<() => string> {
@@ -242,7 +235,7 @@ for (const [folder, words] of [
   [outside, "on a busy machine"],
   [root, ""],
 ] as const)
-  sandboxTest(
+  test(
     `a sandboxed command cannot write to a FIFO in ${basename(folder)} that a program reads ${words}`.trimEnd(),
     async (t) => {
       if (words) await hearing(t, "bash", ["-c", CROWD]);
@@ -265,30 +258,24 @@ for (const [folder, words] of [
 const OWN = `require("net").createServer((s) => s.end("own")).listen("s", () => require("net").connect("s").on("data", (d) => { console.log(d + ""); process.exit() }))`;
 for (const [what, command, says, ...programs] of [
   ["use sockets of its own", `${node} -e '${OWN}'; rm -f s`, /^own\n/],
-  [
-    "use a FIFO of its own",
-    "mkfifo p; (echo through > p &); cat p; rm p",
-    /^through\n\[exit code 0/,
-  ],
+  ["use a FIFO of its own", "mkfifo p; (echo through > p &); cat p; rm p",
+    /^through\n\[exit code 0/],
   ["trace its own", "strace -f -o t.txt true && grep -c execve t.txt", /^1\n/, "strace"],
-] as [string, string, RegExp, ...Needed[]][])
+] as [string, string, RegExp, ...Needed[]][]) // biome-ignore format: a table
   needs("bwrap", ...programs)(`a sandboxed command can ${what}`, async () =>
     match((await boxed(command)).text, says),
   );
 
-sandboxTest(
-  "a sandboxed command has limits: no core file, a size of files, a number of processes",
-  async () => {
-    const { stdout } = await boxed(
-      "ulimit -c; ulimit -f; ulimit -u; cat /proc/self/oom_score_adj; df -B1 --output=size /dev/shm | tail -1",
-    );
-    const [core, size, count, score, memory] = stdout.trim().split("\n").map(Number);
-    deepEqual([core, size, score, memory], [0, 10 * 1024 * 1024, 1000, 1 << 30]);
-    ok(count! <= 8192);
-  },
-);
+test("a sandboxed command has limits: no core file, a size of files, a number of processes", async () => {
+  const { stdout } = await boxed(
+    "ulimit -c; ulimit -f; ulimit -u; cat /proc/self/oom_score_adj; df -B1 --output=size /dev/shm | tail -1",
+  );
+  const [core, size, count, score, memory] = stdout.trim().split("\n").map(Number);
+  deepEqual([core, size, score, memory], [0, 10 * 1024 * 1024, 1000, 1 << 30]);
+  ok(count! <= 8192);
+});
 
-sandboxTest("a sandboxed command cannot fill the machine's memory by files in it", async () => {
+test("a sandboxed command cannot fill the machine's memory by files in it", async () => {
   const { text } = await boxed(
     "for d in /dev /dev/pts /run /proc /sys; do touch $d/x; done; head -c 1100000000 /dev/zero > /dev/shm/x",
   );

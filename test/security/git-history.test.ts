@@ -22,10 +22,8 @@ const TOKEN = "open-sesame";
 type Step = Record<string, string | undefined> | string[];
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
-/**
- * A repository after these steps: a text is written, `undefined` removes; each is committed. A list
- * is words for git.
- */
+/** A repository after these steps: a text is written, `undefined` removes; each is committed. A
+ * list is words for git. */
 function repository(...steps: Step[]): Place {
   const where = place();
   shell(where.cwd, [INIT.replace("trunk", "main"), ...steps.map(lineOf)].join("\n"));

@@ -76,10 +76,8 @@ async function session(given: Core | Promise<Core>, first = "n") {
 const openZz = (root: string, home: string): Promise<Core> =>
   kernel.createZz({ root, home, save: false, settings: { shell: { sandbox: "off" } } });
 
-/**
- * One place and one zz for all rows: the project of a row, and what lies beside it, takes the place
- * of the one before.
- */
+/** One place and one zz for all rows: the project of a row, and what lies beside it, takes the
+ * place of the one before. */
 const { cwd, home } = place();
 const shared = openZz(cwd, home);
 function emptied(): string {
@@ -182,9 +180,8 @@ const inner =
       set: (text) => fs.appendFileSync(join(folder, "config"), text),
     });
   };
-/**
- * Makes the last commit one that says it is signed, so that git would have the signature checked.
- */
+/** Makes the last commit one that says it is signed, so that git would have the signature
+ * checked. */
 const signed: Lay = ({ cwd }) => {
   fs.rmSync(cwd, { recursive: true });
   fill(cwd, "a signed commit", (model) => {
@@ -216,10 +213,8 @@ const SHOWN = set("[diff]\n\tsubmodule = diff\n");
 const CONVERTED = also(attributes("*.txt diff=x"), set('[diff "x"]\n\ttextconv = PROGRAM\n'));
 const FILTERED = also(attributes("*.txt filter=x"), set('[filter "x"]\n\tclean = PROGRAM\n'));
 const CHECKED = set("[log]\n\tshowSignature = true\n[gpg]\n\tprogram = PROGRAM\n");
-/**
- * What is planted, the command by which git would run it, what zz says of it. `tools`: zz's own
- * switch it off unasked.
- */
+/** What is planted, the command by which git would run it, what zz says of it. `tools`: zz's own
+ * switch it off unasked. */
 // biome-ignore format: one case a row.
 const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"][] = [
   ["a section behind a section", also(evil, set("[core][include]path=../evil\n")), "git status", /include\.path/],
@@ -244,15 +239,12 @@ const named =
   };
 
 /** Only when talked to, or by a command that asks anyway: their names alone make zz ask. */
-const NAMED = [
-  "core.excludesFile=PROGRAM",
-  "core.unheardOf=1",
-  "mailmap.file=PROGRAM",
-  "diff.external=PROGRAM",
-];
-/**
- * What a command that looks has no use for, as husky, git-lfs and editors leave it in a repository.
- */
+const NAMED =
+  "core.excludesFile=PROGRAM core.unheardOf=1 mailmap.file=PROGRAM diff.external=PROGRAM".split(
+    " ",
+  );
+/** What a command that looks has no use for, as husky, git-lfs and editors leave it in a
+ * repository. */
 const UNUSED = `
 git status § core.hooksPath=.husky/_ alias.st=!PROGRAM alias.status=!PROGRAM credential.helper=!PROGRAM core.editor=PROGRAM
 git status --short § core.pager=PROGRAM pager.status=PROGRAM core.sshCommand=PROGRAM sequence.editor=PROGRAM
@@ -262,10 +254,8 @@ git branch § diff.external=PROGRAM gpg.program=PROGRAM submodule.sub.update=!PR
 git show HEAD:a.txt § filter.x.process=PROGRAM filter.x.required=true`;
 
 let plants = 0;
-/**
- * Lays it into a repository with changes; tells whether the program ran, and not one that an
- * earlier row left behind.
- */
+/** Lays it into a repository with changes; tells whether the program ran, and not one that an
+ * earlier row left behind. */
 function planted(lay: Lay): () => boolean {
   repository(emptied());
   const [program, mark] = [join(cwd, `../planted-${++plants}`), join(cwd, `ran-${plants}`)];
@@ -280,10 +270,8 @@ function planted(lay: Lay): () => boolean {
   return () => fs.existsSync(mark);
 }
 
-/**
- * Until it ends, or has run what was planted: some wait for that without end. All that it started
- * ends with it.
- */
+/** Until it ends, or has run what was planted: some wait for that without end. All that it started
+ * ends with it. */
 async function byHand(command: string, ran: () => boolean): Promise<void> {
   const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: "pipe", detached: true });
   child.stdin.end();
@@ -294,10 +282,8 @@ async function byHand(command: string, ran: () => boolean): Promise<void> {
   await closed;
 }
 
-/**
- * Zz's own tools, of which each row gets the likest and one more. The question of git_commit shows
- * what it would do.
- */
+/** Zz's own tools, of which each row gets the likest and one more. The question of git_commit shows
+ * what it would do. */
 const COMMIT: Look = ["git_commit", { message: "x", files: ["a.txt"] }];
 const OTHERS = [COMMIT, SINCE, STATUS, DIFF, LOG, ...LISTS];
 
@@ -365,10 +351,8 @@ describe("a repository's own programs do not run unasked", () => {
 // ── Contents of elsewhere ──
 
 const SECRET = "s3cret of elsewhere";
-/**
- * Another repository of the person's, beside the project, whose message and content nobody allowed
- * to be read.
- */
+/** Another repository of the person's, beside the project, whose message and content nobody allowed
+ * to be read. */
 function pair(): { other: string; cwd: string } {
   const other = repository(join(emptied(), "../private"), { "p.txt": `${SECRET}\n` }, SECRET);
   return { other, cwd };

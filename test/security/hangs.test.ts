@@ -2,8 +2,7 @@
 // meanwhile. Nothing is timed: a hang is what the runner ends.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { type ChildProcess, execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Delta } from "../../kernel/contract.ts";
@@ -20,17 +19,11 @@ import { waitFor } from "../support/wait.ts";
 
 const MB = 1024 * 1024;
 
-async function openai(
-  t: TestContext,
-  script: Script,
-  how: How = {},
-): Promise<Ran & { fake: Fake }> {
+async function openai(t: TestContext, script: Script, how: How = {}) {
   const fake = await fakeOpenAI(script);
   t.after(() => fake.close());
-  const where = place();
-  writeFileSync(join(where.cwd, "a.txt"), "a\n");
   const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "k", "hi"];
-  return { ...(await zz(where, args, how)), fake };
+  return { ...(await zz(place({ "a.txt": "a\n" }), args, how)), fake };
 }
 async function atOllama(t: TestContext, script: Script): Promise<Ran & { fake: Fake }> {
   const fake = await ollama.fakeOllama(script);

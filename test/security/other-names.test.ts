@@ -58,11 +58,8 @@ const READS: Call[][] = [
   [["grep", { query: "canary" }]],
   [["find_definition", { symbol: "canary" }]],
   [["repo_map", {}]],
-  [
-    ["move_file", { from: "twin.ts", to: "c.ts" }],
-    ["read_file", { path: "c.ts" }],
-  ],
-];
+  [["move_file", { from: "twin.ts", to: "c.ts" }], ["read_file", { path: "c.ts" }]],
+]; // biome-ignore format: a table
 
 async function frozen(t: TestContext, kind: "read" | "write", name = "keep/frozen") {
   const deny = { [kind]: [name] };
@@ -138,25 +135,15 @@ viewTest(
 );
 
 test("however the denial is spelled, it holds for every name of the file, and for no other file", async (t) => {
-  const spelled = [
-    "./keep/frozen/",
-    "keep/../keep//frozen",
-    "link",
-    "fro*",
-    "**/frozen/**",
-    "keep/*/f.ts",
-  ];
+  const spelled = "./keep/frozen/ keep/../keep//frozen link fro* **/frozen/** keep/*/f.ts".split(
+    " ",
+  );
   for (const name of [...spelled, "keep/frozen/f.ts", "f.ts*", "keep/froze?"])
     for (const kind of ["read", "write"] as const) {
       const { permissions } = (await frozen(t, kind, name)).ctx;
-      const verdicts = [
-        "twin.ts",
-        "link/f.ts",
-        "keep/frozen/f.ts",
-        "b.txt",
-        "keep/a.txt",
-        "new.ts",
-      ].map((file) => permissions.judge(kind, file).verdict === "deny");
+      const verdicts = "twin.ts link/f.ts keep/frozen/f.ts b.txt keep/a.txt new.ts"
+        .split(" ")
+        .map((file) => permissions.judge(kind, file).verdict === "deny");
       deepEqual(verdicts, [true, true, true, false, false, false], `${kind} ${name}`);
     }
 });

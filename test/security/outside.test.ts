@@ -7,27 +7,6 @@ import { test } from "node:test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place, zz } from "../support/run.ts";
 
-for (const [tool, args, after] of [
-  ["edit_file", { path: "../out.txt", old_string: "one", new_string: "two" }, "two\n"],
-  ["write_file", { path: "../out.txt", content: "two\n" }, "two\n"],
-  ["edit_lines", { path: "../out.txt", start: 1, end: 1, content: "two" }, "two\n"],
-] as const)
-  test(`a refused ${tool} outside of the project runs with the flags that the refusal names`, async () => {
-    const where = place();
-    const file = join(where.cwd, "..", "out.txt");
-    writeFileSync(file, "one\n");
-    const call = ["--call", tool, JSON.stringify(args)];
-    const refused = await zz(where, call);
-    const flags = /run again with (.*)\.$/m.exec(refused.stderr)?.[1]?.split(" ") ?? [];
-    deepEqual(
-      [refused.code, flags.length, readFileSync(file, "utf8")],
-      [4, 2, "one\n"],
-      refused.stderr,
-    );
-    const ran = await zz(where, [...flags, ...call]);
-    deepEqual([ran.code, readFileSync(file, "utf8")], [0, after], ran.stderr);
-  });
-
 const edits = (names: string[]) => {
   const parts = names.map((name) => `*** Add File: ${name}\n+x`);
   return { patch: ["*** Begin Patch", ...parts, "*** End Patch"].join("\n") };
@@ -57,6 +36,9 @@ const REFUSED: [what: string, given: string[], tool: string, args: object][] = [
   ["a folder elsewhere", [], "list_files", { path: ".." }],
   ["a secret that is changed", [], "edit_file", { path: ".env", old_string: "K", new_string: "L" }],
   ["one elsewhere", ["-A"], "edit_file", { path: "../in.txt", old_string: "i", new_string: "o" }],
+  ["one elsewhere", [], "edit_file", { path: "../in.txt", old_string: "i", new_string: "o" }],
+  ["one elsewhere", [], "edit_lines", { path: "../in.txt", start: 1, end: 1, content: "x" }],
+  ["one elsewhere", [], "write_file", { path: "../in.txt", content: "x\n" }],
   ["a deleted file", [], "delete_file", { path: ".env" }],
   ["a command", [], "run_command", { command: "git push" }],
   ["a command with a comma", [], "run_command", { command: "git push a,b" }],
@@ -67,13 +49,15 @@ for (const [what, given, tool, args] of REFUSED)
     writeFileSync(join(where.cwd, "..", "in.txt"), "in\n");
     const call = ["--call", tool, JSON.stringify(args)];
     const refused = await zz(where, [...given, ...call]);
-    equal(refused.code, 4, refused.stderr);
+    const read = () => readFileSync(join(where.cwd, "..", "in.txt"), "utf8");
+    deepEqual([refused.code, read()], [4, "in\n"], refused.stderr);
     const [, named = ""] = /run again with (.*)\.$/m.exec(refused.stderr) ?? [];
     const flags =
       named.match(/(?:[^\s']|'[^']*')+/g)?.map((flag) => flag.replaceAll("'", "")) ?? [];
     equal(flags.length > 0 && flags.every((flag) => !given.includes(flag)), true, refused.stderr);
     const ran = await zz(where, [...given, ...flags, ...call]);
     doesNotMatch(ran.stderr, /Refused/, `${flags}`);
+    if (/^(edit|write)/.test(tool) && /in\.txt/.test(call[2]!)) equal(read() === "in\n", false);
   });
 
 test("--clean: what a model writes into a pipe moves no terminal that reads it", async (t) => {

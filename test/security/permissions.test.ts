@@ -61,8 +61,7 @@ async function held(where: Place, answers: string[] = [], more: Options = {}) {
 
 for (const flag of ["--deny-read=.env", "--no-prompt"])
   test(`A secret cannot be moved to where it may be read (${flag})`, async () => {
-    const where = place();
-    put(where, { ".env": "K=secret\n" });
+    const where = place({ ".env": "K=secret\n" });
     const { code } = await tool(where, "move_file", { from: ".env", to: "e.txt" }, [
       "--allow-write=.",
       flag,
@@ -104,8 +103,7 @@ test("--deny-read= with nothing in it is refused rather than nothing denied", as
 });
 
 test("A for 'rm a' allows 'rm a' and not 'rm a b'", async () => {
-  const where = place();
-  put(where, { a: "", b: "" });
+  const where = place({ a: "", b: "" });
   const { call, asked } = await held(where, ["A"], BEFORE);
   await call("run_command", { command: "rm a" });
   await call("run_command", { command: "rm -f a b" });
@@ -145,8 +143,7 @@ test("The question shows that a moved file is a link, or can run", async () => {
 const TWO = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-1\n+2\n";
 
 test("What was edited before the editor was left is told to the model, however the question ends", async () => {
-  const where = place();
-  put(where, { a: "1\n", b: "1\n" });
+  const where = place({ a: "1\n", b: "1\n" });
   const { core, call } = await held(where, ["e", "y"]);
   core.edit = async (text, name) => (name === "a" ? `${text}mine\n` : undefined);
   const { text } = await call("apply_patch", { patch: TWO });
@@ -157,8 +154,7 @@ test("What was edited before the editor was left is told to the model, however t
 needs("bwrap")(
   "In the sandbox nothing is made where --deny-write says so, also if a folder in it is allowed",
   async () => {
-    const where = place();
-    put(where, { "src/gen/k": "k\n" });
+    const where = place({ "src/gen/k": "k\n" });
     const flags = ["--allow-run", "--deny-write=src", "--allow-write=src/gen"];
     equal((await tool(where, "run_command", { command: "touch src/gen/b" }, flags)).code, 1);
     deepEqual(fs.readdirSync(join(where.cwd, "src/gen")), ["k"]);

@@ -8,10 +8,8 @@ import { after, before } from "node:test";
 import { programs } from "../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
 import { findSandbox } from "../../plugins/shell/find-sandbox.ts";
-import type { Limits } from "../../plugins/shell/open-sandbox.ts";
-import { openSandbox } from "../../plugins/shell/open-sandbox.ts";
-import type { Outcome } from "../../plugins/shell/run-process.ts";
-import { runJob } from "../../plugins/shell/run-process.ts";
+import { type Limits, openSandbox } from "../../plugins/shell/open-sandbox.ts";
+import { type Outcome, runJob } from "../../plugins/shell/run-process.ts";
 import { plantsFor } from "../support/dangerous.ts";
 import { needs, whyNot } from "../support/needs.ts";
 import { some } from "../support/runs.ts";
@@ -28,10 +26,8 @@ before(async () => {
 });
 after(() => fs.rmSync(base, { recursive: true, force: true }));
 
-/**
- * For new repositories: the folders that git's own templates make, without the examples in them,
- * which would all be copied.
- */
+/** For new repositories: the folders that git's own templates make, without the examples in them,
+ * which would all be copied. */
 function templates(): string {
   const folder = join(base, "templates");
   for (const name of ["hooks", "info"]) fs.mkdirSync(join(folder, name), { recursive: true });
@@ -51,10 +47,8 @@ function put(file: string, text: string, mode = 0o644): void {
   fs.writeFileSync(file, text, { mode });
 }
 
-/**
- * A project with a submodule, a worktree within, a nested repository and a bare one, and hooks of
- * its own.
- */
+/** A project with a submodule, a worktree within, a nested repository and a bare one, and hooks of
+ * its own. */
 function makeProject(folder: string): void {
   const [root, lib] = [join(folder, "project"), join(folder, "lib")];
   for (const at of [root, lib]) {
@@ -92,30 +86,13 @@ function project(): string {
 }
 
 async function run(root: string, command: string, limits: Partial<Limits> = {}): Promise<Outcome> {
-  const sandbox = await openSandbox({
-    programs: programs(root),
-    root,
-    write: [],
-    hide: [],
-    net: "none",
-    ...limits,
-  });
-  const signal = new AbortController().signal;
+  const plain = { programs: programs(root), root, write: [], hide: [], net: "none" as const };
+  const sandbox = await openSandbox({ ...plain, ...limits });
+  const { signal } = new AbortController();
   const env = { ...process.env, PWNED: pwned };
-  const keepIn = join(base, "kept");
-  try {
-    const job = {
-      programs: programs(root),
-      clock: CLOCK,
-      command,
-      cwd: root,
-      env,
-      timeoutMs: 170_000,
-    };
-    return await runJob({ ...job, signal, keepIn, sandbox });
-  } finally {
-    sandbox.close();
-  }
+  const how = { programs: programs(root), clock: CLOCK, cwd: root, timeoutMs: 170_000 };
+  const job = { ...how, command, env, signal, keepIn: join(base, "kept"), sandbox };
+  return runJob(job).finally(() => sandbox.close());
 }
 
 /** What people and their tools do all day, in each of the folders, until something planted runs.
@@ -125,10 +102,8 @@ function goOn(root: string): void {
   const there = folders.filter((name) => fs.existsSync(join(root, name)));
   execFileSync("sh", ["-c", GO_ON, "sh", ...there], { cwd: root, stdio: "ignore" });
 }
-/**
- * Some of the folders are no repository: what fails is passed over. No commit looks whether there
- * is something to pack.
- */
+/** Some of the folders are no repository: what fails is passed over. No commit looks whether there
+ * is something to pack. */
 const UNPACKED = "-c maintenance.auto=false -c gc.auto=0";
 const GO_ON = `for folder in "$@"; do (
   cd "$folder" || exit 0

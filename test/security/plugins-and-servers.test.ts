@@ -21,12 +21,6 @@ import { kernel } from "../support/script.ts";
 const hello = (gives: string, head = "") =>
   `${head}\nexport default (zz) => zz.tool({ name: "hello", description: "greets", run: () => ${gives} });\n`;
 
-function project(files: Record<string, string>): Place {
-  const where = place();
-  put(where.cwd, files);
-  return where;
-}
-
 /** In this process, so that what is left behind can be seen. */
 async function live(where: Place, more: Options = {}) {
   const core = await createZz({ root: where.cwd, home: where.home, save: false, ...more });
@@ -37,9 +31,8 @@ async function live(where: Place, more: Options = {}) {
   return { core, refresh, said };
 }
 function plugins(files: Record<string, string>): Place {
-  const where = place();
-  put(join(where.home, "plugins"), files);
-  return where;
+  const homes = Object.entries(files).map(([name, text]) => [`plugins/${name}`, text]);
+  return place({}, {}, Object.fromEntries(homes));
 }
 
 // ── a yes holds for what was looked at ──
@@ -47,7 +40,7 @@ function plugins(files: Record<string, string>): Place {
 for (const when of ["before", "after"])
   test(`Settings behind a link that was made ${when} the yes are not said yes to`, async () => {
     const loose = JSON.stringify({ permissions: { allow: { write: ["out"] } } });
-    const where = project({ ".zz/plugins/hello.ts": hello('"hi"'), "conf.json": loose });
+    const where = place({ ".zz/plugins/hello.ts": hello('"hi"'), "conf.json": loose });
     const link = () => fs.symlinkSync("../conf.json", join(where.cwd, ".zz/zz.config.json"));
     if (when === "before") link();
     const { stderr } = await zz(where, ["--trust"]);
@@ -59,7 +52,7 @@ for (const when of ["before", "after"])
   });
 
 test("Where .zz is a link, a project's plugin imports its own files, and nothing from outside of it", async () => {
-  const where = project({
+  const where = place({
     "real/plugins/hello.ts": hello("w", 'import { w } from "./lib/w.ts";'),
     "real/plugins/lib/w.ts": 'export const w = "inside";',
     "lib.ts": 'export const w = "outside";',
@@ -75,7 +68,7 @@ test("Where .zz is a link, a project's plugin imports its own files, and nothing
 });
 
 test("A project's plugin cannot reach outside by a data: address that imports it", async () => {
-  const where = project({ "lib.ts": 'export const w = "outside";' });
+  const where = place({ "lib.ts": 'export const w = "outside";' });
   const far = `data:text/javascript,export * from "file://${join(where.cwd, "lib.ts")}"`;
   put(where.cwd, { ".zz/plugins/hello.ts": hello("w", `import { w } from '${far}';`) });
   await zz(where, ["--trust"]);
@@ -90,7 +83,7 @@ test("What a project's plugin imports late is what was said yes to, or nothing",
     return (await import("./l/w.js")).w;
   }`;
   const before = 'export const w = "old";\n';
-  const where = project({
+  const where = place({
     ".zz/plugins/hello.ts": `export default (zz) => zz.tool({ name: "hello", description: "d", ${late} });`,
     ".zz/plugins/l/w.js": before,
   });
@@ -105,7 +98,7 @@ test("What a project's plugin imports late is what was said yes to, or nothing",
 
 for (const name of ["b\n  harmless.ts", "b\u202est.ts"])
   test(`A yes is not asked for a file that is called ${JSON.stringify(name)}`, async () => {
-    const where = project({ ".zz/plugins/hello.ts": hello('"hi"'), [`.zz/plugins/${name}`]: "" });
+    const where = place({ ".zz/plugins/hello.ts": hello('"hi"'), [`.zz/plugins/${name}`]: "" });
     const { stdout, stderr, code } = await zz(where, ["--trust"]);
     deepEqual([code, stdout], [2, ""]);
     match(stderr, /^Cannot trust this folder: the name ".*" holds invisible characters\.\n$/);
@@ -117,10 +110,8 @@ for (const name of ["b\n  harmless.ts", "b\u202est.ts"])
 const LAMP = `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "d", run: () => "on" });
 `;
-/**
- * One zz for all of them, since each would start a checker of types; its home has this plugin, or
- * none.
- */
+/** One zz for all of them, since each would start a checker of types; its home has this plugin, or
+ * none. */
 const writing = place();
 let opened: ReturnType<typeof kernel.createZz> | undefined;
 async function asked(answer: () => string, lamp?: string) {
@@ -228,14 +219,6 @@ async function raw(t: TestContext, bytes: string | Buffer): Promise<string> {
   return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
 }
 
-test("A server that wants another protocol is named, not waited for without end", async (t) => {
-  const url = await raw(
-    t,
-    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
-  );
-  await rejects(sendHttp(url), /it answered 101, and wants a protocol other than HTTP/);
-});
-
 for (const name of ["__proto__", "constructor, toString"])
   test(`A body that is packed with '${name}' is taken as it came`, async (t) => {
     const url = await raw(
@@ -256,17 +239,13 @@ test("A body that unpacks to more than anybody can read is given up", async (t) 
 
 const CALL = 'await zz.call("write_file", { path: "a", content: "x" });';
 for (const [name, source, code, stderr] of [
-  [
-    "awaits what never comes",
-    "await new Promise(() => {});",
-    1,
-    /^The script waits for something that can no longer/,
-  ],
+  ["awaits what never comes", "await new Promise(() => {});", 1,
+    /^The script waits for something that can no longer/],
   ["throws nothing", "throw undefined;", 1, /^The script threw, and did not say what\.\n$/],
   ["was refused something and says 5", `${CALL} process.exitCode = 5;`, 5, /Refused/],
-] as const)
+] as const) // biome-ignore format: a table
   test(`A script that ${name} ends with ${code}`, async () => {
-    const where = project({ "it.ts": `import { zz } from "zz";\n${source}` });
+    const where = place({ "it.ts": `import { zz } from "zz";\n${source}` });
     const ran = await zz(where, ["-m", "offline", "--run", "it.ts"]);
     match(ran.stderr, stderr);
     equal(ran.code, code, ran.stderr);
@@ -277,7 +256,7 @@ test("Two turns of one conversation at once go one after the other", async (t) =
   t.after(fake.close);
   const source =
     'const c = await zz.chat({ tools: false }); console.log((await Promise.all([c.ask("a"), c.ask("b")])).join());';
-  const where = project({ "it.ts": `import { zz } from "zz";\n${source}` });
+  const where = place({ "it.ts": `import { zz } from "zz";\n${source}` });
   const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
   const { stdout, stderr, code } = await zz(where, [...model, "--run", "it.ts"]);
   deepEqual([stdout, stderr, code], ["re a,re b\n", "", 0]);
@@ -290,7 +269,7 @@ test("SIGINT ends a script that waits by itself, unless it listens itself", asyn
     ['process.on("SIGINT", () => { console.log("mine"); process.exit(3); });', 3, "go\nmine\n"],
   ] as const) {
     const rest = 'console.log("go"); await new Promise((r) => setTimeout(r, 600_000));';
-    const where = project({ "it.ts": `import { zz } from "zz";\n${source}\n${rest}` });
+    const where = place({ "it.ts": `import { zz } from "zz";\n${source}\n${rest}` });
     const ran = await zz(where, ["-m", "offline", "--run", "it.ts"], {
       started: (child) => child.stdout!.once("data", () => child.kill("SIGINT")),
     });

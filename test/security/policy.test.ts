@@ -121,58 +121,36 @@ test("a policy that asks does so where all edits are allowed; it sees each chang
 
 describe("the policy that docs/plugins.md prints, as it stands there", () => {
   const everything = { read: true, write: true, run: true, net: true, env: true } as const;
-  /**
-   * What happens in front of the person; "asked" and "not asked" where nothing is refused by the
-   * policy itself.
-   */
+  /** What happens in front of the person; "asked" and "not asked" where nothing is refused by the
+   * policy itself. */
   const ROWS: [
     tool: string,
     args: object,
     allow: typeof everything | object,
     said: RegExp | "asked" | "not asked",
   ][] = [
-    [
-      "write_file",
-      { path: "prod/a.ts", content: "x\n" },
-      everything,
-      /^Refused: prod\/ is frozen\.$/,
-    ],
-    [
-      "write_file",
-      { path: "./b/../PROD/new.ts", content: "x\n" },
-      everything,
-      /^Refused: prod\/ is frozen\.$/,
-    ],
+    ["write_file", { path: "prod/a.ts", content: "x\n" }, everything,
+      /^Refused: prod\/ is frozen\.$/],
+    ["write_file", { path: "./b/../PROD/new.ts", content: "x\n" }, everything,
+      /^Refused: prod\/ is frozen\.$/],
     ["write_file", { path: "b.ts", content: "x\n" }, everything, "not asked"],
     ["run_command", { command: "echo x > prod/a.ts" }, everything, /Refused: prod\/ is frozen\./],
     ["run_command", { command: "rm -r prod" }, everything, /Refused: prod\/ is frozen\./],
     ["run_command", { command: "mv prod old" }, everything, /Refused: prod\/ is frozen\./],
-    [
-      "run_command",
-      { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" },
-      {},
-      /Refused: prod\/ is frozen\./,
-    ],
+    ["run_command", { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" }, {},
+      /Refused: prod\/ is frozen\./],
     ["run_command", { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" }, everything, "asked"],
-    [
-      "run_command",
-      { command: "X=prod/a.ts; echo x > $X" },
-      everything,
-      /Refused: prod\/ is frozen\./,
-    ],
+    ["run_command", { command: "X=prod/a.ts; echo x > $X" }, everything,
+      /Refused: prod\/ is frozen\./],
     ["run_command", { command: "X=prod/a.ts; echo x > $X", direct: true }, everything, "asked"],
-    [
-      "run_command",
-      { command: "echo x > prod/a.ts", direct: true },
-      everything,
-      /^Refused: prod\/ is frozen\.$/,
-    ],
+    ["run_command", { command: "echo x > prod/a.ts", direct: true }, everything,
+      /^Refused: prod\/ is frozen\.$/],
     ["run_command", { command: "npm test" }, { run: ["npm test"] }, "asked"],
     ["run_command", { command: "git status" }, everything, "not asked"],
     ["run_command", { command: "ls" }, {}, "not asked"],
     ["runs_something", {}, everything, "asked"],
     ["only_holds", {}, everything, "not asked"],
-  ];
+  ]; // biome-ignore format: a table
   const tools = (zz: Zz) => {
     zz.tool({ name: "runs_something", description: "d", kind: "run", run: () => "ran" });
     const needs = () => ({ run: ["own"], unresolved: false });

@@ -16,9 +16,8 @@ import { isAll, some } from "../support/runs.ts";
 
 const CANARY = "the-canary-of-another-folder";
 
-/**
- * What is swapped: a file for a link to one, a link for another one, a folder for a link to one.
- */
+/** What is swapped: a file for a link to one, a link for another one, a folder for a link to
+ * one. */
 type How = "file" | "link" | "folder";
 type Row = [what: string, how: How, at: string, read: (ctx: Ctx) => Promise<unknown>];
 
@@ -37,37 +36,24 @@ const ROWS: Row[] = [
   ["read_file", "folder", "at", (ctx) => called(ctx, "read_file", { path: "at/f.ts" })],
   ["ctx.files.read", "file", "f.ts", (ctx) => ctx.files.read("f.ts").then(({ text }) => text)],
   ["ctx.files.read", "folder", "at", (ctx) => ctx.files.read("at/f.ts").then(({ text }) => text)],
-  [
-    "grep in one file",
-    "file",
-    "f.ts",
-    (ctx) => called(ctx, "grep", { query: "zeta", path: "f.ts" }),
-  ],
+  ["grep in one file", "file", "f.ts",
+    (ctx) => called(ctx, "grep", { query: "zeta", path: "f.ts" })],
   ["grep", "folder", "at", (ctx) => called(ctx, "grep", { query: "zeta" })],
   ["find_definition", "file", "f.ts", (ctx) => called(ctx, "find_definition", { symbol: "zeta" })],
-  [
-    "edit_file",
-    "file",
-    "f.ts",
-    (ctx) => called(ctx, "edit_file", { path: "f.ts", old_text: "zeta", new_text: "x" }),
-  ],
+  ["edit_file", "file", "f.ts",
+    (ctx) => called(ctx, "edit_file", { path: "f.ts", old_text: "zeta", new_text: "x" })],
   ["the prompt's rules", "file", "AGENTS.md", prompt],
   ["the prompt's memory", "file", ".zz/MEMORY.md", prompt],
   ["the prompt's skills", "file", ".zz/skills/kept/SKILL.md", prompt],
   ["read_skill", "folder", ".zz/skills/kept", (ctx) => called(ctx, "read_skill", { name: "kept" })],
-];
+]; // biome-ignore format: a table
 
 const LOOKS =
   `access existsSync lstat lstatSync open openSync opendir readFile readFileSync readdir readdirSync readlink
   readlinkSync realpath realpathSync stat statSync`.split(/\s+/);
-/**
- * Runs something, and `before` ahead of each of its looks at the disk and each start of a program.
- * Returns how many there were.
- */
-async function looking(
-  act: () => Promise<unknown>,
-  before: (look: number) => void,
-): Promise<number> {
+/** Runs something, and `before` ahead of each of its looks at the disk and each start of a program.
+ * Returns how many there were. */
+async function looking(act: () => Promise<unknown>, before: (look: number) => void) {
   let looks = 0;
   const undo: (() => void)[] = [];
   const patch = (owner: any, name: string) => {

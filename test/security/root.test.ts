@@ -46,14 +46,11 @@ test("embed() elsewhere heeds what the root's own settings deny, not those of th
   await standing(where.cwd, async () => {
     const script = await embed({ root: b, home, save: false, allow: { write: true, read: true } });
     for (const [tool, args, denied] of [
-      [
-        "write_file",
-        { path: "secret/x", content: "x" },
-        /write access to "secret\/x" is denied by the settings/,
-      ],
+      ["write_file", { path: "secret/x", content: "x" },
+        /write access to "secret\/x" is denied by the settings/],
       ["grep", { query: "x", path: "hidden" }, /read access to "hidden" is denied by the settings/],
       ["move_file", { from: "f", to: "secret/f" }, /"secret\/f" is denied by the settings/],
-    ] as const)
+    ] as const) // biome-ignore format: a table
       match((await script.call(tool, args)).text, denied);
     await script.call("write_file", { path: "x", content: "x" });
     ok(fs.existsSync(join(b, "x")), "what only the current folder denies is allowed");

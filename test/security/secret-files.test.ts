@@ -144,20 +144,11 @@ after(() => fs.rmSync(base, { recursive: true, force: true }));
 const READ: Options["allow"] = { read: true };
 const WRITE: Options["allow"] = { write: true };
 const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
-const OWN = [
-  ".bashrc",
-  ".ssh/rc",
-  ".config/git/config",
-  ".config/autostart/x.desktop",
-  ".local/bin/ls",
-];
-const HOOKS = [
-  ".husky/pre-commit",
-  "x.git/hooks/post-receive",
-  ".GIT/hooks/x",
-  ".g\u200cit/hooks/x",
-  ".git./hooks/x",
-];
+const OWN = ".bashrc .ssh/rc .config/git/config .config/autostart/x.desktop .local/bin/ls".split(
+  " ",
+);
+const HOOKS =
+  ".husky/pre-commit x.git/hooks/post-receive .GIT/hooks/x .g‌it/hooks/x .git./hooks/x".split(" ");
 const [APP, HOMES] = [join(me, "code/app"), join(base, "homes")];
 
 describe("in a home", () => {
@@ -180,22 +171,10 @@ describe("in a home", () => {
     ["a dotfile by a pattern", me, "read", ".bashrc", "ask", { read: [".bash*"] }],
     ["writing in a home", me, "write", "a.txt", "allow", WRITE],
     ...OWN.map((file) => [`writing ~/${file}`, me, "write", file, "ask", WRITE]),
-    [
-      "writing it from a project, with a list",
-      APP,
-      "write",
-      join(me, ".bashrc"),
-      "ask",
-      { write: ["~"] },
-    ],
-    [
-      "writing it by the name of its folder",
-      me,
-      "write",
-      ".ssh/authorized_keys",
-      "ask",
-      { write: [".ssh"] },
-    ],
+    ["writing it from a project, with a list", APP, "write", join(me, ".bashrc"), "ask",
+      { write: ["~"] }],
+    ["writing it by the name of its folder", me, "write", ".ssh/authorized_keys", "ask",
+      { write: [".ssh"] }],
     ["writing it by a pattern", me, "write", ".bashrc", "ask", { write: [".bash*"] }],
     ["writing it by its own name", me, "write", ".bashrc", "allow", { write: [".bashrc"] }],
     ["writing it with -A", me, "write", ".bashrc", "allow", ALL],
@@ -209,7 +188,7 @@ describe("in a home", () => {
       "ask",
       { write: ["."] },
     ]),
-  ] as [string, string, Kind, string, Verdict, Options["allow"]?][])
+  ] as [string, string, Kind, string, Verdict, Options["allow"]?][]) // biome-ignore format: a table
     test(`${what}: ${verdict}`, async () => {
       const { permissions } = await gateIn(root, allow ? { allow } : {});
       equal(permissions.judge(kind, name).verdict, verdict);

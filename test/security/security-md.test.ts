@@ -12,9 +12,8 @@ const rows = table
   .slice(2)
   .map((row) => row.replaceAll("\\|", "¦").split("|").slice(1, -1));
 
-/**
- * A test file, and the tables of DANGEROUS lines, whose headings are names of tests of the judge.
- */
+/** A test file, and the tables of DANGEROUS lines, whose headings are names of tests of the
+ * judge. */
 const sourceOf = (name: string): string => {
   const file = join(ROOT, name.startsWith("packages/") ? name : `test/${name}`);
   ok(existsSync(file), `there is a test file '${name}'`);

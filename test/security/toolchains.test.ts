@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { after, before } from "node:test";
 import { withEnvironment } from "../support/run.ts";
 import { harness } from "../support/script.ts";
-import { viewTest } from "../support/view.ts";
+import { viewTest as test } from "../support/view.ts";
 
 /** A folder of PATH in the home, what else its programs need, and what lies beside them. */
 // biome-ignore format: one case a row.
@@ -69,10 +69,8 @@ const needs = PLACES.flatMap(([, files]) => files);
 const secrets = PLACES.flatMap(([, , files]) => files);
 const folders = new Set(["", ...PLACES.map(([bin]) => bin.split("/")[0]!)]);
 
-/**
- * Runs every program, reads what they need, and looks for all else: in its place, and through what
- * is shown.
- */
+/** Runs every program, reads what they need, and looks for all else: in its place, and through what
+ * is shown. */
 const SCRIPT = `cd ${home}
 ${[...names, "lone"].join("\n")}
 cat ${needs.join(" ")}
@@ -81,20 +79,17 @@ for f in ${[...folders].join(" ")}; do grep -rIs 'CANARY-7d[1]f' ${home}/$f; ls 
 true`;
 
 for (const [where, env] of Object.entries(AROUND))
-  viewTest(
-    `${where}: every program on PATH runs on a copy, and a copy shows nothing that lies beside them`,
-    async () => {
-      using _ = withEnvironment({ HOME: home, PATH, ...env });
-      await using zz = await harness({ own: true, answer: "nobody", files: { "look.sh": SCRIPT } });
-      const { data, text } = await zz.call("run_command", { command: "sh look.sh" });
-      equal((data as { exit: number } | undefined)?.exit, 0, text);
-      equal(
-        text.match(/^\S+ works$/gm)?.join(),
-        [...names, "lone"].map((name) => `${name} works`).join(),
-      );
-      equal(text.match(/^needed by /gm)?.length, needs.length);
-      deepEqual(text.match(new RegExp(`.*${CANARY}.*`, "g")), null);
-      for (const name of ["keystores", "private", "login.keyring", "settings.py", "other"])
-        equal(text.includes(name), false, name);
-    },
-  );
+  test(`${where}: every program on PATH runs on a copy, and a copy shows nothing that lies beside them`, async () => {
+    using _ = withEnvironment({ HOME: home, PATH, ...env });
+    await using zz = await harness({ own: true, answer: "nobody", files: { "look.sh": SCRIPT } });
+    const { data, text } = await zz.call("run_command", { command: "sh look.sh" });
+    equal((data as { exit: number } | undefined)?.exit, 0, text);
+    equal(
+      text.match(/^\S+ works$/gm)?.join(),
+      [...names, "lone"].map((name) => `${name} works`).join(),
+    );
+    equal(text.match(/^needed by /gm)?.length, needs.length);
+    deepEqual(text.match(new RegExp(`.*${CANARY}.*`, "g")), null);
+    for (const name of ["keystores", "private", "login.keyring", "settings.py", "other"])
+      equal(text.includes(name), false, name);
+  });

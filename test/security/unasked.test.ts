@@ -26,10 +26,8 @@ const told = async (where: Place, args: string[], lines: string[]) => {
   return Array.from(stdout.trimEnd().split("\n"), (line) => JSON.parse(line));
 };
 
-/**
- * A project in which an unasked rg runs a program of the project's: a hole in the judge, made on
- * purpose.
- */
+/** A project in which an unasked rg runs a program of the project's: a hole in the judge, made on
+ * purpose. */
 function holed(): [where: Place, env: Record<string, string>] {
   const where = place();
   fs.writeFileSync(join(where.cwd, "a.ts"), "hello\n");
@@ -69,12 +67,8 @@ sandboxTest("an unasked command has no network, whatever is allowed", async () =
 
 describe("where there is no sandbox", () => {
   const off = (): Place => {
-    const where = place();
-    fs.mkdirSync(where.home, { recursive: true });
-    fs.writeFileSync(join(where.home, "zz.config.json"), '{ "shell": { "sandbox": "off" } }');
-    for (const name of ["a.ts", "c d"]) fs.writeFileSync(join(where.cwd, name), "hello\n");
-    fs.mkdirSync(join(where.cwd, "src"));
-    return where;
+    const files = { "a.ts": "hello\n", "c d": "hello\n", "src/": null };
+    return place(files, { shell: { sandbox: "off" } });
   };
   const rows = (text: string): string[] => text.trim().replaceAll("⏎", "\n").split(/ ¦\s+/);
   const PLAIN = rows(String.raw`
@@ -184,11 +178,9 @@ test("a refusal names the command that it means", async () => {
     ["bash -c 'ls; doas ls'", /"doas ls" is denied: /],
     ["timeout 5 rm -rf ../x", /"rm -rf ..\/x" is denied: /],
     ["x=1; trap 'sudo ls' EXIT", /"sudo ls" is denied: /],
-    [
-      "x=rm; $x -rf d",
-      /"x=rm; \$x -rf d" is asked for even where all is allowed, .*it depends on \$x/,
-    ],
-  ] as const)
+    ["x=rm; $x -rf d",
+      /"x=rm; \$x -rf d" is asked for even where all is allowed, .*it depends on \$x/],
+  ] as const) // biome-ignore format: a table
     match((await call(place(), line, ["-A"])).stderr, says);
 });
 

@@ -17,21 +17,13 @@ const ROOT = join(import.meta.dirname, "..", "..");
 const AT_ONCE = 3; // on two cores: some tests wait more than they work
 /** Only what hangs takes so long. */
 const HANGS_MS = 180_000;
-/**
- * Starting a program copies the page tables of the process that starts it, so a small young
- * generation makes that cheaper.
- */
-const LEAN = [
-  "--max-semi-space-size=4",
-  "--liftoff-only",
-  "--no-wasm-dynamic-tiering",
-  "--no-wasm-tier-up",
-];
+/** Starting a program copies the page tables of the process that starts it, so a small young
+ * generation makes that cheaper. */
+const LEAN =
+  "--max-semi-space-size=4 --liftoff-only --no-wasm-dynamic-tiering --no-wasm-tier-up".split(" ");
 
-/**
- * ZZ_TIMES=FILE: each process adds what it cost, with the programs that it started, in seconds of
- * CPU.
- */
+/** ZZ_TIMES=FILE: each process adds what it cost, with the programs that it started, in seconds of
+ * CPU. */
 const TIMES = `import { appendFileSync, readFileSync } from "node:fs";
 process.on("exit", () => {
   const fields = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1).split(" ").slice(11, 15).map(Number);
@@ -45,10 +37,8 @@ const { values: flags, positionals: named } = parseArgs({
   allowPositionals: true,
 });
 if (flags.all || flags.slice) process.env.ZZ_ALL = "1";
-/**
- * The tests and what they start share a cache of compiled code: stripping types would take a
- * quarter of the time.
- */
+/** The tests and what they start share a cache of compiled code: stripping types would take a
+ * quarter of the time. */
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), `zz-test-cache-${userInfo().uid}`);
 
 /** What tests start as `node` is the one that runs them, also without npm. */
@@ -94,10 +84,8 @@ function files(): string[] {
   return testFiles(Boolean(flags.all));
 }
 
-/**
- * Files that share a process: loading zz takes as long as a dozen tests. Each passes alone, too,
- * and in any order.
- */
+/** Files that share a process: loading zz takes as long as a dozen tests. Each passes alone, too,
+ * and in any order. */
 function groups(all: string[]): [name: string, files: string[]][] {
   const shared = new Map<string, string[]>();
   for (const file of all) {

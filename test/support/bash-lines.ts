@@ -2,10 +2,8 @@
 // commands on.
 import { random } from "./runs.ts";
 
-/**
- * Commands that must never run unasked: they run a program of the project, or make, change or
- * remove a file.
- */
+/** Commands that must never run unasked: they run a program of the project, or make, change or
+ * remove a file. */
 const PAYLOADS = `./canary § canary § >pwned § touch pwned § id >pwned § rm a.ts § tee pwned
   cp a.ts pwned`.split(/ § |\n */);
 
@@ -20,10 +18,8 @@ const FILES = words(`
   -  /dev/null  ''  -n  --  1  x=1  {  }`);
 const OPERATORS = ["; ", " && ", " || ", " | ", " & ", "\n", " |& ", ";", "&&"];
 
-/**
- * Options and operands that a command is tried with; the first ones are harmless, most others are
- * not.
- */
+/** Options and operands that a command is tried with; the first ones are harmless, most others are
+ * not. */
 const COMMANDS: Record<string, string[]> = {
   ls: ["-la", "-R", "--color=auto"],
   cat: ["-n", "-A"],
@@ -34,44 +30,20 @@ const COMMANDS: Record<string, string[]> = {
   true: [],
   ":": [],
   grep: ["-n x", "-e x", "-r x .", "-rn hello src", "-f a.ts"],
-  awk: [
-    "1 a.ts",
-    "'/h/{print NR\": \"$1}' a.ts",
-    "'{print > \"pwned\"}' a.ts",
-    "'BEGIN{system(\"touch pwned\")}'",
-    '\'/"/{print > "pwned"}/"/\' a.ts',
-    `'BEGIN{x = 1system("touch pwned"); y = length /}1/; print "x" > "pwned"; y = length /[{]1/}'`,
-  ],
+  awk: ["1 a.ts", "'/h/{print NR\": \"$1}' a.ts", "'{print > \"pwned\"}' a.ts",
+    "'BEGIN{system(\"touch pwned\")}'", '\'/"/{print > "pwned"}/"/\' a.ts',
+    `'BEGIN{x = 1system("touch pwned"); y = length /}1/; print "x" > "pwned"; y = length /[{]1/}'`],
   cut: ["-c1", "-d: -f1"],
   sort: words(`-r  -u  -o pwned  -opwned  --ou pwned  -T .  --compress-program=./canary -S1b`),
   uniq: ["-c", "a.ts pwned", "-c a.ts -"],
-  find: [
-    ". -name x",
-    ". -exec echo {} \\;",
-    ". -exec ./canary {} \\;",
-    ". -delete",
-    ". -fprint pwned",
-  ],
-  test: [
-    "-f a.ts",
-    "-v 'a[$(touch pwned)]'",
-    "1 -eq 1",
-    "x -eq 'a[$(touch pwned)]'",
-    "-t 'a[$(>pwned)]'",
-  ],
-  "[": [
-    "-f a.ts ]",
-    "-v 'a[$(touch pwned)]' ]",
-    "1 -eq 'a[$(>pwned)]' ]",
-    "-n x -a -v 'a[$(>pwned)]' ]",
-  ],
-  printf: [
-    "'%s\\n' a",
-    "-v x y",
-    "-v 'a[$(touch pwned)]' y",
-    "%d 'a[$(>pwned)]'",
-    "'%(%s)T' 'a[$(>pwned)]'",
-  ],
+  find: [". -name x", ". -exec echo {} \\;", ". -exec ./canary {} \\;", ". -delete",
+    ". -fprint pwned"],
+  test: ["-f a.ts", "-v 'a[$(touch pwned)]'", "1 -eq 1", "x -eq 'a[$(touch pwned)]'",
+    "-t 'a[$(>pwned)]'"],
+  "[": ["-f a.ts ]", "-v 'a[$(touch pwned)]' ]", "1 -eq 'a[$(>pwned)]' ]",
+    "-n x -a -v 'a[$(>pwned)]' ]"],
+  printf: ["'%s\\n' a", "-v x y", "-v 'a[$(touch pwned)]' y", "%d 'a[$(>pwned)]'",
+    "'%(%s)T' 'a[$(>pwned)]'"],
   sed: words(`-n 1p a.ts  -n 1,2p a.ts  -i s/a/b/ a.ts  -n '1w pwned' a.ts  '1e touch pwned' a.ts
     's/h/x/;2q' a.ts  's/h/x/w pwned' a.ts  's|h|touch pwned|e' a.ts`),
   xargs: words(`echo  -n1 echo  ./canary  -I{} touch {}  -I{} sh -c {}  -a a.ts echo
@@ -108,7 +80,7 @@ const COMMANDS: Record<string, string[]> = {
   coproc: ["ls", "x=1", "./canary"],
   wait: ["-n", "-p 'a[$(>pwned)]'"],
   compgen: ["-C ./canary", "-W '$(>pwned)'", "-F f"],
-};
+}; // biome-ignore format: a table
 const PROGRAMS = Object.keys(COMMANDS);
 /** Commands that are allowed most often, so that a line with them is really run. */
 const HARMLESS = words(`

@@ -20,10 +20,8 @@ export interface Figure {
   unit: "ms" | "times" | "MB" | "MB/s" | "%";
   /** How often it is measured. */
   runs: number;
-  /**
-   * Makes what is needed, and gives what measures it once. Undefined: something that it needs is
-   * not there.
-   */
+  /** Makes what is needed, and gives what measures it once. Undefined: something that it needs is
+   * not there. */
   prepare(bench: Bench): Promise<Measure | undefined>;
 }
 export type Measure = () => number | Promise<number>;

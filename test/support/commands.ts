@@ -103,10 +103,8 @@ env | sort | head -20 § ls /usr/lib | head § ls ..
 };
 
 const STUB = "#!/bin/sh\n";
-/**
- * Stand-ins for a project's tools, which are not installed here: they write what the tools would
- * write.
- */
+/** Stand-ins for a project's tools, which are not installed here: they write what the tools would
+ * write. */
 const OWN_BIN: Record<string, string> = {
   tsc: `case "$*" in *noEmit*) echo checked;; *) mkdir -p dist; echo built > dist/index.js;; esac`,
   eslint: `case "$*" in *--fix*) sed -i 's/ *$//' src/price.ts;; esac; echo ok`,
@@ -157,10 +155,8 @@ const FILES: Record<string, string> = {
   ".env": "KEY=secret-7731\nPORT=1\n",
 };
 
-/**
- * Makes a project in which those commands make sense, with two commits and a stash; `bin` is a
- * folder for PATH.
- */
+/** Makes a project in which those commands make sense, with two commits and a stash; `bin` is a
+ * folder for PATH. */
 export function furnishShop(root: string, bin: string): void {
   put(root, FILES);
   for (const [name, body] of Object.entries(OWN_BIN))

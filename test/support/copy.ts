@@ -37,10 +37,8 @@ const LEAN = [
   `--test-skip-pattern=/${OF_BUILD}/`,
 ];
 const LONGEST_MS = 600_000;
-/**
- * What is built of the kernel runs from the source here: a mutant needs no build, and what ran is
- * known by its line.
- */
+/** What is built of the kernel runs from the source here: a mutant needs no build, and what ran is
+ * known by its line. */
 const FROM_SOURCE = {
   "kernel.js": 'export * from "../zz.ts";\n',
   "test.js": 'export * from "../sdk/testing.ts";\n',

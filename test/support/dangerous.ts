@@ -144,10 +144,8 @@ export const DANGEROUS: Record<string, Row[]> = {
   ],
 };
 
-/**
- * Commands that plant something for git, or for a person who opens a repository, to run later: it
- * makes `pwned`.
- */
+/** Commands that plant something for git, or for a person who opens a repository, to run later: it
+ * makes `pwned`. */
 export function plantsFor(pwned: string) {
   const FS = `touch ${pwned}; false`;
   const RUNS = `'#!/bin/sh\\ntouch ${pwned}\\n'`;

@@ -5,10 +5,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { after } from "node:test";
 
-/**
- * Folders end in a slash. A value of `->x` makes a link to x, `|` a FIFO, null nothing; an object
- * is written as JSON.
- */
+/** Folders end in a slash. A value of `->x` makes a link to x, `|` a FIFO, null nothing; an object
+ * is written as JSON. */
 export type Tree = Record<string, string | Uint8Array | object | null>;
 
 export function put(folder: string, files: Tree): void {
@@ -26,11 +24,9 @@ export function put(folder: string, files: Tree): void {
 }
 
 const remaining = new Set<string>();
-/**
- * A new folder, in the one for temporary files if its prefix is a mere name. It goes when the test
+/** A new folder, in the one for temporary files if its prefix is a mere name. It goes when the test
  * ends; where a process that only ends then writes into it, when the test file ends. A hook that
- * fails would keep those after it from running, which end such processes.
- */
+ * fails would keep those after it from running, which end such processes. */
 export function temporaryFolder(prefix: string): string {
   const folder = mkdtempSync(resolve(tmpdir(), prefix));
   after(() => {

@@ -16,9 +16,8 @@ const NONE = { deny: [], except: [] };
 /** The system's own scripts that wrap another program. */
 const SCRIPTS = /^\/+(usr\/+)?bin\/+(which|which\.debianutils|egrep|fgrep)$/;
 
-/**
- * Whether a line runs unasked. The gate asks for reads elsewhere, where the jail has other files.
- */
+/** Whether a line runs unasked. The gate asks for reads elsewhere, where the jail has other
+ * files. */
 const isUnasked = ({ verdict, reads }: Judged, { root }: Jail): boolean =>
   verdict === "allow" && reads.every((one) => path.resolve(root, one).startsWith(root));
 
@@ -50,10 +49,8 @@ async function faultOf(jail: Jail, line: string): Promise<string | undefined> {
   return touched.length || more.length ? JSON.stringify({ touched, started: more }) : undefined;
 }
 
-/**
- * All at once; by halves where they did not end, or touched a file, which does not show the line
- * that did.
- */
+/** All at once; by halves where they did not end, or touched a file, which does not show the line
+ * that did. */
 async function tryAll(jail: Jail, all: Allowed[]): Promise<Found[]> {
   if (!all.length) return [];
   const { started, touched, stuck } = jail.run(all.map(({ line }) => line));

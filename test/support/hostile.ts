@@ -33,9 +33,8 @@ export const pngBomb = (megabytes: number): Buffer =>
   png(64, 64, Buffer.concat([ZLIB, deflatedZeros(megabytes)]), 1);
 export const pngOfNoise = (): Buffer => png(64, 64, Buffer.alloc(500, 0xa7));
 
-/**
- * A progressive JPEG: each of its scans says of all blocks that nothing is in them, in a few bytes.
- */
+/** A progressive JPEG: each of its scans says of all blocks that nothing is in them, in a few
+ * bytes. */
 export function jpegOfScans(count: number, side = 3_968): Buffer {
   const segment = (marker: number, ...body: number[]) => [
     0xff,

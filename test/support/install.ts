@@ -8,10 +8,8 @@ import { fakeRegistry } from "./fake/registry.ts";
 import { type How, type Place, place, type Ran, zz } from "./run.ts";
 
 export const show = (value: unknown) => JSON.stringify(value);
-/**
- * A plugin. Most tests name its file .js: Node loads what compiles TypeScript anew in each process
- * that tries a plugin.
- */
+/** A plugin. Most tests name its file .js: Node loads what compiles TypeScript anew in each process
+ * that tries a plugin. */
 export const tool = (name: string, says: string, more = "") =>
   `${more}\nexport default (zz) => zz.tool({ name: "${name}", description: "D", run: () => ${show(says)} });\n`;
 export const manifest = (name: string, more: object = {}) =>
@@ -22,13 +20,7 @@ export async function does(where: Place, args: string[], how: How = {}): Promise
   equal(done.code, 0, done.stderr);
   return done;
 }
-export async function refuses(
-  where: Place,
-  args: string[],
-  why: RegExp,
-  code = 1,
-  how: How = {},
-): Promise<Ran> {
+export async function refuses(where: Place, args: string[], why: RegExp, code = 1, how: How = {}) {
   const done = await zz(where, args, how);
   match(done.stderr, why);
   doesNotMatch(done.stderr, /^\s+at |node:internal/m);

@@ -94,14 +94,7 @@ export function openJail(): Jail {
     GIT_OPTIONAL_LOCKS: "0",
     ...own,
   };
-  const argv = [
-    "--unshare-all",
-    "--die-with-parent",
-    "--new-session",
-    "--cap-drop",
-    "ALL",
-    "--clearenv",
-  ];
+  const argv = "--unshare-all --die-with-parent --new-session --cap-drop ALL --clearenv".split(" ");
   for (const [name, value] of Object.entries(env)) argv.push("--setenv", name, value);
   const shared = [
     "/usr",

@@ -50,10 +50,8 @@ const inBase64 = [0, 1, 2].map((before) =>
     .slice(Math.ceil((before * 4) / 3), Math.floor(((before + MARK.length) * 4) / 3)),
 );
 const SHAPES = [MARK, [...MARK].reverse().join(""), Buffer.from(MARK).toString("hex"), ...inBase64];
-/**
- * What of the secrets a text holds, also turned around, as hex or base64, or cut up by blanks as od
- * does.
- */
+/** What of the secrets a text holds, also turned around, as hex or base64, or cut up by blanks as
+ * od does. */
 export function leakIn(text: string): string | undefined {
   const flat = text.replace(/\s+/g, "");
   const shape = SHAPES.find((shape) => flat.includes(shape));
@@ -148,10 +146,8 @@ function listening(
   return new Promise((resolve) => server.listen(at as net.ListenOptions, () => resolve(server)));
 }
 
-/**
- * The project's own repository and others in it: what they once held, their stashes, and passwords
- * in their settings.
- */
+/** The project's own repository and others in it: what they once held, their stashes, and passwords
+ * in their settings. */
 function repositories(root: string, token: () => string): void {
   const git = "git -c user.name=n -c user.email=e -c protocol.file.allow=always";
   const make = (

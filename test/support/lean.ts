@@ -2,9 +2,7 @@
 // that starts it, so that each megabyte costs 0.1 ms of every start.
 import { setFlagsFromString } from "node:v8";
 
-/**
- * The judge's grammar is compiled once, quickly: compiling it again, for speed, would leave 45 MB
- * behind.
- */
+/** The judge's grammar is compiled once, quickly: compiling it again, for speed, would leave 45 MB
+ * behind. */
 for (const flag of ["--liftoff-only", "--no-wasm-dynamic-tiering", "--no-wasm-tier-up"])
   setFlagsFromString(flag);

@@ -77,14 +77,10 @@ const TEXTS: Record<string, (size: number) => string> = Object.fromEntries([
   ["half opening, half closing", (n: number) => "(".repeat(n / 2) + ")".repeat(n / 2)],
   ["half opening, half closing brackets", (n: number) => "[".repeat(n / 2) + "]".repeat(n / 2)],
   ["half opening, half closing braces", (n: number) => "{".repeat(n / 2) + "}".repeat(n / 2)],
-  [
-    "lists in lists",
-    (n: number) => Array.from({ length: Math.sqrt(n) }, (_, i) => `${" ".repeat(i)}- a\n`).join(""),
-  ],
-  [
-    "lines that all differ",
-    (n: number) => Array.from({ length: n / 8 }, (_, i) => `${i}`.padStart(7, "l")).join("\n"),
-  ],
+  ["lists in lists",
+    (n: number) => Array.from({ length: Math.sqrt(n) }, (_, i) => `${" ".repeat(i)}- a\n`).join("")],
+  ["lines that all differ",
+    (n: number) => Array.from({ length: n / 8 }, (_, i) => `${i}`.padStart(7, "l")).join("\n")],
   [
     "lines that are nearly alike",
     (n: number) =>
@@ -92,7 +88,7 @@ const TEXTS: Record<string, (size: number) => string> = Object.fromEntries([
         "\n",
       ),
   ],
-]);
+]); // biome-ignore format: a table
 
 const numbered = (n: number) => Array.from({ length: n }, (_, i) => `x${i}`).join("\n");
 const plain = (text: string) => text;

@@ -12,10 +12,8 @@ export const figure = (
   prepare: Figure["prepare"],
 ): Figure => ({ name, unit, runs, what, prepare });
 
-/**
- * CPU time of this process's children that have ended, in ms, in steps of 10. Disks and other
- * programs add nothing to it.
- */
+/** CPU time of this process's children that have ended, in ms, in steps of 10. Disks and other
+ * programs add nothing to it. */
 export function cpuOfChildren(): number {
   const fields = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)!.split(" ");
   return 10 * (Number(fields[13]) + Number(fields[14]));
@@ -32,9 +30,8 @@ export async function timed(act: () => unknown): Promise<number> {
   return performance.now() - started;
 }
 
-/**
- * How much CPU time of this process it takes, in ms: other programs on the machine do not count.
- */
+/** How much CPU time of this process it takes, in ms: other programs on the machine do not
+ * count. */
 export async function worked(act: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await act();

@@ -41,10 +41,8 @@ export function replyTo(body: string, call: () => string): object | undefined {
     : { jsonrpc: "2.0", id, error: { code: -32_601, message: "Method not found" } };
 }
 type Reply = object | undefined;
-/**
- * Whether it is answered here, since no tool has to: the stream that stays open, which there is
- * none of, or a notification.
- */
+/** Whether it is answered here, since no tool has to: the stream that stays open, which there is
+ * none of, or a notification. */
 export function isNoCall(
   { method }: IncomingMessage,
   reply: Reply,

@@ -42,11 +42,9 @@ const PARTS: [patterns: string[], count: number][] = [
 const APART = 4;
 const LONGEST = 160;
 
-/**
- * What changes nothing that a test from the source could see: what is logged, tidied up, remembered
- * or loaded early only to be fast. Of a hash that only says what was checked before (`salted`,
- * numbers of eight hex digits), any numbers would do.
- */
+/** What changes nothing that a test from the source could see: what is logged, tidied up,
+ * remembered or loaded early only to be fast. Of a hash that only says what was checked before
+ * (`salted`, numbers of eight hex digits), any numbers would do. */
 const UNSEEN =
   /\b(log|debug|trace|unref|clearTimeout|clearInterval|closeSync|performance|preload|BUILT|major)\b|salted|0x[\da-f]{8}|cache|memo|warm|\.set\((\w+), [^)]*\b\2\b/i;
 /** Sets and maps that say nothing about order, and functions for which it does not count. */
@@ -179,10 +177,8 @@ function withContext({ file, line, kind, start, end, becomes }: Candidate, text:
 }
 
 type Mutated = { text: string; start: number };
-/**
- * The text with the mutant in it, and where it is now; undefined if what it changes is not
- * there any more.
- */
+/** The text with the mutant in it, and where it is now; undefined if what it changes is not there
+ * any more. */
 export function mutate(text: string, { before, was, after, becomes }: Mutant): Mutated | undefined {
   const inContext = placeOfOnly(text, before + was + after);
   const start = inContext === undefined ? placeOfOnly(text, was) : inContext + before.length;

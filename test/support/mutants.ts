@@ -19,9 +19,8 @@ const ROOT = join(import.meta.dirname, "..", "..");
 const LIST = join(ROOT, "test", "support", "mutants.json");
 const SEED = 29;
 const AT_ONCE = 2;
-/**
- * A mutant that makes a test file take so long, and thrice as long as without it, makes it hang.
- */
+/** A mutant that makes a test file take so long, and thrice as long as without it, makes it
+ * hang. */
 const HANGS_MS = 60_000;
 /** How long tests may run for one mutant: more than all of the kernel's take on a busy machine. */
 const WITHIN_MS = 300_000;

@@ -13,11 +13,8 @@ export interface Test {
 /** What each program is needed for, and the Debian package that has it. */
 const PROGRAMS = {
   bwrap: { tests: "of the sandbox", program: "bubblewrap", debian: "bubblewrap" },
-  unshare: {
-    tests: "of commands on a copy of the project",
-    program: "unshare",
-    debian: "util-linux",
-  },
+  unshare: { tests: "of commands on a copy of the project", program: "unshare",
+    debian: "util-linux" },
   git: { tests: "of repositories", program: "git", debian: "git" },
   perl: { tests: "of system calls and processes", program: "perl", debian: "perl" },
   python3: { tests: "of programs in the sandbox", program: "python3", debian: "python3" },
@@ -28,29 +25,21 @@ const PROGRAMS = {
   strace: { tests: "of traced programs", program: "strace", debian: "strace" },
   ctags: { tests: "beside other indexers", program: "ctags", debian: "universal-ctags" },
   bindfs: { tests: "of projects on FUSE", program: "bindfs", debian: "bindfs" },
-  "mount.exfat-fuse": {
-    tests: "of a disk that ignores case",
-    program: "exfat-fuse",
-    debian: "exfat-fuse exfatprogs",
-  },
-  "redis-server": {
-    tests: "of sessions and queues in Redis",
-    program: "redis-server",
-    debian: "redis-server",
-  },
+  "mount.exfat-fuse": { tests: "of a disk that ignores case", program: "exfat-fuse",
+    debian: "exfat-fuse exfatprogs" },
+  "redis-server": { tests: "of sessions and queues in Redis", program: "redis-server",
+    debian: "redis-server" },
   openssl: { tests: "of encrypted connections", program: "openssl", debian: "openssl" },
   chromium: { tests: "of pages in a browser", program: "chromium", debian: "chromium" },
   patch: { tests: "beside other appliers of patches", program: "patch", debian: "patch" },
-} as const;
+} as const; // biome-ignore format: a table
 export type Needed = keyof typeof PROGRAMS;
 
 export const has = (name: string): boolean =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)));
 
-/**
- * Why tests that need these do not run here, as the end of the run says it; undefined if nothing is
- * missing.
- */
+/** Why tests that need these do not run here, as the end of the run says it; undefined if nothing
+ * is missing. */
 export function whyNot(...names: Needed[]): string | undefined {
   const missing = names.find((name) => !has(name));
   if (!missing) return undefined;
@@ -58,10 +47,8 @@ export function whyNot(...names: Needed[]): string | undefined {
   return `${tests} did not run: ${program} is not installed. apt-get install ${debian}`;
 }
 
-/**
- * node:test's `test` for tests that need these programs. CI has all of them, so a missing one is a
- * failure there.
- */
+/** node:test's `test` for tests that need these programs. CI has all of them, so a missing one is a
+ * failure there. */
 export function needs(...names: Needed[]): Test {
   const why = whyNot(...names);
   // itself, so that a failure is reported at the test's own line
@@ -73,10 +60,8 @@ export function needs(...names: Needed[]): Test {
     });
 }
 
-/**
- * The same if the machine itself cannot run them: installing something would not help, not even on
- * CI.
- */
+/** The same if the machine itself cannot run them: installing something would not help, not even on
+ * CI. */
 export const impossible = (why: string): Test => {
   const skip = `${PROGRAMS.unshare.tests} did not run: ${why}`;
   return (name: string) => test(name, { skip }, () => {});

@@ -19,10 +19,8 @@ export const SEEDS: [seed: number, failing: number][] = [
   [30, 0.9],
 ];
 
-/**
- * Asks, and fails if the server got more in one of its windows than it takes. All of it by a clock
- * that stands while anything is done, so that how late something is, is said here alone.
- */
+/** Asks, and fails if the server got more in one of its windows than it takes. All of it by a clock
+ * that stands while anything is done, so that how late something is, is said here alone. */
 export async function neverTooFast(
   paceBy: (clock: Clock) => Around<Steps["fetch"]>,
   [seed, failing]: [seed: number, failing: number],

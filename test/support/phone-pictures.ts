@@ -1,16 +1,13 @@
 // Makes the pictures of docs/phone.md: a question as zz --telegram sends it, drawn as Telegram would
 // show it, in Chromium without a window. `npm run pictures` makes them again.
 import { join } from "node:path";
-import { chromium } from "playwright-core";
 import { ALICE, type Shown } from "../../packages/telegram/test/fake-bot-api.ts";
 import { parseMarkdown } from "../../packages/telegram/test/parse-markdown.ts";
 import { PAIRED, phone } from "../../packages/telegram/test/phone.ts";
 import { call, say } from "./fake/openai.ts";
+import { EDIT, openBrowser, PRICE } from "./page-pictures.ts";
 import { place, ROOT } from "./run.ts";
 
-const PRICE =
-  "export function total(prices: number[]) {\n  return prices.reduce((sum, price) => sum - price, 0);\n}\n";
-const EDIT = { path: "src/price.ts", old_string: "sum - price", new_string: "sum + price" };
 const SCRIPT = [
   call(["read_file", { path: "src/price.ts" }]),
   call(["edit_file", EDIT]),
@@ -24,10 +21,7 @@ export async function makePhonePictures(): Promise<void> {
   api.say(WORDS, { from: ALICE });
   const question = await api.asks(/wants to change/);
   child.kill("SIGKILL");
-  const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: ["--no-sandbox"],
-  });
+  const browser = await openBrowser();
   try {
     for (const theme of ["dark", "light"] as const) {
       const page = await browser.newPage({ viewport: { width: 400, height: 600 } });

@@ -6,15 +6,12 @@ import { join } from "node:path";
 import type xterm from "@xterm/headless";
 import { call, fakeOpenAI, say } from "./fake/openai.ts";
 import { has } from "./needs.ts";
-import { makePagePictures } from "./page-pictures.ts";
+import { EDIT, makePagePictures, PRICE } from "./page-pictures.ts";
 import { makePhonePictures } from "./phone-pictures.ts";
 import { ROOMS_PICTURE, roomsPicture } from "./rooms.ts";
 import { place, ROOT } from "./run.ts";
 import { KEY, terminal } from "./terminal.ts";
 
-const BEFORE =
-  "export function total(prices: number[]) {\n  return prices.reduce((sum, price) => sum - price, 0);\n}\n";
-const EDIT = { path: "src/price.ts", old_string: "sum - price", new_string: "sum + price" };
 const SCRIPT = [
   call(["read_file", { path: "src/price.ts" }]),
   say(
@@ -47,10 +44,8 @@ export const picture = (theme: Theme): Promise<Picture> =>
     ["/undo", "Undid"],
   ]);
 
-/**
- * A test and a rename, both run unasked; zz asks about what the rename changed, which is then
- * undone.
- */
+/** A test and a rename, both run unasked; zz asks about what the rename changed, which is then
+ * undone. */
 export const commandPicture = (theme: Theme): Promise<Picture> =>
   take(theme, "commands", "Commands on a copy of the project", COMMANDS, [
     ["call total() sumOf() everywhere", "Allow?", "is called"],
@@ -60,13 +55,7 @@ export const commandPicture = (theme: Theme): Promise<Picture> =>
 type Script = Parameters<typeof fakeOpenAI>[0];
 /** Each line that is typed, and what the screen then shows; questions are answered with yes. */
 type Lines = string[][];
-async function take(
-  theme: Theme,
-  name: string,
-  title: string,
-  script: Script,
-  lines: Lines,
-): Promise<Picture> {
+async function take(theme: Theme, name: string, title: string, script: Script, lines: Lines) {
   const fake = await fakeOpenAI(script);
   const { home, cwd, sessions } = place();
   const where = { home, cwd: join(cwd, "shop"), sessions };
@@ -77,7 +66,7 @@ async function take(
   const settings = { model: "openai/gpt-4o-mini", providers, display: { theme } };
   writeFileSync(join(home, "zz.config.json"), JSON.stringify(settings));
   writeFileSync(join(where.cwd, ".git", "HEAD"), "ref: refs/heads/main\n");
-  writeFileSync(file, BEFORE);
+  writeFileSync(file, PRICE);
   if (name === "commands") {
     mkdirSync(join(where.cwd, "test"));
     writeFileSync(join(where.cwd, "src/cart.ts"), 'import { total } from "./price.ts";\n');
@@ -98,7 +87,7 @@ async function take(
   term.type(KEY.ctrlD);
   await term.exited;
   await fake.close();
-  if (readFileSync(file, "utf8") !== BEFORE) throw new Error("The file is not as it was.");
+  if (readFileSync(file, "utf8") !== PRICE) throw new Error("The file is not as it was.");
   const text = ["$ zz", ...rows.map((row) => textOf(row).trimEnd())].join("\n");
   return {
     file: join(ROOT, "docs", `${name}-${theme}.svg`),
@@ -158,10 +147,8 @@ function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
 
 const textOf = (row: Cell[]): string => row.map(({ text }) => text).join("");
 
-/**
- * Leaves out times, which stand there only if a machine was slow. A cell is a character here, since
- * nothing on this screen is wide.
- */
+/** Leaves out times, which stand there only if a machine was slow. A cell is a character here,
+ * since nothing on this screen is wide. */
 function withoutTimes(row: Cell[]): Cell[] {
   const found = [...textOf(row).matchAll(/^\d+\.\d s · | · \d+\.\d s\b/g)];
   for (const { index, 0: time } of found.reverse()) row.splice(index, time.length);
@@ -170,10 +157,8 @@ function withoutTimes(row: Cell[]): Cell[] {
 
 const [WIDTH, HEIGHT, MARGIN] = [8.4, 19, 16];
 
-/**
- * Adjacent cells that look alike become one text, fitted to its columns whatever font the reader
- * has.
- */
+/** Adjacent cells that look alike become one text, fitted to its columns whatever font the reader
+ * has. */
 function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): string {
   const { back, text, frame, colors } = PALETTES[theme];
   const named = (color: string) => ({ back, text })[color] ?? colors[Number(color)];

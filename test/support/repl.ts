@@ -15,10 +15,8 @@ export const ESC = "\x1b";
 const CTRL_U = "\x15"; // drops what stands in the line
 export const [UP, DOWN, LEFT, TAB] = [`${ESC}[A`, `${ESC}[B`, `${ESC}[D`, "\t"];
 
-/**
- * Passes the moment without a key that a question waits for before it shows, or before it takes a
- * key on a further page.
- */
+/** Passes the moment without a key that a question waits for before it shows, or before it takes a
+ * key on a further page. */
 export async function nobodyTypes(clock: StandingClock): Promise<void> {
   await clock.waits(LOOK_MS);
   await clock.pass(LOOK_MS);
@@ -26,11 +24,7 @@ export async function nobodyTypes(clock: StandingClock): Promise<void> {
 const LOOK_MS = 50;
 
 /** Presses a key of a question, and passes the moment in which it may turn out to begin a word. */
-export async function pressKey(
-  clock: StandingClock,
-  term: Pick<Terminal, "press">,
-  key: string,
-): Promise<void> {
+export async function pressKey(clock: StandingClock, term: Pick<Terminal, "press">, key: string) {
   await term.press(key);
   await clock.waits(WORD_MS);
   await clock.pass(WORD_MS);
@@ -38,11 +32,7 @@ export async function pressKey(
 const WORD_MS = 250;
 
 /** Lets the live line move on until the screen shows the text. */
-export async function ticks(
-  clock: StandingClock,
-  term: Terminal,
-  text: RegExp | string,
-): Promise<string> {
+export async function ticks(clock: StandingClock, term: Terminal, text: RegExp | string) {
   return waitFor(`${text} on the live line`, async () => {
     await clock.pass(TICK_MS);
     const shown = await term.drawn();
@@ -66,12 +56,10 @@ export async function repl(t: TestContext, options: ReplOptions = {}) {
   return at(term, where, fake);
 }
 
-/**
- * One prompt for several tests of a file, opened before the first of them (node:test ends when none
- * is left). Each test gets a conversation, a screen and a script of its own, and may leave
+/** One prompt for several tests of a file, opened before the first of them (node:test ends when
+ * none is left). Each test gets a conversation, a screen and a script of its own, and may leave
  * something in the line; settings, models, files and the history of lines are those of the tests
- * before. It is left, with its exit code looked at, when the file ends.
- */
+ * before. It is left, with its exit code looked at, when the file ends. */
 export async function sharedRepl({
   where = place(),
   args = [],

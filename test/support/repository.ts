@@ -4,21 +4,13 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { put, type Tree, temporaryFolder } from "./files.ts";
+import { temporaryFolder } from "./files.ts";
 import { has } from "./needs.ts";
-import { type Place, place } from "./run.ts";
 
 /** Keeps git from reading the machine's own configuration. */
 export const PERSON = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
 
 export { put, type Tree } from "./files.ts";
-
-/** A new place with these. */
-export function project(files: Tree): Place {
-  const where = place();
-  put(where.cwd, files);
-  return where;
-}
 
 /** Runs lines in a shell in this folder, until one fails; returns what they print. */
 export function shell(cwd: string, script: string, ...words: string[]): string {
@@ -35,9 +27,8 @@ export function shell(cwd: string, script: string, ...words: string[]): string {
 
 export const INIT = "git init -q -b trunk --template=; mkdir .git/hooks .git/info";
 
-/**
- * Adds to the settings of a repository, each a name and a value, as git itself would write them.
- */
+/** Adds to the settings of a repository, each a name and a value, as git itself would write
+ * them. */
 export function configure(cwd: string, settings: [name: string, value: string][]): void {
   appendFileSync(
     join(cwd, ".git/config"),
@@ -63,10 +54,8 @@ export function objectOf(content: string): string {
 
 const models = temporaryFolder("zz-models-");
 const made = new Map<string, string>();
-/**
- * Fills a folder with what `make` makes of an empty one. That is done once for each key, and copied
- * from then on.
- */
+/** Fills a folder with what `make` makes of an empty one. That is done once for each key, and
+ * copied from then on. */
 export function fill(folder: string, key: string, make: (model: string) => void): void {
   let model = made.get(key);
   if (!model) {

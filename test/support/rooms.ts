@@ -56,10 +56,8 @@ export const resolved = (file: string, specifier: string): string =>
  */
 export const rootOf = (file: string): string => file.split("/").slice(0, 2).join("/");
 
-/**
- * What a file imports or exports from, at its top level; isType: all of it goes away when it is
- * run.
- */
+/** What a file imports or exports from, at its top level; isType: all of it goes away when it is
+ * run. */
 export function specifiersOf(file: string): { specifier: string; isType: boolean }[] {
   return ts
     .createSourceFile(file, headOf(file), ts.ScriptTarget.Latest)
@@ -113,10 +111,8 @@ export const dynamicImports = (file: string): string[] =>
     resolved(file, to!),
   );
 
-/**
- * The drawing as a picture: an arrow for each room that imports from another, types included.
- * Arrows lead down, at the left of the names; those of one room have one colour.
- */
+/** The drawing as a picture: an arrow for each room that imports from another, types included.
+ * Arrows lead down, at the left of the names; those of one room have one colour. */
 export function roomsPicture(): string {
   const above = ["packages/", "plugins/"].map((folder): [string, string] => [
     folder,

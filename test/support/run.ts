@@ -10,10 +10,8 @@ import { PATIENT } from "../../sdk/clock.ts";
 import { put, type Tree, temporaryFolder } from "./files.ts";
 import "./ripgrep.ts";
 
-/**
- * What zz starts from this process starts as from a person's: without the flags that node has for
- * the tests.
- */
+/** What zz starts from this process starts as from a person's: without the flags that node has for
+ * the tests. */
 process.execArgv.length = 0;
 
 /** Also of what this process does without a clock of its own, a busy machine ends nothing. */
@@ -23,10 +21,8 @@ export const ROOT = join(import.meta.dirname, "..", "..");
 /** A sandbox has a /tmp of its own. */
 export const isHidden = ROOT.startsWith("/tmp/");
 
-/**
- * Where a command in the sandbox finds this program of the tests, also if the checkout lies in
- * /tmp.
- */
+/** Where a command in the sandbox finds this program of the tests, also if the checkout lies in
+ * /tmp. */
 export function visible(name: string): string {
   const file = join(ROOT, name);
   if (!isHidden) return file;
@@ -65,10 +61,8 @@ export interface Ran {
 }
 export interface How {
   way?: Way;
-  /**
-   * What is piped in, then closed; undefined: /dev/null; null: a pipe that stays open and silent.
-   * Streams are for runs in this process.
-   */
+  /** What is piped in, then closed; undefined: /dev/null; null: a pipe that stays open and silent.
+   * Streams are for runs in this process. */
   input?: string | Readable | null;
   /** Instead of the machine's, for a run in this process. */
   clock?: Clock;
@@ -81,10 +75,8 @@ export interface How {
 /** What zz in this process gets as its clock. */
 export const clockOf = ({ clock = PATIENT }: { clock?: Clock | undefined }): Clock => clock;
 
-/**
- * A fresh home and a fresh project with these files, objects as JSON, removed when the test file
- * ends.
- */
+/** A fresh home and a fresh project with these files, objects as JSON, removed when the test file
+ * ends. */
 export function place(files: Tree = {}, settings: object = {}, homes: Tree = {}): Place {
   const base = temporaryFolder("zz-test-");
   const [home, cwd] = [join(base, "home"), join(base, "project")];
@@ -103,25 +95,20 @@ export function sessionsIn(home: string): any[][] {
   return names.sort().map((name) => lines(name).map((line) => JSON.parse(line)));
 }
 
-/**
- * Makes zz ask before a command runs, instead of about what it changed on a copy: for tests of that
- * question.
- */
+/** Makes zz ask before a command runs, instead of about what it changed on a copy: for tests of
+ * that question. */
 export function asksBefore(where: Place): Place {
   put(where.home, { "zz.config.json": { shell: { effects: "before" } } });
   return where;
 }
 
-/**
- * Runs the program in this process, from its source, unless the test needs a process of its own.
- */
+/** Runs the program in this process, from its source, unless the test needs a process of its
+ * own. */
 export const zz = (where: Place, args: string[], how: How = {}): Promise<Ran> =>
   needsProcess(args, how) ? zzProcess(where, args, how) : zzHere(where, args, how);
 
-/**
- * Whether a test needs a process: for its way to start, a signal, a look at it, a script, or its
- * environment.
- */
+/** Whether a test needs a process: for its way to start, a signal, a look at it, a script, or its
+ * environment. */
 function needsProcess(args: string[], { way, env = {}, signal, started }: How): boolean {
   const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name));
   const isScript = args.some((arg) => /^--run(=|$)/.test(arg));

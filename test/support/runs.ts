@@ -15,10 +15,8 @@ export const runs = (some: number, all: number): number =>
 export const some = <Row>(rows: readonly Row[], every: number): Row[] =>
   rows.filter((_, i) => isAll || i % every === 0);
 
-/**
- * Fixed, so that each run is like the one before. `npm run fuzz` takes random ones and prints them;
- * a case that it finds becomes a row.
- */
+/** Fixed, so that each run is like the one before. `npm run fuzz` takes random ones and prints
+ * them; a case that it finds becomes a row. */
 export const SEED = Number(process.env.ZZ_SEED ?? 1);
 
 /** A generator of numbers from 0 to 1 that gives the same ones for the same seed (mulberry32). */

@@ -5,10 +5,8 @@ import { join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 
-/**
- * What `npm test` runs, and with `all` what `npm run test:all` adds. A package has its tests beside
- * it.
- */
+/** What `npm test` runs, and with `all` what `npm run test:all` adds. A package has its tests
+ * beside it. */
 export function testFiles(all: boolean): string[] {
   const files = [
     "test/{kernel,sdk,plugins,security,e2e}/**/*.test.ts",
@@ -19,10 +17,8 @@ export function testFiles(all: boolean): string[] {
   return found.filter((file) => all || !isOfAll(file)).sort();
 }
 
-/**
- * Long ones, and those that start many programs or change their process; the longest first, so that
- * none runs alone at the end.
- */
+/** Long ones, and those that start many programs or change their process; the longest first, so
+ * that none runs alone at the end. */
 export const APART = `security/canary e2e/symbols plugins/read-tools plugins/search/search
   packages/git/test/git e2e/one-shot plugins/shell/effects security/permissions plugins/shell/exec kernel/undo security/compiler-reads plugins/shell/ways
   kernel/plugin-lifecycle security/plugins-and-servers security/hangs security/git-hostile plugins/shell/sandbox plugins/window/window e2e/readme

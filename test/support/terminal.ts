@@ -153,10 +153,8 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
   };
 }
 
-/**
- * Whether the test needs a process: for its way to start, a script, or an environment that more
- * than zz reads.
- */
+/** Whether the test needs a process: for its way to start, a script, or an environment that more
+ * than zz reads. */
 function needsProcess(args: string[], { process, way, shell, env = {} }: TerminalOptions): boolean {
   const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name) && !TERMINALS.test(name));
   return (
@@ -212,10 +210,8 @@ let native: Native | undefined;
 const loadNative = (): Native =>
   createRequire(import.meta.url)(`@lydell/node-pty-${process.platform}-${process.arch}/pty.node`);
 
-/**
- * Runs the program in this process, from its source. The terminal is real, but it sends this
- * process no signals.
- */
+/** Runs the program in this process, from its source. The terminal is real, but it sends this
+ * process no signals. */
 function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: TerminalOptions): Line {
   const { cols = 80, rows = 24, clock } = how;
   native ??= loadNative();
@@ -283,10 +279,8 @@ function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: Termina
   }
 }
 
-/**
- * Marks in what is written: a number between two NULs, which zz itself never writes and no terminal
- * shows.
- */
+/** Marks in what is written: a number between two NULs, which zz itself never writes and no
+ * terminal shows. */
 function readMarks(master: ReadStream) {
   const listeners: ((text: string) => void)[] = [];
   const awaited = new Map<number, () => void>();
@@ -332,10 +326,8 @@ function countKeys(stdin: ReadStream) {
   }
 }
 
-/**
- * Types long texts piece by piece: this very thread has to read each before there is room for the
- * next.
- */
+/** Types long texts piece by piece: this very thread has to read each before there is room for the
+ * next. */
 function typing(write: (piece: Buffer) => void): (keys: string) => void {
   let rest = Buffer.alloc(0);
   const pump = () => {

@@ -104,10 +104,8 @@ export async function roundTrip(format: Format, runs: number): Promise<void> {
 const withIds = (calls: readonly Pick<Call, "name" | "args">[]) =>
   calls.map((one, i) => ({ ...one, id: `functions.${one.name}:${i}` }));
 
-/**
- * However early the output limit cuts an answer off, only whole calls that were written run, and
- * nothing else.
- */
+/** However early the output limit cuts an answer off, only whole calls that were written run, and
+ * nothing else. */
 export async function cutEverywhere(format: Format): Promise<void> {
   const calls = [
     {

@@ -68,10 +68,8 @@ function worldAt(root: string): World {
   return new Map([...world].sort());
 }
 
-/**
- * Runs that many lives; throws at the first that differs from the model. Tells how many changes
- * were undone or redone.
- */
+/** Runs that many lives; throws at the first that differs from the model. Tells how many changes
+ * were undone or redone. */
 export async function livesHold(runs: number): Promise<number> {
   const { home, cwd } = place();
   const core = await createZz({ home, root: cwd, allow: { write: true, read: true } });
@@ -125,10 +123,7 @@ export async function livesHold(runs: number): Promise<number> {
       deepEqual(fs.readdirSync(root), [], "no file and no folder is left");
     chat.session?.close();
 
-    async function change(
-      act: () => Promise<void>,
-      to: Record<string, string | undefined>,
-    ): Promise<void> {
+    async function change(act: () => Promise<void>, to: Record<string, string | undefined>) {
       await act();
       const changed = Object.entries(to).filter(([path, after]) => world.get(path) !== after);
       if (!changed.length) return;

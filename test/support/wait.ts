@@ -3,10 +3,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 const LOOK_MS = 10;
-/**
- * Only what hangs takes so long; the runner would end the test a little later, without saying what
- * it waited for.
- */
+/** Only what hangs takes so long; the runner would end the test a little later, without saying what
+ * it waited for. */
 export const HANGS_MS = 150_000;
 
 /**

@@ -3,10 +3,8 @@ import { createHash } from "node:crypto";
 import fs from "node:fs";
 
 const MAX_KEPT_BYTES = 1 << 20; // of a file's content
-/**
- * The content; of a large file its size and hash, since each megabyte here makes each start of a
- * program slower.
- */
+/** The content; of a large file its size and hash, since each megabyte here makes each start of a
+ * program slower. */
 function contentOf(file: Buffer, size: number): string {
   if (size <= MAX_KEPT_BYTES) return fs.readFileSync(file, "latin1");
   const [hash, piece, fd] = [
@@ -19,10 +17,8 @@ function contentOf(file: Buffer, size: number): string {
   return `of ${size} bytes: ${hash.digest("hex")}`;
 }
 
-/**
- * Reads what its mode keeps its owner out of, too: it is open for as long as that takes. Root needs
- * no such help.
- */
+/** Reads what its mode keeps its owner out of, too: it is open for as long as that takes. Root
+ * needs no such help. */
 function opened<T>(at: Buffer, mode: number, read: () => T): T {
   try {
     return read();
@@ -37,10 +33,8 @@ function opened<T>(at: Buffer, mode: number, read: () => T): T {
   }
 }
 
-/**
- * Every path with its type, mode and content; names byte by byte. The repository's own folder is
- * left out.
- */
+/** Every path with its type, mode and content; names byte by byte. The repository's own folder is
+ * left out. */
 export function walk(root: string): Record<string, string> {
   const found: Record<string, string> = {};
   const look = (at: Buffer, name: string): void => {

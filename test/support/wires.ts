@@ -13,10 +13,8 @@ import { kernel } from "./script.ts";
 export const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const base = temporaryFolder("zz-wires-");
-/**
- * A plugin with the tools; it also moves the options `effort` and `schema` into the request's own
- * fields.
- */
+/** A plugin with the tools; it also moves the options `effort` and `schema` into the request's own
+ * fields. */
 export const lamps = join(base, "lamps.ts");
 writeFileSync(
   lamps,

@@ -3,8 +3,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { project } from "../../../test/support/repository.ts";
-import { zz } from "../../../test/support/run.ts";
+import { place, zz } from "../../../test/support/run.ts";
 
 type Disk = Record<string, string | Buffer>;
 interface Row {
@@ -71,7 +70,7 @@ describe("apply_patch", () => {
   for (const [what, row] of Object.entries(ROWS))
     test(what, async () => {
       const { before, patch, says, after = before, code = 0, flags = ["--allow-write"] } = row;
-      const where = project(before);
+      const where = place(before);
       const ran = await zz(where, ["--call", "apply_patch", JSON.stringify({ patch }), ...flags]);
       const said = code ? ran.stdout + ran.stderr : ran.stdout.trimEnd();
       if (typeof says === "string") equal(said, says, ran.stderr);
@@ -81,7 +80,7 @@ describe("apply_patch", () => {
     });
 
   test("takes an absolute path inside the project, and tells programs what it did", async () => {
-    const where = project({ "a.txt": AB });
+    const where = place({ "a.txt": AB });
     const name = join(realpathSync(where.cwd), "a.txt");
     const patch = edit(name) + lines("*** Add File: n/b.txt", "+b");
     const ran = await zz(where, [

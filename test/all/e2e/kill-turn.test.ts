@@ -9,10 +9,8 @@ import { type Place, place, zz } from "../../support/run.ts";
 
 const PER_PLACE = 3; // kills in one folder, so that new sessions are killed too
 const ROUNDS = 3;
-/**
- * In which round of a turn it is killed, and after how many pieces of the answer. The last is the
- * end of the whole turn.
- */
+/** In which round of a turn it is killed, and after how many pieces of the answer. The last is the
+ * end of the whole turn. */
 const MOMENTS = [0, 1, 2, 3].flatMap((round) =>
   [0, 1, 3, 5, 7].map((pieces) => ({ round, pieces })),
 );
@@ -83,10 +81,8 @@ function disk(where: Place): Disk {
   return found;
 }
 
-/**
- * What a server was sent but is not on the disk, except what repair() put in for an interrupted
- * call.
- */
+/** What a server was sent but is not on the disk, except what repair() put in for an interrupted
+ * call. */
 function missing(told: any[], { messages, news }: Disk): string[] {
   const users = [
     ...news,

@@ -60,10 +60,8 @@ async function works({ cwd, home, run }: ReturnType<typeof newcomer>): Promise<v
   deepEqual(asked, { stdout: "Written.\n", stderr: "" });
   writeFileSync(join(cwd, "own.ts"), PLUGIN);
   match((await run("--check-plugin", "own.ts")).stdout, /no type errors/);
-  equal(
-    (await run("--plugin", "./own.ts", "--call", "by_both", '{"n":3}')).stdout,
-    "3 things,3 things\n",
-  );
+  const { stdout } = await run("--plugin", "./own.ts", "--call", "by_both", '{"n":3}');
+  equal(stdout, "3 things,3 things\n");
   ok(
     existsSync(join(home, ".zz", "sessions")),
     "an installed zz keeps the person's things in ~/.zz",
@@ -116,10 +114,8 @@ describe("the packed tarball", () => {
   test("works in a clean home, and reads code", async () => {
     const one = newcomer(join(installed, "zz", "dist", "zz.js"));
     await works(one);
-    match(
-      (await one.run("--call", "find_references", '{"symbol":"abc"}')).stdout,
-      /a\.ts:2: abc\(\);/,
-    );
+    const { stdout } = await one.run("--call", "find_references", '{"symbol":"abc"}');
+    match(stdout, /a\.ts:2: abc\(\);/);
   });
 });
 
@@ -157,10 +153,8 @@ describe("the one file", { concurrency: 2 }, () => {
     ok(existsSync(join(one.cache, unpacked(one.cache)[0]!, "dist", "zz.js")));
   });
 
-  /**
-   * The beginning of the one file, with little to unpack: what it does with a cache does not depend
-   * on how much that is.
-   */
+  /** The beginning of the one file, with little to unpack: what it does with a cache does not
+   * depend on how much that is. */
   const small = join(base, "small.mjs");
   before(() => {
     const program = 'console.log("zz 1");\n';

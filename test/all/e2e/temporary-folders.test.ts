@@ -7,13 +7,11 @@ import { call, say } from "../../support/fake/openai.ts";
 import { repl } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";
 import { KEY, type Terminal } from "../../support/terminal.ts";
-import { viewTest } from "../../support/view.ts";
+import { viewTest as test } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
 
-/**
- * A command that leaves files in /tmp, one of them in a folder that nobody may enter, and prints
- * what it sees of another's.
- */
+/** A command that leaves files in /tmp, one of them in a folder that nobody may enter, and prints
+ * what it sees of another's. */
 const LEAVES = `node -e 'const fs = require("fs"), d = os.tmpdir() + "/shut"; console.log("left", fs.readdirSync(os.tmpdir()).length);
 fs.mkdirSync(d + "/in", { recursive: true }); fs.writeFileSync(d + "/in/f", "x"); fs.chmodSync(d, 0)'`;
 const RUNS = `node -e 'require("fs").writeFileSync(os.tmpdir() + "/f", "x"); setTimeout(() => {}, 60_000)'`;
@@ -27,7 +25,7 @@ const ENDS: [what: string, end: (term: Terminal) => unknown, code: number | unde
 
 for (const [what, end, code] of ENDS)
   for (const isRunning of what === "Ctrl+D" ? [false] : [false, true])
-    viewTest(`after ${what} ${isRunning ? "while a command runs" : "at the prompt"}`, async (t) => {
+    test(`after ${what} ${isRunning ? "while a command runs" : "at the prompt"}`, async (t) => {
       const where = place();
       const tmp = join(where.home, "tmp");
       mkdirSync(tmp, { recursive: true });

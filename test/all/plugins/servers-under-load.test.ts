@@ -101,20 +101,16 @@ async function load(
   deepEqual(twice, [], "answered twice");
 }
 
-/**
- * Open files of each process: a connection or two to a model's server may be kept for the next
- * request.
- */
+/** Open files of each process: a connection or two to a model's server may be kept for the next
+ * request. */
 function isNoMore(held: number[], before: number[]): void {
   equal(held.length, before.length);
   const isHeld = held.every((count, i) => count <= before[i]! + 3);
   ok(isHeld, `${before} became ${held}`);
 }
 
-/**
- * What is none of the protocol, and the code of its answer; undefined: it gets none. `SESSION` is
- * one that is open.
- */
+/** What is none of the protocol, and the code of its answer; undefined: it gets none. `SESSION` is
+ * one that is open. */
 const BAD: [line: string, id: unknown, codes?: number[]][] = [
   ["garbage", null, [-32700]],
   ["5", null, [-32600, -32700]],
@@ -122,20 +118,15 @@ const BAD: [line: string, id: unknown, codes?: number[]][] = [
   ['{"id":"b1","method":5}', "b1", [-32600, -32601]],
   ['{"jsonrpc":"2.0","id":"b2","method":"no/such"}', "b2", [-32601]],
   ['{"jsonrpc":"2.0","id":"b3","method":"tools/call","params":5}', "b3", [-32600, -32602]],
-  [
-    '{"jsonrpc":"2.0","id":"b5","method":"session/prompt","params":{"sessionId":"nobody"}}',
-    "b5",
-    [-32002, -32601],
-  ],
+  ['{"jsonrpc":"2.0","id":"b5","method":"session/prompt","params":{"sessionId":"nobody"}}', "b5",
+    [-32002, -32601]],
   ['{"jsonrpc":"2.0","id":"0 garbage","result":{}}', "0 garbage"],
   ['{"jsonrpc":"2.0","id":"9 9","error":{}}', "9 9"],
   ['{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"x"}}', 77],
-  [
-    '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nobody"}}',
-    undefined,
-  ],
+  ['{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nobody"}}',
+    undefined],
   ["\r", undefined],
-];
+]; // biome-ignore format: a table
 
 async function isUnmoved(one: Served, ping: Request): Promise<void> {
   for (const [i, [line, id, codes]] of BAD.entries()) {

@@ -97,17 +97,8 @@ for (const signal of ["SIGTERM", "SIGKILL"] as const)
       const fake = await fakeOpenAI([call(["web_fetch", { url: `${url}/` }]), say("Good.")]);
       t.after(fake.close);
       const where = place({}, { shell: { sandbox } });
-      const args = [
-        "--once",
-        "-m",
-        "openai/m",
-        "--base-url",
-        fake.url,
-        "--key",
-        "x",
-        `--allow-net=${new URL(url).host}`,
-        "go",
-      ];
+      const model = `-m openai/m --base-url ${fake.url} --key x`.split(" ");
+      const args = ["--once", ...model, `--allow-net=${new URL(url).host}`, "go"];
       let end = () => {};
       const ran = zzProcess(where, args, {
         started: (child) => void (end = () => child.kill(signal)),

@@ -14,7 +14,7 @@ import { DANGEROUS, plantsFor } from "../../support/dangerous.ts";
 import { INIT, put, shell } from "../../support/repository.ts";
 import { needsView } from "../../support/view.ts";
 
-const viewTest = needsView("python3");
+const test = needsView("python3");
 const SECRET = "secret-7731";
 
 /** What must be as it was: every path with its kind, mode and content. */
@@ -100,10 +100,8 @@ async function world(t: TestContext) {
   return { zz, reached, look, isAlive, lines };
 }
 
-/**
- * With a submodule, a worktree, a nested repository and a bare one, hooks, secrets, and a link that
- * leads out.
- */
+/** With a submodule, a worktree, a nested repository and a bare one, hooks, secrets, and a link
+ * that leads out. */
 function furnish(root: string, outside: string): void {
   put(root, {
     "a.ts": "hello\n",
@@ -152,27 +150,24 @@ for (const [number, line] of lines) {
 
 const PARTS = 3; // so that each ends soon
 for (let part = 0; part < PARTS; part++)
-  viewTest(
-    `nor does it where it really runs, on a copy: part ${part + 1} of ${PARTS}`,
-    async (t) => {
-      const all = await world(t);
-      const before = all.look();
-      const left = [...all.lines.entries()].filter(([number]) => number % PARTS === part);
-      while (left.length) {
-        const batch = left.slice(0, 25);
-        const script = `cat > /tmp/lines.json <<'ZZ_END'\n${JSON.stringify(batch)}\nZZ_END\nnode -e '${DRIVER.replaceAll("'", "'\\''")}'`;
-        const command = `bash -c '${script.replaceAll("'", "'\\''")}'`;
-        const { text } = await all.zz.call("run_command", { command, timeout_ms: 120_000 });
-        const begun = [...text.matchAll(/^#(\d+)$/gm)].map(([, number]) => Number(number));
-        ok(begun.includes(batch[0]![0]), `it did not run: ${batch[0]![1]}\n${text}`);
-        const last = left.findIndex(([number]) => number === begun.at(-1)) + 1;
-        const ran = left.splice(0, Math.max(1, last));
-        doesNotMatch(
-          text.replaceAll(/^\$ .*$/gm, ""),
-          new RegExp(SECRET),
-          ran.map(([, line]) => line).join("\n"),
-        );
-        checked(all, before, ran.map(([, line]) => line).join("\n"));
-      }
-    },
-  );
+  test(`nor does it where it really runs, on a copy: part ${part + 1} of ${PARTS}`, async (t) => {
+    const all = await world(t);
+    const before = all.look();
+    const left = [...all.lines.entries()].filter(([number]) => number % PARTS === part);
+    while (left.length) {
+      const batch = left.slice(0, 25);
+      const script = `cat > /tmp/lines.json <<'ZZ_END'\n${JSON.stringify(batch)}\nZZ_END\nnode -e '${DRIVER.replaceAll("'", "'\\''")}'`;
+      const command = `bash -c '${script.replaceAll("'", "'\\''")}'`;
+      const { text } = await all.zz.call("run_command", { command, timeout_ms: 120_000 });
+      const begun = [...text.matchAll(/^#(\d+)$/gm)].map(([, number]) => Number(number));
+      ok(begun.includes(batch[0]![0]), `it did not run: ${batch[0]![1]}\n${text}`);
+      const last = left.findIndex(([number]) => number === begun.at(-1)) + 1;
+      const ran = left.splice(0, Math.max(1, last));
+      doesNotMatch(
+        text.replaceAll(/^\$ .*$/gm, ""),
+        new RegExp(SECRET),
+        ran.map(([, line]) => line).join("\n"),
+      );
+      checked(all, before, ran.map(([, line]) => line).join("\n"));
+    }
+  });

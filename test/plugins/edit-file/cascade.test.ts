@@ -259,14 +259,10 @@ const large = Array.from(
 const ALIKE = "    return value;\n";
 for (const [what, whole, old_string, said] of [
   ["a line", large.join("\n"), 'const value15000 = compute(1, "nam 15000");', /15001\t/],
-  [
-    "lines, in one that is all alike",
-    ALIKE.repeat(20_000),
-    `${ALIKE.repeat(1_000)}x`,
-    /Nearest lines:/,
-  ],
+  ["lines, in one that is all alike", ALIKE.repeat(20_000), `${ALIKE.repeat(1_000)}x`,
+    /Nearest lines:/],
   ["a line, in one of a single line", "abc ".repeat(300_000), "abd abd abd\nx", /./],
-] as const)
+] as const) // biome-ignore format: a table
   test(`a miss in a large file comes to an end: ${what}`, () =>
     throws(() => applyEdits(whole, [{ old_string, new_string: "x" }]), { message: said }));
 

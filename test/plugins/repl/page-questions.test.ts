@@ -121,10 +121,8 @@ for (const [what, typed, answer, left] of [
     deepEqual([done.answer, done.left.length], [answer, left]);
   });
 
-/**
- * Somebody types in bursts, whose letters follow each other at once. What the question comes to,
- * and the words that were said.
- */
+/** Somebody types in bursts, whose letters follow each other at once. What the question comes to,
+ * and the words that were said. */
 async function talk(text: string, bursts: string[]): Promise<string[]> {
   const left = [...bursts];
   const next = (now = left[0] ?? "\x03", count = now.startsWith(PASTED) ? now.length : 1) => {

@@ -13,7 +13,7 @@ import { createZz } from "../../../zz.ts";
 import { temporaryFolder } from "../../support/files.ts";
 import { has, needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
-import { project, put, shell, type Tree } from "../../support/repository.ts";
+import { put, shell, type Tree } from "../../support/repository.ts";
 import { type Place, place } from "../../support/run.ts";
 import { runs, some } from "../../support/runs.ts";
 import { type Got, harness, play as playScript, rowsOf } from "../../support/script.ts";
@@ -36,23 +36,14 @@ function opened({ cwd: root, home }: Place, options: Options = {}): Promise<Core
 }
 
 /** These calls as a model would make them, and what comes back. */
-async function play(
-  where: Place,
-  calls: [string, object][],
-  options: Options = {},
-): Promise<Got[]> {
+async function play(where: Place, calls: [string, object][], options: Options = {}) {
   return playScript(await opened(where, options), calls);
 }
 const call = async (where: Place, tool: string, args: object, options?: Options): Promise<Got> =>
   (await play(where, [[tool, args]], options))[0]!;
 
 /** By one instance for all questions about a project that stays as it is. */
-function together(
-  where: Place,
-  tool: string,
-  table: object[],
-  options: Options = {},
-): (row: number) => Promise<Got> {
+function together(where: Place, tool: string, table: object[], options: Options = {}) {
   let core: Promise<Core> | undefined;
   const calls = table.map((args): [string, object] => [tool, args]);
   return rowsOf(() => (core ??= opened(where, options)), calls);
@@ -107,8 +98,8 @@ const hard: Tree = {
   "case.txt": "NEEDLE\nNeedle\n\u212Aelvin \u017Ft\n",
   "regex.txt": "a.b(c)\naxb c\nfoo_bar-1\n\tindent\nprice: 12\nprice: x\n{a}\n",
 };
-const gitted = project(hard);
-const bare = project(hard);
+const gitted = place(hard);
+const bare = place(hard);
 before(
   () => void shell(gitted.cwd, "git init -q nested; git init -q; git add -f tracked.log plain.txt"),
 );
@@ -179,11 +170,7 @@ needs("git")(
 
 for (const rg of WAYS)
   test(`grep ${named(rg)}: what is denied is neither shown nor counted`, async () => {
-    const where = project({
-      "a.txt": "hit\n".repeat(100),
-      "b/plan.txt": "hit\n",
-      "c.txt": "hit\n",
-    });
+    const where = place({ "a.txt": "hit\n".repeat(100), "b/plan.txt": "hit\n", "c.txt": "hit\n" });
     const options = { ...using(rg), deny: { read: ["b"] } };
     const lines = (await call(where, "grep", { query: "hit" }, options)).text.split("\n");
     equal(lines[100], "[1 more hit in 1 file; narrow the query, the path or the glob]");
@@ -192,7 +179,7 @@ for (const rg of WAYS)
 for (const rg of WAYS)
   test(`grep ${named(rg)}: how long a regular expression takes tells nothing of what may not be read`, async () => {
     const secret = `TOKEN=h${"a".repeat(40)}`;
-    const where = project({
+    const where = place({
       ".env": secret,
       "private/a.txt": secret,
       "b.txt": "TOKEN is set elsewhere\n",
@@ -208,8 +195,8 @@ for (const rg of WAYS)
   });
 
 test("grep: ripgrep is used, whatever its own settings say", async () => {
-  const where = project({ "a.txt": "needle\n", "b.txt": "\n", config: "--invert-match\n" });
-  const tools = project({
+  const where = place({ "a.txt": "needle\n", "b.txt": "\n", config: "--invert-match\n" });
+  const tools = place({
     rg: '#!/bin/sh\necho "$@" >> "$0.log"\nRIPGREP_CONFIG_PATH="$PWD/config" exec rg "$@"\n',
   });
   const fake = join(tools.cwd, "rg");
@@ -221,13 +208,11 @@ test("grep: ripgrep is used, whatever its own settings say", async () => {
 for (const [what, script] of [
   ["is not there", undefined],
   ["dies half-way", "printf './a.txt\\0'; kill -9 $$"],
-  [
-    "cannot look at a file",
-    'case "$*" in *--files-with-matches*) exit 2 ;; esac; printf "./a.txt\\0"',
-  ],
-] as const)
+  ["cannot look at a file",
+    'case "$*" in *--files-with-matches*) exit 2 ;; esac; printf "./a.txt\\0"'],
+] as const) // biome-ignore format: a table
   test(`grep: a ripgrep that ${what} changes nothing`, async () => {
-    const where = project({ "a.txt": "needle\n" });
+    const where = place({ "a.txt": "needle\n" });
     const fake = join(where.home, "rg");
     fs.mkdirSync(where.home, { recursive: true });
     if (script) fs.writeFileSync(fake, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -392,13 +377,13 @@ for (const [what, args, files] of [
   ["many large files, by text", { query: "zebra", ignore_case: true }, Object.fromEntries(many)],
 ] as [string, object, Tree][])
   test(`grep stops at Ctrl+C, and lets other work go on until then: in ${what}`, async () => {
-    const { seen, end } = await grepping(project(files), "", args);
+    const { seen, end } = await grepping(place(files), "", args);
     await waitFor("a turn of its own while grep reads", () => seen.isReading);
     await end();
   });
 
 test("grep stops at Ctrl+C in ripgrep, which ends too", async (_t) => {
-  const where = project({ "a.txt": "x\n" });
+  const where = place({ "a.txt": "x\n" });
   const tools = temporaryFolder("zz-fake-"); // not in the project or right above it
   const [fake, pids] = [join(tools, "rg"), join(tools, "pids")];
   fs.writeFileSync(fake, `#!/bin/sh\necho $$ >> ${pids}\nexec sleep 300\n`, { mode: 0o755 });
@@ -421,14 +406,9 @@ const PASSED =
 for (const [rg, what, files, query, expected] of [
   ["rg", "with ripgrep: one that takes for ever is given up", { "a.txt": SHORT }, "(a+)+$", SLOW],
   ["", "without ripgrep: one that takes for ever is given up", { "a.txt": SHORT }, "(a+)+$", SLOW],
-  [
-    "",
-    "a very long line is ignored, and said",
-    { "a.min.js": LONG, "b.txt": "xaaa\n" },
-    "x?(a+)+$",
-    PASSED,
-  ],
-] as [string, string, Record<string, string>, string, string][])
+  ["", "a very long line is ignored, and said", { "a.min.js": LONG, "b.txt": "xaaa\n" }, "x?(a+)+$",
+    PASSED],
+] as [string, string, Record<string, string>, string, string][]) // biome-ignore format: a table
   test(`grep: a regular expression has two seconds for a line: ${what}`, async (t) => {
     const clock = standingClock();
     const it = await harness({ own: true, clock, files, settings: { search: { ripgrep: rg } } }, t);
@@ -443,7 +423,7 @@ const list = async (where: Place, path?: string) => (await opened(where)).ctx().
 test("the lister: links are listed, also those that lead nowhere; what is gone is not", async () => {
   const links = { link: "->a.txt", lost: "->nowhere", folder: "->.." };
   for (const how of has("git") ? ["git", "walk"] : ["walk"]) {
-    const where = project({ "a.txt": "", "gone.txt": "", ...links, s: "", "src/x": "" });
+    const where = place({ "a.txt": "", "gone.txt": "", ...links, s: "", "src/x": "" });
     if (how === "git") shell(where.cwd, "git init -q; git add .");
     fs.rmSync(join(where.cwd, "gone.txt"));
     deepEqual(await list(where), ["a.txt", "folder", "link", "lost", "s", "src/x"], how);
@@ -454,7 +434,7 @@ test("the lister: links are listed, also those that lead nowhere; what is gone i
 const NAMED =
   "a.ts b.tsx c.js .eslintrc src/a.ts src/deep/b.ts src/deep/.hidden/c.ts app/[slug]/page.tsx app/s/page.tsx " +
   "app/(group)/page.tsx app/[...rest]/page.tsx {a,b}.txt a.txt *.md x.md ü💡.txt dist/out.ts node_modules/x/i.ts log/a.log";
-const named_ = project({
+const named_ = place({
   ...Object.fromEntries(NAMED.split(" ").map((name) => [name, ""])),
   ".gitignore": "*.log\n",
 });
@@ -480,7 +460,7 @@ for (const [row, [what, , expected]] of GLOBS.entries())
 
 test("glob: 100 paths, and how many more", async () => {
   const names = Array.from({ length: 103 }, (_, i) => `f${String(i).padStart(3, "0")}`);
-  const where = project(Object.fromEntries(names.map((name) => [name, ""])));
+  const where = place(Object.fromEntries(names.map((name) => [name, ""])));
   const lines = (await call(where, "glob", { pattern: "*" })).text.split("\n");
   deepEqual(
     [lines.length, lines[99], lines[100]],
@@ -494,17 +474,15 @@ test("glob: a pattern of many stars comes to an end on a long name", () => {
 });
 
 test("list_dir: links show where they lead", async () => {
-  const where = project({
+  const where = place({
     "a.txt": "",
     link: "->a.txt",
     up: "->../..",
     lost: "->nowhere",
     "sub/l": "->../a.txt",
   });
-  equal(
-    (await call(where, "list_dir", {})).text,
-    "a.txt\nlink -> a.txt\nlost -> nowhere\nsub/ (1 file)\nup -> ../..",
-  );
+  const { text } = await call(where, "list_dir", {});
+  equal(text, "a.txt\nlink -> a.txt\nlost -> nowhere\nsub/ (1 file)\nup -> ../..");
   equal((await call(where, "list_dir", { path: "sub" })).text, "l -> ../a.txt");
 });
 
@@ -514,7 +492,7 @@ const PNG = Buffer.from(
 );
 const BIG = Buffer.concat([PNG, Buffer.alloc(5 << 20)]);
 test("read_file: a picture comes as its bytes, one too large does not, nor does a BOM", async () => {
-  const where = project({
+  const where = place({
     "a.png": PNG,
     "big.png": BIG,
     "none.png": Buffer.from([0, 1, 2]),

@@ -13,8 +13,7 @@ import { findSandbox } from "../../../plugins/shell/find-sandbox.ts";
 import { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "../../../plugins/shell/keep-outputs.ts";
 import { openSandbox } from "../../../plugins/shell/open-sandbox.ts";
 import { unusedFifos } from "../../../plugins/shell/real-pipes.ts";
-import type { CommandJob, Outcome } from "../../../plugins/shell/run-process.ts";
-import { runJob } from "../../../plugins/shell/run-process.ts";
+import { type CommandJob, type Outcome, runJob } from "../../../plugins/shell/run-process.ts";
 import { outputForModel } from "../../../plugins/shell/shorten-output.ts";
 import { type StandingClock, standingClock } from "../../../sdk/clock.ts";
 import { tryTo } from "../../../sdk/text.ts";
@@ -34,11 +33,7 @@ function run(command: string, more: Partial<CommandJob> = {}): Promise<Outcome> 
   return runJob({ ...how, command, signal, keepIn, ...more });
 }
 
-async function inBox(
-  command: string,
-  more: Partial<CommandJob> = {},
-  tmp?: string,
-): Promise<Outcome> {
+async function inBox(command: string, more: Partial<CommandJob> = {}, tmp?: string) {
   equal(await findSandbox(programs(cwd)), "bubblewrap");
   const limits = { programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" as const };
   const sandbox = await openSandbox({ ...limits, ...(tmp && { tmp }) });
@@ -58,9 +53,8 @@ let marks = 0;
 /** A number that only one sleep of this machine is called with. */
 const mark = () => `${50_000 + (process.pid % 10_000)}.${100 + marks++}`;
 
-/**
- * Makes a command wait until this line of it was heard: what two pipes hold at once has no order.
- */
+/** Makes a command wait until this line of it was heard: what two pipes hold at once has no
+ * order. */
 const untilHeard = (line: string) => `until [ -e heard-${line} ]; do sleep 0.01; done`;
 const hear = (lines: string) => {
   for (const line of lines.split("\n"))
@@ -118,12 +112,10 @@ const SHOWN: [raw: string, shown: string][] = [
   ["10%\r50%\r100%\ndone", "100%\ndone"],
   ["long line\x1b[2K\rnew", "new"],
   ["abc\b\bX\n", "aXc\n"],
-  [
-    "\x1b[1;31mred\x1b[0m \x1b]0;title\x07text \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
-    "red text link",
-  ],
+  ["\x1b[1;31mred\x1b[0m \x1b]0;title\x07text \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
+    "red text link"],
   ["cut \x1b[3", "cut "],
-];
+]; // biome-ignore format: a table
 test("asShown() makes of an output what a terminal would show", () => {
   for (const [raw, shown] of SHOWN) equal(outputForModel(raw), shown, JSON.stringify(raw));
 });
@@ -282,16 +274,12 @@ const UP = "until [ -e /tmp/upNAP ]; do sleep 0.01; done; rm /tmp/upNAP";
 const LEFT: [what: string, command: string][] = [
   ["left its session and holds the output", "setsid sleep NAP &"],
   ["cleared its variables", `(env -i setsid sh -c '/bin/sleep NAP & exit' ${QUIET} &);`],
-  [
-    "left its session by a double fork",
-    `(setsid sh -c 'sleep NAP & : > /tmp/upNAP' ${QUIET} &); ${UP};`,
-  ],
-  [
-    "did so after the command had ended",
-    `(setsid sh -c 'sleep 0.2; sleep NAP & exit' ${QUIET} &);`,
-  ],
+  ["left its session by a double fork",
+    `(setsid sh -c 'sleep NAP & : > /tmp/upNAP' ${QUIET} &); ${UP};`],
+  ["did so after the command had ended",
+    `(setsid sh -c 'sleep 0.2; sleep NAP & exit' ${QUIET} &);`],
   ["ignores TERM", `(setsid sh -c 'trap "" TERM; sleep NAP; sleep NAP' ${QUIET} &);`],
-];
+]; // biome-ignore format: a table
 for (const [what, command] of some(LEFT, 2))
   test(`runJob() ends a process that ${what}, and says so`, async () => {
     const nap = mark();

@@ -95,10 +95,8 @@ const HARMLESS: Record<string, Row[]> = {
   ],
 };
 
-/**
- * One test for a table: it shows all rows that are otherwise. `look` says what becomes of a row, as
- * the row has it.
- */
+/** One test for a table: it shows all rows that are otherwise. `look` says what becomes of a row,
+ * as the row has it. */
 const table = <Row extends [line: string, ...rest: unknown[]]>(
   heading: string,
   rows: Row[],

@@ -5,7 +5,7 @@ import fs from "node:fs";
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, test as freeTest } from "node:test";
 import { credentials } from "../../../kernel/gate/secret-files.ts";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
@@ -28,32 +28,20 @@ const [root, home, outside, keepIn] = [at("project"), at("home"), at("outside"),
 const node = `'${process.execPath}'`;
 /** A request with a proxy as other programs make it: in place of curl, which is not everywhere. */
 const request = `${node} '${stripped("test/support/request.ts")}'`;
-const sandboxTest = needs("bwrap", "git");
+const test = needs("bwrap", "git");
 const victim = spawn("sleep", ["1000"]);
 const opened: Sandbox[] = [];
 
 before(async () => {
-  for (const folder of [
-    root,
-    outside,
-    join(home, ".ssh"),
-    join(root, "conf"),
-    join(base, "denied/sub"),
-  ])
-    fs.mkdirSync(folder, { recursive: true });
+  for (const name of ["outside", "home/.ssh", "project/conf", "denied/sub"])
+    fs.mkdirSync(at(name), { recursive: true });
   if (whyNot("bwrap", "git")) return;
   equal(await findSandbox(programs(root)), "bubblewrap");
   process.env.HOME = home;
   put(join(outside, "file"), "untouched");
   put(join(home, "notes"), "readable");
-  const secrets = [
-    "home/.ssh/id",
-    "home/.netrc",
-    "home/.npmrc",
-    "project/.env",
-    "project/conf/key.pem",
-    "denied/deep",
-  ];
+  const secrets =
+    "home/.ssh/id home/.netrc home/.npmrc project/.env project/conf/key.pem denied/deep".split(" ");
   for (const file of secrets) put(at(file), SECRET);
   fs.symlinkSync(join(root, ".env"), join(root, "link"));
   fs.symlinkSync(join(base, "denied"), join(root, "folder-link"));
@@ -74,21 +62,10 @@ const git = (cwd: string, ...args: string[]): string =>
   execFileSync("git", [...AUTHOR, ...args], { cwd, encoding: "utf8", stdio: "pipe" });
 
 async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
-  const hide = [
-    join(root, ".env"),
-    join(root, "conf/key.pem"),
-    join(base, "denied"),
-    join(base, "not-there"),
-  ];
-  hide.push(...credentials());
-  const sandbox = await openSandbox({
-    programs: programs(root),
-    root,
-    write: [],
-    hide,
-    net: "none",
-    ...limits,
-  });
+  const own = ["project/.env", "project/conf/key.pem", "denied", "not-there"].map(at);
+  const hide = [...own, ...credentials()];
+  const plain = { programs: programs(root), root, write: [], hide, net: "none" as const };
+  const sandbox = await openSandbox({ ...plain, ...limits });
   opened.push(sandbox);
   return sandbox;
 }
@@ -96,24 +73,16 @@ async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
 /** Without a sandbox. */
 function free(command: string, more: Partial<CommandJob> = {}): Promise<Outcome> {
   const { signal } = new AbortController();
-  const how = {
-    programs: programs(root),
-    clock: CLOCK,
-    cwd: root,
-    env: process.env,
-    timeoutMs: 170_000,
-  };
-  return runJob({ ...how, command, signal, keepIn, ...more });
+  const how = { programs: programs(root), clock: CLOCK, cwd: root, timeoutMs: 170_000 };
+  return runJob({ ...how, env: process.env, command, signal, keepIn, ...more });
 }
 async function run(command: string, limits: Partial<Limits> | Sandbox = {}): Promise<Outcome> {
   const sandbox = "wrap" in limits ? limits : await box(limits);
   return free(command, { sandbox, cwd: ("root" in limits && limits.root) || root });
 }
 
-/**
- * Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs after
- * each.
- */
+/** Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs
+ * after each. */
 async function runEach(commands: string[], limits: Partial<Limits> = {}, after = "true") {
   const end = `) 2>&1; printf '\\n== exit %d\\n' $?; { ${after}; } 2>&1`;
   const lines = commands.map((one) => `(LC_ALL=C; export LC_ALL; ${one}\n${end}`);
@@ -130,18 +99,14 @@ async function runEach(commands: string[], limits: Partial<Limits> = {}, after =
 
 const STANDINS: [what: string, script: string | undefined][] = [
   ["there is none", undefined],
-  [
-    "it may not make namespaces",
-    "echo 'bwrap: No permissions to create new namespace' >&2; exit 1",
-  ],
-  [
-    "it runs the command without shutting it in",
-    'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
-  ],
+  ["it may not make namespaces",
+    "echo 'bwrap: No permissions to create new namespace' >&2; exit 1"],
+  ["it runs the command without shutting it in",
+    'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'],
   ["it does nothing", "exit 0"],
-];
+]; // biome-ignore format: a table
 for (const [what, script] of STANDINS)
-  test(`findSandbox() finds none when ${what}`, async () => {
+  freeTest(`findSandbox() finds none when ${what}`, async () => {
     const folder = fs.mkdtempSync(join(base, "bin-"));
     fs.symlinkSync("/usr/bin/readlink", join(folder, "readlink"));
     if (script) fs.writeFileSync(join(folder, "bwrap"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -151,17 +116,14 @@ for (const [what, script] of STANDINS)
     if (!script) await rejects(openSandbox(all), /bubblewrap is not in PATH\. Install it/);
   });
 
-sandboxTest(
-  "openSandbox() takes no bwrap that a command could have put into the project",
-  async () => {
-    const bin = join(root, "bin");
-    fs.mkdirSync(bin);
-    fs.writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho fake\n", { mode: 0o755 });
-    using _ = withEnvironment({ PATH: `${bin}:${process.env.PATH}` });
-    const outcome = await run("echo real").finally(() => fs.rmSync(bin, { recursive: true }));
-    match(outcome.text, /^real\n/);
-  },
-);
+test("openSandbox() takes no bwrap that a command could have put into the project", async () => {
+  const bin = join(root, "bin");
+  fs.mkdirSync(bin);
+  fs.writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho fake\n", { mode: 0o755 });
+  using _ = withEnvironment({ PATH: `${bin}:${process.env.PATH}` });
+  const outcome = await run("echo real").finally(() => fs.rmSync(bin, { recursive: true }));
+  match(outcome.text, /^real\n/);
+});
 
 // ── writing ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -176,21 +138,17 @@ const WRITES: [what: string, command: string, says?: RegExp][] = [
   ["write by the root of another process", `echo gone > /proc/1/root${outside}/file`],
   ["change a mode outside", `chmod 777 ${outside}/file`],
   ["write to the home", `echo gone > ${home}/notes`],
-  [
-    "write to /sys",
-    "f=$(find /sys/kernel/mm -type f -perm -200 | head -1); cat $f > was; cat was > $f; rm was",
-  ],
+  ["write to /sys",
+    "f=$(find /sys/kernel/mm -type f -perm -200 | head -1); cat $f > was; cat was > $f; rm was"],
   ["mount / again for writing", `mount -o remount,rw / && echo gone > ${outside}/file`],
-  [
-    "mount / in namespaces of its own",
-    `unshare -Um mount -o remount,rw,bind / && echo gone > ${outside}/file`,
-  ],
+  ["mount / in namespaces of its own",
+    `unshare -Um mount -o remount,rw,bind / && echo gone > ${outside}/file`],
   ["unmount the cover of a folder", `umount /tmp ${base}/denied`],
   ["make a disk's device", "mknod disk b 254 0 && head -c 4 disk"],
   ["take another root", "chroot / true"],
   ["move the project away", `mv ${root} ${root}-2`, /Device or resource busy|Read-only/],
-];
-sandboxTest("a sandboxed command cannot write, mount or move anything outside", () =>
+]; // biome-ignore format: a table
+test("a sandboxed command cannot write, mount or move anything outside", () =>
   together(WRITES, async (rows) => {
     const commands = rows.map(([, command]) => `set -e; ${command}`);
     const outcomes = await runEach(commands, {}, "rm -f was out hard");
@@ -201,64 +159,43 @@ sandboxTest("a sandboxed command cannot write, mount or move anything outside", 
     const projects = fs.readdirSync(base).filter((name) => name.startsWith("project"));
     deepEqual([fs.readdirSync(outside), projects], [["file"], ["project"]]);
     equal(fs.readFileSync(join(home, "notes"), "utf8"), "readable");
-  }),
-);
+  }));
 
-sandboxTest(
-  "a sandboxed command writes to folders that were allowed, and a denied folder stays denied",
-  async () => {
-    const write = [outside, at("denied"), at("denied/sub")];
-    const denied = `echo b > ${base}/denied/x; echo b > ${base}/denied/sub/x`;
-    const outcome = await run(`echo a > ${outside}/allowed && cat ${outside}/allowed; ${denied}`, {
-      write,
-    });
-    equal(outcome.stdout, "a\n");
-    match(outcome.stderr, /denied\/x: Permission denied\n.*sub\/x: Permission denied\n$/s);
-    fs.rmSync(join(outside, "allowed"));
-  },
-);
+test("a sandboxed command writes to folders that were allowed, and a denied folder stays denied", async () => {
+  const write = [outside, at("denied"), at("denied/sub")];
+  const denied = `echo b > ${base}/denied/x; echo b > ${base}/denied/sub/x`;
+  const outcome = await run(`echo a > ${outside}/allowed && cat ${outside}/allowed; ${denied}`, {
+    write,
+  });
+  equal(outcome.stdout, "a\n");
+  match(outcome.stderr, /denied\/x: Permission denied\n.*sub\/x: Permission denied\n$/s);
+  fs.rmSync(join(outside, "allowed"));
+});
 
-sandboxTest(
-  "a sandboxed command has a /tmp of its own, which lasts until the sandbox is closed",
-  async () => {
-    const sandbox = await box();
-    const name = `/tmp/zz-probe-${process.pid}`;
-    const { stdout } = await run(
-      `echo mine > ${name}; ls -A /tmp/zz-probe*; echo $TMPDIR`,
-      sandbox,
-    );
-    deepEqual([stdout, fs.existsSync(name)], [`${name}\n/tmp\n`, false]);
-    match((await run(`cat ${name}`, sandbox)).text, /^mine\n/);
-    sandbox.close();
-    match((await run(`cat ${name}`)).text, /No such file/);
-  },
-);
+test("a sandboxed command has a /tmp of its own, which lasts until the sandbox is closed", async () => {
+  const sandbox = await box();
+  const name = `/tmp/zz-probe-${process.pid}`;
+  const { stdout } = await run(`echo mine > ${name}; ls -A /tmp/zz-probe*; echo $TMPDIR`, sandbox);
+  deepEqual([stdout, fs.existsSync(name)], [`${name}\n/tmp\n`, false]);
+  match((await run(`cat ${name}`, sandbox)).text, /^mine\n/);
+  sandbox.close();
+  match((await run(`cat ${name}`)).text, /No such file/);
+});
 
-sandboxTest("closing a sandbox leaves nothing behind", async (t) => {
+test("closing a sandbox leaves nothing behind", async (t) => {
   // in /tmp: a sandbox that others open just now covers its sockets elsewhere
   const folder = fs.mkdtempSync("/tmp/zz-box-");
   using _ = withEnvironment({ TMPDIR: folder });
   t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
-  const sandbox = await openSandbox({
-    programs: programs(root),
-    root,
-    write: [],
-    hide: [],
-    net: ["127.0.0.1"],
-  });
+  const sandbox = await box({ hide: [], net: ["127.0.0.1"] });
   await run("mkdir -p /tmp/a/b; chmod 500 /tmp/a", sandbox);
   equal(fs.readdirSync(folder).length, 1);
   sandbox.close();
   deepEqual(fs.readdirSync(folder), []);
-  deepEqual(fs.readdirSync(root).sort(), [
-    ".env",
-    ".git",
-    ".gitignore",
-    "conf",
-    "folder-link",
-    "link",
-    "way-out",
-  ]);
+  deepEqual(
+    fs.readdirSync(root).sort(),
+    ".env .git .gitignore conf folder-link link way-out".split(" "),
+  );
 });
 
 // ── reading ──────────────────────────────────────────────────────────────────────────────────────
@@ -282,7 +219,7 @@ const READS: [what: string, command: string][] = [
   ["by an overlay", `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`],
   ["in the memory of a process outside", `cat /proc/${victim.pid}/environ`],
 ];
-sandboxTest("a sandboxed command cannot read what is denied", () =>
+test("a sandboxed command cannot read what is denied", () =>
   together(READS, async (rows) => {
     const commands = rows.map(([, command]) => command);
     const outcomes = await runEach(commands, {}, "cat mine moved 2> /dev/null; rm -f mine moved");
@@ -291,17 +228,16 @@ sandboxTest("a sandboxed command cannot read what is denied", () =>
       ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
     }
     equal(fs.readFileSync(join(root, ".env"), "utf8"), SECRET);
-  }),
-);
+  }));
 
-sandboxTest("the same commands do read it without a sandbox", async () => {
+test("the same commands do read it without a sandbox", async () => {
   const commands = ["cat .env", "cat link", "cat folder-link/deep", "cat ~/.ssh/id"];
   const { stdout } = await free(commands.map((one, i) => `${one}; echo; echo == ${i}`).join("\n"));
   const parts = stdout.split(/== \d\n/);
   for (const [i, one] of commands.entries()) ok(parts[i]!.includes(SECRET), one);
 });
 
-sandboxTest("what is to be shown is, though it is on the list or in a hidden folder", async () => {
+test("what is to be shown is, though it is on the list or in a hidden folder", async () => {
   const show = [join(home, ".netrc"), join(home, ".npmrc"), join(base, "denied/deep")];
   const outcome = await run(`cat ~/.netrc ${base}/denied/deep; ls ${base}/denied; cat ~/.ssh/id`, {
     show,
@@ -318,19 +254,16 @@ const PROCESSES: [what: string, command: string][] = [
   ["enter a process outside", `nsenter -t ${victim.pid} -m true`],
   ["reach a terminal", "echo x > /dev/tty"],
 ];
-sandboxTest(
-  "a sandboxed command cannot end, trace or enter a process outside, or reach a terminal",
-  () =>
-    together(PROCESSES, async (rows) => {
-      const outcomes = await runEach(rows.map(([, command]) => command));
-      for (const [i, [what]] of rows.entries())
-        ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
-      await run("kill -9 -1"); // all that it sees
-      equal(victim.exitCode ?? victim.signalCode, null);
-    }),
-);
+test("a sandboxed command cannot end, trace or enter a process outside, or reach a terminal", () =>
+  together(PROCESSES, async (rows) => {
+    const outcomes = await runEach(rows.map(([, command]) => command));
+    for (const [i, [what]] of rows.entries())
+      ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
+    await run("kill -9 -1"); // all that it sees
+    equal(victim.exitCode ?? victim.signalCode, null);
+  }));
 
-sandboxTest("a sandboxed command has no capability and cannot gain one", async () => {
+test("a sandboxed command has no capability and cannot gain one", async () => {
   const outcome = await run("grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status");
   match(outcome.stdout, /^CapPrm:\s0+\nCapEff:\s0+\nCapBnd:\s0+\nNoNewPrivs:\s1\n$/);
 });
@@ -372,35 +305,29 @@ const NETS: [net: (port: number) => Limits["net"], ...asks: Asks[]][] = [
   [() => ["127.0.0.1"], [get("/x?y body=sent"), ANSWERED], [get(" tunnel"), ANSWERED], [fetched, ANSWERED], [raw, /ECONNREFUSED/], [() => get()(1), /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/]],
 ];
 for (const [net, ...asks] of NETS)
-  sandboxTest(
-    `with net ${JSON.stringify(net(80))} a sandboxed command reaches that, and nothing else`,
-    async () => {
-      const server = await serve();
-      const commands = asks.map(([command]) => command(server.port));
-      const outcomes = await runEach(commands, { net: net(server.port) });
-      server.close();
-      for (const [i, [, says]] of asks.entries()) match(outcomes[i]!.own.trim(), says, commands[i]);
-      equal(
-        server.seen.length,
-        asks.filter(([, says]) => says === ANSWERED).length,
-        server.seen.join(),
-      );
-      const sent = server.seen.filter((one) => one.startsWith("POST"));
-      deepEqual(sent, asks.length > 2 ? [`POST /x?y 127.0.0.1:${server.port} sent`] : []);
-    },
-  );
-
-sandboxTest(
-  "some hosts are reached, however long the names of folders for temporary files are",
-  async (t) => {
-    const TMPDIR = join(base, "long".repeat(40));
-    fs.mkdirSync(TMPDIR);
-    using _ = withEnvironment({ TMPDIR });
+  test(`with net ${JSON.stringify(net(80))} a sandboxed command reaches that, and nothing else`, async () => {
     const server = await serve();
-    t.after(() => server.close());
-    match((await run(get()(server.port), { net: ["127.0.0.1"] })).text, /^answered\n/);
-  },
-);
+    const commands = asks.map(([command]) => command(server.port));
+    const outcomes = await runEach(commands, { net: net(server.port) });
+    server.close();
+    for (const [i, [, says]] of asks.entries()) match(outcomes[i]!.own.trim(), says, commands[i]);
+    equal(
+      server.seen.length,
+      asks.filter(([, says]) => says === ANSWERED).length,
+      server.seen.join(),
+    );
+    const sent = server.seen.filter((one) => one.startsWith("POST"));
+    deepEqual(sent, asks.length > 2 ? [`POST /x?y 127.0.0.1:${server.port} sent`] : []);
+  });
+
+test("some hosts are reached, however long the names of folders for temporary files are", async (t) => {
+  const TMPDIR = join(base, "long".repeat(40));
+  fs.mkdirSync(TMPDIR);
+  using _ = withEnvironment({ TMPDIR });
+  const server = await serve();
+  t.after(() => server.close());
+  match((await run(get()(server.port), { net: ["127.0.0.1"] })).text, /^answered\n/);
+});
 
 const NOT_LET = /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /;
 const NOT_AMONG = /not among the allowed hosts\. .* with --allow-net=127\.0\.0\.1\n/;
@@ -414,7 +341,7 @@ const PROXIED: [what: string, net: string[], command: (port: number) => string, 
   ["inherits no socket", ["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", /^0\n\[exit code 1 /],
 ];
 for (const [what, net, command, says] of PROXIED)
-  sandboxTest(`a sandboxed command with some hosts ${what}`, async () => {
+  test(`a sandboxed command with some hosts ${what}`, async () => {
     const server = await serve();
     const { text } = await run(command(server.port), { net });
     server.close();
@@ -422,16 +349,13 @@ for (const [what, net, command, says] of PROXIED)
     deepEqual(server.seen, []);
   });
 
-sandboxTest(
-  "what a sandboxed command starts is reached on its own loopback, whatever hosts are allowed",
-  async () => {
-    const code = 'require("http").createServer((_, r) => r.end("own")).listen(8123, "127.0.0.1")';
-    const command = `${node} -e '${code}' & ${request} http://127.0.0.1:8123 retry; kill %1`;
-    match((await run(command, { net: ["example.com"] })).text, /^own\n\[exit code 0 /);
-  },
-);
+test("what a sandboxed command starts is reached on its own loopback, whatever hosts are allowed", async () => {
+  const code = 'require("http").createServer((_, r) => r.end("own")).listen(8123, "127.0.0.1")';
+  const command = `${node} -e '${code}' & ${request} http://127.0.0.1:8123 retry; kill %1`;
+  match((await run(command, { net: ["example.com"] })).text, /^own\n\[exit code 0 /);
+});
 
-sandboxTest("a sandboxed command cannot connect to an abstract socket", async () => {
+test("a sandboxed command cannot connect to an abstract socket", async () => {
   const at = `\0zz-${process.pid}`;
   const server = net.createServer((socket) => socket.end("reached"));
   await new Promise<void>((resolve) => server.listen(at, resolve));
@@ -460,21 +384,24 @@ const HOSTS: [rules: string[], host: string, addresses: string[], reached: strin
   [["127.0.0.1"], "[::ffff:127.0.0.1]:80", [], []],
   [["::1"], "[::1]:80", [], ["::1"]],
 ];
-test("judgeHost() lets pass what a rule names, and nothing of a private network that it does not name", async () => {
-  for (const [rules, host, addresses, reached] of HOSTS) {
-    const resolve = async () =>
-      addresses.map((address) => ({ address, family: net.isIP(address) }));
-    const judged = await judgeHost(parseHost(host), rules.map(parseHost), resolve);
-    const found = judged.addresses.map(({ address }) => address);
-    deepEqual(
-      [found, judged.refusal === undefined],
-      [reached, reached.length > 0],
-      `${host} by ${rules}`,
-    );
-  }
-});
+freeTest(
+  "judgeHost() lets pass what a rule names, and nothing of a private network that it does not name",
+  async () => {
+    for (const [rules, host, addresses, reached] of HOSTS) {
+      const resolve = async () =>
+        addresses.map((address) => ({ address, family: net.isIP(address) }));
+      const judged = await judgeHost(parseHost(host), rules.map(parseHost), resolve);
+      const found = judged.addresses.map(({ address }) => address);
+      deepEqual(
+        [found, judged.refusal === undefined],
+        [reached, reached.length > 0],
+        `${host} by ${rules}`,
+      );
+    }
+  },
+);
 
-test("judgeHost() says how to allow a name that leads into a private network", async () => {
+freeTest("judgeHost() says how to allow a name that leads into a private network", async () => {
   const resolve = async () => [{ address: "10.0.0.5", family: 4 }];
   const { refusal = "" } = await judgeHost(
     parseHost("git.corp:443"),
@@ -491,7 +418,7 @@ test("judgeHost() says how to allow a name that leads into a private network", a
   );
 });
 
-test("parseHost() refuses what is no host", async () => {
+freeTest("parseHost() refuses what is no host", async () => {
   for (const bad of ["", "a b", "http://x", "x:y", "x:1:2", "*."])
     await rejects(async () => parseHost(bad), {
       message: `Cannot read '${bad}' as a host. Write name or name:port.`,
@@ -504,8 +431,10 @@ const PRIVATE =
     /\s+/,
   );
 const PUBLIC = "8.8.8.8 172.32.0.1 2606:4700::1 2001:4860:4860::8888 1.1.1.1".split(" ");
-test("isPrivate() knows the addresses of this machine, its network and a cloud's metadata", () =>
-  deepEqual([...PRIVATE, ...PUBLIC].filter(isPrivate), PRIVATE));
+freeTest(
+  "isPrivate() knows the addresses of this machine, its network and a cloud's metadata",
+  () => deepEqual([...PRIVATE, ...PUBLIC].filter(isPrivate), PRIVATE),
+);
 
 // ── git ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -526,7 +455,7 @@ const PLANTS: [what: string, command: string, says: RegExp][] = [
   ["add a worktree's configuration", WORKTREE, /\.git\/config\.worktree' could run commands/],
 ];
 for (const [what, command, says] of some(PLANTS, 3))
-  sandboxTest(`a sandboxed command cannot ${what}`, async () => {
+  test(`a sandboxed command cannot ${what}`, async () => {
     const config = fs.readFileSync(join(root, ".git/config"), "utf8");
     const outcome = await run(`LC_ALL=C; export LC_ALL; ${command}`);
     match(outcome.text, says);
@@ -538,7 +467,7 @@ for (const [what, command, says] of some(PLANTS, 3))
     fs.rmSync(join(root, "evil"), { recursive: true, force: true });
   });
 
-sandboxTest("a sandboxed command keeps what is in .zz as it is", async () => {
+test("a sandboxed command keeps what is in .zz as it is", async () => {
   const project = fs.mkdtempSync(join(base, "zz-"));
   fs.mkdirSync(join(project, ".zz"));
   put(join(project, ".zz/settings"), "mine");
@@ -553,22 +482,17 @@ sandboxTest("a sandboxed command keeps what is in .zz as it is", async () => {
   );
 });
 
-sandboxTest(
-  "a sandboxed command makes a repository, which works and keeps nothing that runs",
-  async () => {
-    const project = fs.mkdtempSync(join(base, "fresh-"));
-    const first =
-      "git init -q -b main . && git config user.name t && git remote add origin https://example.com/x.git";
-    const commit = `git add a && ${AS} commit -qm one && git log --oneline | wc -l`;
-    match(
-      (await run(`${first} && echo 1 > a && ${commit}`, { root: project })).text,
-      /^1\n\[exit code 0 /,
-    );
-    const kept = /user\.name=t\nremote\.origin\.url=https:\/\/example\.com\/x\.git\n/;
-    match(git(project, "config", "-l", "--local"), kept);
-    match((await run(`echo 2 > a && ${commit}`, { root: project })).text, /^2\n/);
-  },
-);
+test("a sandboxed command makes a repository, which works and keeps nothing that runs", async () => {
+  const project = fs.mkdtempSync(join(base, "fresh-"));
+  const first =
+    "git init -q -b main . && git config user.name t && git remote add origin https://example.com/x.git";
+  const commit = `git add a && ${AS} commit -qm one && git log --oneline | wc -l`;
+  const { text } = await run(`${first} && echo 1 > a && ${commit}`, { root: project });
+  match(text, /^1\n\[exit code 0 /);
+  const kept = /user\.name=t\nremote\.origin\.url=https:\/\/example\.com\/x\.git\n/;
+  match(git(project, "config", "-l", "--local"), kept);
+  match((await run(`echo 2 > a && ${commit}`, { root: project })).text, /^2\n/);
+});
 
 const TRAPS = [
   "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0 \\\\\\n\\n\\tfsmonitor = touch pwned\\n[include]\\n\\tpath = ../evil\\n' > .git/config; printf '[core]\\n\\tfsmonitor = touch pwned\\n' > evil",
@@ -576,7 +500,7 @@ const TRAPS = [
   "git init -q e && git -C e config core.fsmonitor 'touch pwned' && ln -s e/.git .git",
   "git init -q . && printf '[constructor]\\n\\tx = y\\n[core]\\n\\tfsmonitor = touch pwned\\n' >> .git/config",
 ];
-sandboxTest("a repository that a sandboxed command lays as a trap is made harmless", async () => {
+test("a repository that a sandboxed command lays as a trap is made harmless", async () => {
   for (const trap of some(TRAPS, 3)) {
     const project = fs.mkdtempSync(join(base, "trap-"));
     const outcome = await run(`${trap}; echo set`, { root: project });
@@ -588,36 +512,33 @@ sandboxTest("a repository that a sandboxed command lays as a trap is made harmle
   }
 });
 
-sandboxTest(
-  "a sandboxed command commits in a worktree and in a submodule, and plants nothing there",
-  async () => {
-    const [main, tree] = [fs.mkdtempSync(at("main-")), at("tree")];
-    git(main, "init", "-q", "-b", "main");
-    git(main, "commit", "-q", "--allow-empty", "-m", "one");
-    git(main, "worktree", "add", "-q", tree);
-    git(main, "submodule", "--quiet", "add", main, "sub");
-    for (const project of [tree, join(main, "sub")]) {
-      const work = `echo 1 > a; git add a && ${AS} commit -qm two && git status --short | wc -l`;
-      match((await run(work, { root: project })).text, /^0\n\[exit code 0 /);
-      const folder = fs.readFileSync(join(project, ".git"), "utf8").trim().replace("gitdir: ", "");
-      const common = `$(git rev-parse --git-common-dir)`;
-      const plant = `echo 1 > ${common}/hooks/post-commit; echo 1 >> ${common}/config; echo 1 > ${folder}/config.worktree`;
-      const move = `mv ${folder} ${folder}2; mv .git g; echo 'gitdir: /' > .git`;
-      const plants = await run(`LC_ALL=C; git config core.fsmonitor x; ${plant}; ${move}`, {
-        root: project,
-      });
-      equal(
-        plants.stderr.split("\n").filter((line) => /busy|Read-only|could not/i.test(line)).length,
-        6,
-        plants.text,
-      );
-      match(plants.text, /config\.worktree' could run commands/);
-      equal(git(project, "status", "--short"), "");
-    }
-  },
-);
+test("a sandboxed command commits in a worktree and in a submodule, and plants nothing there", async () => {
+  const [main, tree] = [fs.mkdtempSync(at("main-")), at("tree")];
+  git(main, "init", "-q", "-b", "main");
+  git(main, "commit", "-q", "--allow-empty", "-m", "one");
+  git(main, "worktree", "add", "-q", tree);
+  git(main, "submodule", "--quiet", "add", main, "sub");
+  for (const project of [tree, join(main, "sub")]) {
+    const work = `echo 1 > a; git add a && ${AS} commit -qm two && git status --short | wc -l`;
+    match((await run(work, { root: project })).text, /^0\n\[exit code 0 /);
+    const folder = fs.readFileSync(join(project, ".git"), "utf8").trim().replace("gitdir: ", "");
+    const common = `$(git rev-parse --git-common-dir)`;
+    const plant = `echo 1 > ${common}/hooks/post-commit; echo 1 >> ${common}/config; echo 1 > ${folder}/config.worktree`;
+    const move = `mv ${folder} ${folder}2; mv .git g; echo 'gitdir: /' > .git`;
+    const plants = await run(`LC_ALL=C; git config core.fsmonitor x; ${plant}; ${move}`, {
+      root: project,
+    });
+    equal(
+      plants.stderr.split("\n").filter((line) => /busy|Read-only|could not/i.test(line)).length,
+      6,
+      plants.text,
+    );
+    match(plants.text, /config\.worktree' could run commands/);
+    equal(git(project, "status", "--short"), "");
+  }
+});
 
-sandboxTest("a .git file that a command could have made opens no folder outside", async () => {
+test("a .git file that a command could have made opens no folder outside", async () => {
   const [project, other] = [fs.mkdtempSync(at("forged-")), fs.mkdtempSync(at("other-"))];
   git(other, "init", "-q");
   put(join(project, ".git"), `gitdir: ${other}/.git\n`);
@@ -634,14 +555,11 @@ const WORKS: [what: string, command: string, says: RegExp][] = [
   ["commit", `git add .gitignore && ${AS} commit -qm one && git log --format=%s`, /^one\n/],
   ["branch, stash and merge", `${BRANCH} && ${MERGE}`, /^two\n/],
   ["use the devices", `${DEVICES} && : > /dev/shm/x`, /^4\na\n\[exit code 0/],
-  [
-    "make a temporary file",
-    'f=$(mktemp) && echo 1 > $f && cat $f && test -w "$TMPDIR"',
-    /^1\n\[exit code 0/,
-  ],
+  ["make a temporary file", 'f=$(mktemp) && echo 1 > $f && cat $f && test -w "$TMPDIR"',
+    /^1\n\[exit code 0/],
   ["see its own processes only", "ls /proc | grep -c '^[0-9]'", /^\d\n/],
-];
-sandboxTest("a sandboxed command can do what people's work needs", async () => {
+]; // biome-ignore format: a table
+test("a sandboxed command can do what people's work needs", async () => {
   const outcomes = await runEach(WORKS.map(([, command]) => command));
   for (const [i, [what, , says]] of WORKS.entries()) {
     const said = `${outcomes[i]!.own.trim()}\n[exit code ${outcomes[i]!.exit} `.trimStart();
@@ -649,41 +567,35 @@ sandboxTest("a sandboxed command can do what people's work needs", async () => {
   }
 });
 
-sandboxTest(
-  "a project in a home that is hidden, and one behind a link, are worked in as any",
-  async () => {
-    const project = at("hidden/p");
-    fs.mkdirSync(project, { recursive: true });
-    put(at("hidden/x"), SECRET);
-    fs.symlinkSync(project, at("alias"));
-    const outcome = await run("pwd -P; touch made; ls; cat ../x; ls ..", {
-      root: at("alias"),
-      hide: [at("hidden")],
-    });
-    deepEqual([outcome.stdout, outcome.text.includes(SECRET)], [`${project}\nmade\n`, false]);
-    ok(fs.existsSync(join(project, "made")));
-  },
-);
+test("a project in a home that is hidden, and one behind a link, are worked in as any", async () => {
+  const project = at("hidden/p");
+  fs.mkdirSync(project, { recursive: true });
+  put(at("hidden/x"), SECRET);
+  fs.symlinkSync(project, at("alias"));
+  const outcome = await run("pwd -P; touch made; ls; cat ../x; ls ..", {
+    root: at("alias"),
+    hide: [at("hidden")],
+  });
+  deepEqual([outcome.stdout, outcome.text.includes(SECRET)], [`${project}\nmade\n`, false]);
+  ok(fs.existsSync(join(project, "made")));
+});
 
 // ── nothing to write ─────────────────────────────────────────────────────────────────────────────
 
-sandboxTest(
-  "a command with nothing to write reads, has its own /tmp, no network, and sees no secret",
-  async () => {
-    const server = await serve();
-    const reads =
-      "cat .gitignore; f=$(mktemp); echo own > $f; cat $f; cat .env ~/.ssh/id; git status --short | wc -l";
-    const outcome = await run(`${reads}; ${raw(server.port)}`, {
-      readonly: true,
-      net: ["127.0.0.1"],
-    });
-    server.close();
-    match(outcome.stdout, /^\.env\nkey\.pem\n(?:1\n)?own\n\d+\nECONNREFUSED\n$/);
-    ok(!outcome.text.includes(SECRET));
-  },
-);
+test("a command with nothing to write reads, has its own /tmp, no network, and sees no secret", async () => {
+  const server = await serve();
+  const reads =
+    "cat .gitignore; f=$(mktemp); echo own > $f; cat $f; cat .env ~/.ssh/id; git status --short | wc -l";
+  const outcome = await run(`${reads}; ${raw(server.port)}`, {
+    readonly: true,
+    net: ["127.0.0.1"],
+  });
+  server.close();
+  match(outcome.stdout, /^\.env\nkey\.pem\n(?:1\n)?own\n\d+\nECONNREFUSED\n$/);
+  ok(!outcome.text.includes(SECRET));
+});
 
-sandboxTest("a command with nothing to write sees a project that lies in /tmp", async () => {
+test("a command with nothing to write sees a project that lies in /tmp", async () => {
   const project = fs.mkdtempSync("/tmp/zz-readonly-");
   put(join(project, "a"), "here");
   const outcome = await run("(cat a; touch b) 2>&1", { root: project, readonly: true });

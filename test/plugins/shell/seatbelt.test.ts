@@ -99,18 +99,10 @@ const ROWS: [limits: Limits, operation: string, file: string, verdict: string][]
   // Nothing of the project is written where nobody was asked; what rules keep is read.
   [{ ...asked, readonly: true }, "file-write-create", join(root, "new"), "deny"],
   [{ ...asked, readonly: true }, "file-read-data", join(root, "src/deep/a.ts"), "allow"],
-  [
-    { ...asked, keep: [join(root, "src/deep")] },
-    "file-write-data",
-    join(root, "src/deep/a.ts"),
-    "deny",
-  ],
-  [
-    { ...asked, keep: [join(root, "src/deep")] },
-    "file-write-unlink",
-    join(root, "src/deep"),
-    "deny",
-  ],
+  [{ ...asked, keep: [join(root, "src/deep")] }, "file-write-data", join(root, "src/deep/a.ts"),
+    "deny"],
+  [{ ...asked, keep: [join(root, "src/deep")] }, "file-write-unlink", join(root, "src/deep"),
+    "deny"],
   [asked, "network-outbound", "/private/var/run/mDNSResponder", "deny"],
   [{ ...asked, net: "all" }, "network-outbound", "/private/var/run/mDNSResponder", "allow"],
   ...["signal", "lsopen", "appleevent-send", "job-creation"].map((what): (typeof ROWS)[number] => [
@@ -119,7 +111,7 @@ const ROWS: [limits: Limits, operation: string, file: string, verdict: string][]
     "",
     "deny",
   ]),
-];
+]; // biome-ignore format: a table
 
 for (const [given, operation, file, said] of ROWS)
   test(`seatbelt() ${said === "allow" ? "allows" : "denies"} ${operation} of '${file.replace(home, "~")}'`, () => {

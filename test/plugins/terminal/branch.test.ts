@@ -14,11 +14,8 @@ const rows: [what: string, make: (project: string, outside: string) => void, sho
   ["a commit", (at) => head(at, `${HASH}\n`), "0123456"],
   ["a worktree", worktree, "w"],
   ["no repository", () => {}, ""],
-  [
-    "tables of references, where HEAD says nothing",
-    (at) => head(at, "ref: refs/heads/.invalid\n"),
-    "",
-  ],
+  ["tables of references, where HEAD says nothing", (at) => head(at, "ref: refs/heads/.invalid\n"),
+    ""],
   ["a HEAD that is other text", (at) => head(at, "SECRET of somebody\n"), ""],
   ["a HEAD that leads to a file outside", (at, out) => lead(at, text(out, "SECRETKEY")), ""],
   ["a HEAD that never answers", (at) => lead(at, pipe(at)), ""],
@@ -26,13 +23,10 @@ const rows: [what: string, make: (project: string, outside: string) => void, sho
   ["a HEAD of 5 MB", (at) => head(at, "x".repeat(5e6)), ""],
   ["a HEAD that leads to itself", (at) => lead(at, "HEAD"), ""],
   ["a .git that never answers", (at) => symlinkSync(pipe(at), join(at, ".git")), ""],
-  [
-    "a .git that leads to a terminal",
-    (at) => writeFileSync(join(at, ".git"), "gitdir: /dev/tty\n"),
-    "",
-  ],
+  ["a .git that leads to a terminal", (at) => writeFileSync(join(at, ".git"), "gitdir: /dev/tty\n"),
+    ""],
   ["a .git of 5 MB", (at) => writeFileSync(join(at, ".git"), `gitdir: ${"x/".repeat(2.5e6)}`), ""],
-];
+]; // biome-ignore format: a table
 
 function head(at: string, line: string): void {
   mkdirSync(join(at, ".git"), { recursive: true });

@@ -21,12 +21,10 @@ const ROWS: [difference: Partial<Difference>, head: string][] = [
   [{ path: "a\nb\x1b[2J", after: "" }, "create a␊b␛[2J · empty"],
   [{ before: "" }, "delete a · empty"],
   [{ before: "one\n" }, "delete a · line 1 · +0 −1"],
-  [
-    { before: "one\n", after: "one\n", note: "another mode: 644 to 755" },
-    "edit a · another mode: 644 to 755",
-  ],
+  [{ before: "one\n", after: "one\n", note: "another mode: 644 to 755" },
+    "edit a · another mode: 644 to 755"],
   [{ before: "", after: "one\n" }, "edit a · line 1 · +1 −0"],
-];
+]; // biome-ignore format: a table
 for (const [difference, head] of ROWS)
   test(`the head of a difference: ${head}`, () =>
     equal(renderDiff({ path: "a", ...difference }, PLAIN).split("\n")[0], head));

@@ -214,21 +214,12 @@ const UNSHOWN: [
   why: RegExp,
   settings?: object,
 ][] = [
-  [
-    "on a terminal that cannot",
-    NONE,
-    "dot.png",
-    /there is no terminal here that draws images\. open_file opens it/,
-  ],
-  [
-    "with display.images off",
-    IN_KITTY,
-    "dot.png",
-    /the person turned images off/,
-    { display: { images: "off" } },
-  ],
+  ["on a terminal that cannot", NONE, "dot.png",
+    /there is no terminal here that draws images\. open_file opens it/],
+  ["with display.images off", IN_KITTY, "dot.png", /the person turned images off/,
+    { display: { images: "off" } }],
   ["of half a PNG", IN_KITTY, "half.png", /it begins as image\/png, but is cut off/],
-];
+]; // biome-ignore format: a table
 for (const [what, env, path, why, settings] of UNSHOWN)
   test(`show_image ${what} tells the model why not, and draws nothing`, async (t) => {
     const zz = await start(t, env, path, "show_image", settings);

@@ -153,13 +153,10 @@ describe("a full window", () => {
   for (const [what, step, why] of [
     ["is empty", say(""), "the model answered with nothing"],
     ["is a call", call(["read_file", { path: "a" }]), "the model called a tool instead"],
-    [
-      "is no shorter",
-      say("words of no use at all. ".repeat(1_500)),
-      "the notes are no shorter than what they",
-    ],
+    ["is no shorter", say("words of no use at all. ".repeat(1_500)),
+      "the notes are no shorter than what they"],
     ["fails", refuse(400, { error: { message: "No such thing." } }), "No such thing"],
-  ] as const)
+  ] as const) // biome-ignore format: a table
     test(`a summary that ${what}: the conversation stays, the person is told, once`, async () => {
       const where = talked(30, { context: { compactAt: 0.3 } });
       const ran = await goesOn(where, 16_384, answers(step), ["-c", "next"]);
@@ -205,9 +202,7 @@ describe("a full window", () => {
 
 describe("a server that cuts the conversation without a word", () => {
   /** What is noted when these requests are counted, one after the other. */
-  function noted(
-    ...counts: [change: Partial<ChatRequest>, tokens: number, data?: unknown][]
-  ): string[] {
+  function noted(...counts: [change: Partial<ChatRequest>, tokens: number, data?: unknown][]) {
     const text = "a lamp in the hall. ".repeat(99);
     const messages: Message[] = Array.from({ length: 3 }, () => ({ role: "user", text }));
     const tools = [{ name: "look", description: "looks ".repeat(500), schema: {} }];
@@ -292,24 +287,18 @@ describe("a provider that says it is too long", () => {
       "This model's maximum context length is 16,384 tokens. However, your messages resulted in 17012 tokens.",
       16_384,
     ],
-    [
-      "Your input exceeds the context window of this model. Please adjust your input and try again.",
-      0,
-    ],
-    [
-      "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
-      1_048_576,
-    ],
+    ["Your input exceeds the context window of this model. Please adjust your input and try again.",
+      0],
+    ["The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+      1_048_576],
     ["the request exceeds the available context size (4096 tokens), try increasing it", 4_096, 500],
     ["`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens", 8_192, 422],
-    [
-      "Request too large for gpt on tokens per minute (TPM): Limit 30000. maximum context length",
-      undefined,
-    ],
+    ["Request too large for gpt on tokens per minute (TPM): Limit 30000. maximum context length",
+      undefined],
     ["context_length_exceeded", undefined, 429],
     ["Invalid value for 'messages'", undefined],
     ["Payload too large", 0, 413],
-  ] as [string, number | undefined, number?][])
+  ] as [string, number | undefined, number?][]) // biome-ignore format: a table
     test(`'${message.slice(0, 60)}' ${window === undefined ? "is something else" : `says ${window || "no number"}`}`, () =>
       equal(overflow({ message, status }), window));
 });
@@ -363,35 +352,20 @@ describe("what need not be seen again", () => {
   const grepped = [made("1", "grep", { pattern: "x" }), gave("1", "grep")];
   const later = chat("a", "b", "c", "d", "e", "f");
   const cases: [what: string, messages: Message[], stubs: Record<number, RegExp>][] = [
-    [
-      "read again",
-      [start, ...read("1"), ...read("2")],
-      { 2: /^\[read_file src\/a\.ts: 41 lines left out, since it/ },
-    ],
-    [
-      "a part of it, then all of it",
-      [start, ...read("1", { start: 3 }), ...read("2")],
-      { 2: /asked for again/ },
-    ],
+    ["read again", [start, ...read("1"), ...read("2")],
+      { 2: /^\[read_file src\/a\.ts: 41 lines left out, since it/ }],
+    ["a part of it, then all of it", [start, ...read("1", { start: 3 }), ...read("2")],
+      { 2: /asked for again/ }],
     ["all of it, then a part", [start, ...read("1"), ...read("2", { start: 3 })], {}],
-    [
-      "changed since",
-      [start, ...read("1"), ...edited, ...chat("done")],
-      { 2: /the file was changed since/ },
-    ],
+    ["changed since", [start, ...read("1"), ...edited, ...chat("done")],
+      { 2: /the file was changed since/ }],
     ["old, and nobody mentioned it", [start, ...read("1"), ...later], { 2: /since it is old/ }],
-    [
-      "old, but mentioned",
-      [start, ...read("1"), ...chat("a", "b", "c", "what is in a.ts?", "e", "f")],
-      {},
-    ],
+    ["old, but mentioned",
+      [start, ...read("1"), ...chat("a", "b", "c", "what is in a.ts?", "e", "f")], {}],
     ["of the last round, which the model has not seen", [start, ...grepped], {}],
-    [
-      "of no file, and old",
-      [start, ...grepped, ...later],
-      { 2: /^\[grep: 41 lines left out, since it is old/ },
-    ],
-  ];
+    ["of no file, and old", [start, ...grepped, ...later],
+      { 2: /^\[grep: 41 lines left out, since it is old/ }],
+  ]; // biome-ignore format: a table
   for (const [what, messages, stubs] of cases)
     test(`a result that is ${what}: ${Object.keys(stubs).length ? "goes" : "stays"}`, () => {
       const found = staleResults(messages, new Set(["edit_file"]));
@@ -411,19 +385,11 @@ describe("what need not be seen again", () => {
   for (const [what, changes, before, lines] of [
     ["created and edited", [change("a", "created"), change("a", "edited")], "", "- created: a"],
     ["undone", [change("a", "edited", true)], "", "- changed and undone again: a"],
-    [
-      "named in earlier notes",
-      [change("c", "created")],
-      "- edited: a, b",
-      "- created: c\n- edited: a, b",
-    ],
-    [
-      "deleted since the notes",
-      [change("a", "deleted")],
-      "- edited: a, b",
-      "- edited: b\n- deleted: a",
-    ],
-  ] as const)
+    ["named in earlier notes", [change("c", "created")], "- edited: a, b",
+      "- created: c\n- edited: a, b"],
+    ["deleted since the notes", [change("a", "deleted")], "- edited: a, b",
+      "- edited: b\n- deleted: a"],
+  ] as const) // biome-ignore format: a table
     test(`a file that is ${what} is named with what became of it`, () =>
       equal(filesChanged(changes, before), lines));
 });

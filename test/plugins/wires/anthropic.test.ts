@@ -346,17 +346,8 @@ describe("Anthropic: the program", { concurrency: 2 }, () => {
     const fake = await fakeAnthropic((_, at) => (at % 2 ? say(`done ${at}`) : look(at)));
     const where = place();
     for (const more of [[], ["-c"], ["-c"]]) {
-      const args = [
-        ...NAMED,
-        "--plugin",
-        lamps,
-        "--effort",
-        "low",
-        "--base-url",
-        fake.url,
-        ...more,
-        "go",
-      ];
+      const flags = ["--plugin", lamps, "--effort", "low", "--base-url", fake.url];
+      const args = [...NAMED, ...flags, ...more, "go"];
       equal((await zz(where, args, { env: KEY })).code, 0);
     }
     await fake.close();

@@ -17,7 +17,7 @@ import {
   stream,
 } from "../../support/fake/openai.ts";
 import { place, zz } from "../../support/run.ts";
-import { type Turn, turnWith } from "../../support/wires.ts";
+import { turnWith } from "../../support/wires.ts";
 
 interface Ways {
   refuses?: string[]; // fields of a request
@@ -85,11 +85,7 @@ function callOf({ calls, id }: Ways): object[] {
 
 const OPTIONS = { max_tokens: 77, seed: 1, stop: ["x"], frequency_penalty: 0, presence_penalty: 0 };
 
-async function turn(
-  name: string,
-  script: (body: any, at: number) => Step,
-  more: Options = {},
-): Promise<Turn> {
+async function turn(name: string, script: (body: any, at: number) => Step, more: Options = {}) {
   const options = { options: OPTIONS, tools: ["lamp_dim"], ...more };
   return turnWith(await fakeOpenAI(({ body }, at) => script(body, at)), `${name}/m`, { options });
 }
@@ -162,12 +158,10 @@ describe("a provider by its name", { concurrency: 4 }, () => {
     const { code, out } = await asks({}, ["--once", "-m", "groq/x", "hi"]);
     equal(code, 2);
     match(out, /Cannot ask 'groq': no key is set\. Set GROQ_API_KEY, or/);
-    const azure = await asks({ AZURE_OPENAI_API_KEY: "0123456789abcdef" }, [
-      "--once",
-      "-m",
-      "azure/x",
-      "hi",
-    ]);
+    const azure = await asks(
+      { AZURE_OPENAI_API_KEY: "0123456789abcdef" },
+      "--once -m azure/x hi".split(" "),
+    );
     match(azure.out, /Cannot ask 'azure': no address is set\. Set AZURE_OPENAI_ENDPOINT/);
   });
   test("is listed where it has a key or an address, and others are not asked", async () => {

@@ -6,14 +6,9 @@ import type { Options } from "../../../kernel/instance.ts";
 import type { Script } from "../../support/fake/http.ts";
 import { fakeOpenAI, say as sayAsChat } from "../../support/fake/openai.ts";
 import { answer, type Item, refuse, wrongInput } from "../../support/fake/responses.ts";
-import { PIXEL, type Turn, turnWith } from "../../support/wires.ts";
+import { PIXEL, turnWith } from "../../support/wires.ts";
 
-async function turn(
-  script: Script,
-  more: Options = {},
-  turns = 1,
-  model = "openai/gpt-5-codex",
-): Promise<Turn> {
+async function turn(script: Script, more: Options = {}, turns = 1, model = "openai/gpt-5-codex") {
   const turn = await turnWith(await fakeOpenAI(script), model, { options: more, turns });
   for (const { body, path } of turn.fake.requests)
     if (path.endsWith("/responses")) deepEqual(wrongInput(body), []);
@@ -44,13 +39,10 @@ test("A request keeps nothing at the server, asks for a summary, and has its too
   const { body, headers } = fake.requests[0]!;
   equal(headers.authorization, "Bearer k-12345678");
   deepEqual([body.store, body.include, body.reasoning, body.max_output_tokens], [false, ["reasoning.encrypted_content"], { effort: "high", summary: "auto" }, 99]); // biome-ignore format: short
-  deepEqual(Object.keys(body.tools[0]).sort(), [
-    "description",
-    "name",
-    "parameters",
-    "strict",
-    "type",
-  ]);
+  deepEqual(
+    Object.keys(body.tools[0]).sort(),
+    "description name parameters strict type".split(" "),
+  );
   ok(!("max_tokens" in body || "reasoning_effort" in body || "messages" in body));
 });
 

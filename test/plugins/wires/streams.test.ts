@@ -130,17 +130,11 @@ const SPOKEN: Record<string, [begun: string, end: string, call: string]> = {
     }),
   ],
   responses: [item({ say: "Hi" }), responses.completed(), item({ call: "look", args: {} })],
-  anthropic: [
-    START + anthropic.text(0, "Hi"),
-    anthropic.end("end_turn"),
-    START + anthropic.use(0, "look", {}),
-  ],
-  gemini: [
-    gemini.parts({ text: "Hi" }),
-    gemini.end(),
-    gemini.parts({ functionCall: { name: "look", args: {} } }),
-  ],
-};
+  anthropic: [START + anthropic.text(0, "Hi"), anthropic.end("end_turn"),
+    START + anthropic.use(0, "look", {})],
+  gemini: [gemini.parts({ text: "Hi" }), gemini.end(),
+    gemini.parts({ functionCall: { name: "look", args: {} } })],
+}; // biome-ignore format: a table
 const plain = (text: string): string => text.replaceAll("\r\n", "\n");
 const commented = (text: string): string =>
   plain(text).replaceAll("\n\n", "\n\n: still there\n\n: a\n: b\n");
@@ -464,10 +458,8 @@ const STREAMS: Partial<Record<Wire, string[]>> = {
 const LISTS: [provider: string, list: unknown][] = [
   ["openai", { data: [{ id: "m", context_length: 9, pricing: { prompt: "1", completion: "1" } }] }],
   ["anthropic", { data: [{ id: "m", max_input_tokens: 9 }], has_more: true, last_id: "m" }],
-  [
-    "gemini",
-    { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }] },
-  ],
+  ["gemini",
+    { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }] }],
   [
     "ollama",
     {
@@ -476,7 +468,7 @@ const LISTS: [provider: string, list: unknown][] = [
       parameters: "num_ctx 9",
     },
   ],
-];
+]; // biome-ignore format: a table
 
 const WRONG = [null, 5, true, "x", [], {}, [null], [5], [[]], { a: null }];
 /** The value with something wrong in each of its places, one at a time. */
@@ -490,10 +482,8 @@ function* spoilt(value: unknown): Generator<unknown> {
       yield made;
     }
 }
-/**
- * The stream with a wrong value in an event, without an event, with one twice, and cut in the
- * middle of one.
- */
+/** The stream with a wrong value in an event, without an event, with one twice, and cut in the
+ * middle of one. */
 function* spoiltStreams(stream: string): Generator<string> {
   const events = stream.split(/(?<=\n\r?\n)/);
   for (const [at, event] of events.entries()) {

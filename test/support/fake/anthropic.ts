@@ -45,12 +45,7 @@ export const thinking = (index: number, words: string, signature: string): strin
   );
 export const redacted = (index: number, data: string): string =>
   block(index, { type: "redacted_thinking", data });
-export const use = (
-  index: number,
-  name: string,
-  args: object,
-  id = `toolu_${name}_${index}`,
-): string =>
+export const use = (index: number, name: string, args: object, id = `toolu_${name}_${index}`) =>
   block(
     index,
     { type: "tool_use", id, name, input: {} },

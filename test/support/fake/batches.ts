@@ -36,10 +36,7 @@ interface Server extends BatchFake {
 const ID = /^[a-zA-Z0-9_-]{1,64}$/;
 const json = (text: string): any => JSON.parse(text);
 
-export async function fakeBatches(
-  t: TestContext,
-  outcome: (body: any, id: string) => Outcome,
-): Promise<BatchFake> {
+export async function fakeBatches(t: TestContext, outcome: (body: any, id: string) => Outcome) {
   const server: Server = {
     url: "",
     batches: [],
@@ -108,31 +105,21 @@ const ROUTES: [RegExp, Act][] = [
   [/^GET \/v1\/files\?/, listFiles],
   [/^GET \/v1\/files\/(.*)\/content$/, fileContent],
   [/^POST \/v1\/batches$/, makeBatch],
-  [
-    /^GET \/v1\/batches\?/,
-    (server) => [200, listOf(server.made.map((one) => openaiOf(server, one)))],
-  ],
+  [/^GET \/v1\/batches\?/,
+    (server) => [200, listOf(server.made.map((one) => openaiOf(server, one)))]],
   [/^GET \/v1\/batches\/([^/?]*)$/, (server, [id]) => [200, openaiOf(server, madeOf(server, id!))]],
   [/^POST \/v1\/messages\/batches$/, makeMessageBatch],
-  [
-    /^GET \/v1\/messages\/batches\?/,
-    (server) => [200, listOf(server.made.map((one) => anthropicOf(server, one)))],
-  ],
-  [
-    /^GET \/v1\/messages\/batches\/([^/?]*)$/,
-    (server, [id]) => [200, anthropicOf(server, madeOf(server, id!))],
-  ],
+  [/^GET \/v1\/messages\/batches\?/,
+    (server) => [200, listOf(server.made.map((one) => anthropicOf(server, one)))]],
+  [/^GET \/v1\/messages\/batches\/([^/?]*)$/,
+    (server, [id]) => [200, anthropicOf(server, madeOf(server, id!))]],
   [/^GET \/v1\/messages\/batches\/([^/?]*)\/results$/, anthropicResults],
   [/^POST \/v1beta\/models\/[^/]*:batchGenerateContent$/, makeGeminiBatch],
-  [
-    /^GET \/v1beta\/batches\?/,
-    (server) => [200, { operations: server.made.map((one) => geminiOf(server, one)).reverse() }],
-  ],
-  [
-    /^GET \/v1beta\/(batches\/[^/?]*)$/,
-    (server, [id]) => [200, geminiOf(server, madeOf(server, id!))],
-  ],
-];
+  [/^GET \/v1beta\/batches\?/,
+    (server) => [200, { operations: server.made.map((one) => geminiOf(server, one)).reverse() }]],
+  [/^GET \/v1beta\/(batches\/[^/?]*)$/,
+    (server, [id]) => [200, geminiOf(server, madeOf(server, id!))]],
+]; // biome-ignore format: a table
 
 const listOf = (data: { id: string }[]) => {
   const newest = data.toReversed();

@@ -79,10 +79,8 @@ function call({ name, arguments: args }: any, id: unknown): void {
   send({ id, result: { content, resultType: "complete" } });
 }
 
-/**
- * Answers a few calls at once, the last first, each twice, some late, among answers to nothing and
- * news; once it dies.
- */
+/** Answers a few calls at once, the last first, each twice, some late, among answers to nothing and
+ * news; once it dies. */
 const open: (() => void)[] = [];
 let taken = 0;
 function muddle(id: unknown, said: string): void {

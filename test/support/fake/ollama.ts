@@ -10,20 +10,13 @@ const at = { model: "m:latest", created_at: "2026-06-01T12:00:00.000000001Z" };
 export const line = (message: Record<string, unknown>): string =>
   `${JSON.stringify({ ...at, message: { role: "assistant", content: "", ...message }, done: false })}\n`;
 
-/**
- * The last line. The counts can be absent: a prompt that was cached is not counted by older
- * servers.
- */
-export const done = (
-  reason = "stop",
-  counts: object = { prompt_eval_count: 61, eval_count: 9 },
-): string =>
+/** The last line. The counts can be absent: a prompt that was cached is not counted by older
+ * servers. */
+export const done = (reason = "stop", counts: object = { prompt_eval_count: 61, eval_count: 9 }) =>
   `${JSON.stringify({ ...at, message: { role: "assistant", content: "" }, done: true, done_reason: reason, ...counts })}\n`;
 
-/**
- * A failure after the first line: status 200 was sent before, so it is one more line, and no `done`
- * follows.
- */
+/** A failure after the first line: status 200 was sent before, so it is one more line, and no
+ * `done` follows. */
 const failure = (words: string): string => `${JSON.stringify({ error: words })}\n`;
 
 export const stream = (...body: (string | Promise<unknown>)[]): Step => ({ headers: LINES, body });
@@ -54,15 +47,9 @@ const json = (body: unknown, ready?: Promise<unknown>, status = 200): Step => ({
 export const refuse = (status: number, error: string): Step => json({ error }, undefined, status);
 
 const GB = 1_000_000_000;
-/**
- * The course of a pull: the manifest, a layer of which one half comes after the other, each once it
- * may, then the final steps.
- */
-export const pulling = (
-  gigabytes: number,
-  first: Promise<unknown>,
-  second: Promise<unknown>,
-): Step => {
+/** The course of a pull: the manifest, a layer of which one half comes after the other, each once
+ * it may, then the final steps. */
+export const pulling = (gigabytes: number, first: Promise<unknown>, second: Promise<unknown>) => {
   const layer = (digest: string, total: number, completed?: number) =>
     status(`pulling ${digest}`, { digest: `sha256:${digest}`, total, completed });
   const [big, total] = ["970aa74c0a90", gigabytes * GB];
@@ -102,10 +89,8 @@ export interface Installed {
   loaded?: { size?: number; size_vram?: number }; // in memory
 }
 interface FakeOllama extends Fake {
-  /**
-   * Requests other than /api/chat, such as "POST /api/show m"; "closed /api/pull" if the client
-   * left during a pull.
-   */
+  /** Requests other than /api/chat, such as "POST /api/show m"; "closed /api/pull" if the client
+   * left during a pull. */
   asked: string[];
 }
 
@@ -186,10 +171,7 @@ function shown({
 }
 
 /** The server's own error for a request that it would refuse. */
-function refusal(
-  body: any,
-  { name, capabilities = ["completion", "tools"] }: Installed,
-): Step | undefined {
+function refusal(body: any, { name, capabilities = ["completion", "tools"] }: Installed) {
   for (const message of body.messages) {
     for (const image of message.images ?? []) {
       const bad = /[^A-Za-z0-9+/=]/.exec(image);

@@ -42,11 +42,7 @@ export const call = (...calls: [name: string, args: unknown][]): Step =>
     DONE,
   );
 
-export const refuse = (
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): Step => ({
+export const refuse = (status: number, body: unknown, headers: Record<string, string> = {}) => ({
   status,
   headers: { "content-type": "application/json", ...headers },
   body: [typeof body === "string" ? body : JSON.stringify(body)],
@@ -71,10 +67,8 @@ const MODELS = [
 ];
 
 type Strict = Fake & { refusals: string[]; most: () => number };
-/**
- * As strict as a server can be: it counts tokens, and refuses what is too long or not a valid
- * conversation.
- */
+/** As strict as a server can be: it counts tokens, and refuses what is too long or not a valid
+ * conversation. */
 export async function strictOpenAI(window: number, script: Script, tells = true): Promise<Strict> {
   const refusals: string[] = [];
   let most = 0;
@@ -107,10 +101,8 @@ export async function strictOpenAI(window: number, script: Script, tells = true)
   }
 }
 
-/**
- * Counts by a made-up tokenizer: pieces of words, digits in threes, signs, each letter of scripts
- * without spaces.
- */
+/** Counts by a made-up tokenizer: pieces of words, digits in threes, signs, each letter of scripts
+ * without spaces. */
 export function tokensOf({ messages, tools }: any): number {
   const PIECES =
     /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]| ?[\p{L}]{1,6}|\p{N}{1,3}|[^\s\p{L}\p{N}]|\s+/gu;

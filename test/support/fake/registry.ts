@@ -75,10 +75,8 @@ export async function fakeRegistry() {
       const all = versions.get(said.name) ?? new Map();
       versions.set(said.name, all.set(said.version, { said, bytes, integrity: sumOf(bytes) }));
     },
-    /**
-     * Puts other bytes under the same version; `told`: also updates the checksum that the registry
-     * announces.
-     */
+    /** Puts other bytes under the same version; `told`: also updates the checksum that the registry
+     * announces. */
     swap(name: string, version: string, bytes: Buffer, told: boolean): void {
       const one = versions.get(name)!.get(version)!;
       Object.assign(one, { bytes, ...(told && { integrity: sumOf(bytes) }) });

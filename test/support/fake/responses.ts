@@ -87,10 +87,8 @@ export const answer = (...items: Item[]): Step =>
     completed(),
   );
 
-/**
- * What the server would refuse: each call needs its result, and an item of reasoning what follows
- * from it.
- */
+/** What the server would refuse: each call needs its result, and an item of reasoning what follows
+ * from it. */
 export function wrongInput({ input, store, include }: any): string[] {
   const wrong: string[] = [];
   if (store !== false) wrong.push("store is not false");

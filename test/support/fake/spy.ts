@@ -54,10 +54,8 @@ function look(ctx: Ctx): void {
 
 /** What may hold a provider with its key; all else are plain facts. */
 const HOLDERS = /^(zz|argv|ctx|started|phase|requested|request|line|prompt)$/;
-/**
- * Writes a value as text, as JSON, as a log would, with hidden fields and getters, and each text in
- * it on its own.
- */
+/** Writes a value as text, as JSON, as a log would, with hidden fields and getters, and each text
+ * in it on its own. */
 function tell(what: string, value: unknown): void {
   const own = {
     showHidden: true,

@@ -41,14 +41,10 @@ const LAST =
   /^(keys drop|env unset|config unset|debug off|new|clear|trust|drop|plugins off)|--reset/;
 /** Arguments worth typing besides those that completion offers. */
 const MORE: Record<string, string[]> = {
-  config: [
-    "providers",
-    "providers.openai",
-    "providers.openai.key",
-    "providers.openai.url",
-    "providers.mine",
-    "schema",
-  ],
+  config:
+    "providers providers.openai providers.openai.key providers.openai.url providers.mine schema".split(
+      " ",
+    ),
   env: ["list", "set PLAIN on"],
   keys: ["", "openai", "drop openai", "drop nobody"],
   debug: ["on"],

@@ -14,7 +14,7 @@ import { after, test } from "node:test";
 import { initialRules } from "../../../../kernel/gate/rules.ts";
 import type { Options } from "../../../../kernel/instance.ts";
 import type { Harness, Move } from "../../../../sdk/testing.ts";
-import { project, put } from "../../../../test/support/repository.ts";
+import { put } from "../../../../test/support/repository.ts";
 import { type Place, place, ROOT, zz } from "../../../../test/support/run.ts";
 import { isAll, some } from "../../../../test/support/runs.ts";
 import { harness } from "../../../../test/support/script.ts";
@@ -169,13 +169,13 @@ for (const [name, reason] of [
   ["big.ts", "1048577 bytes are too many for a plugin. Split it."],
 ] as const)
   test(`--check-plugin refuses ${name}`, async () => {
-    const where = project({ "a.txt": "x", "big.ts": "/".repeat(1024 * 1024 + 1) });
+    const where = place({ "a.txt": "x", "big.ts": "/".repeat(1024 * 1024 + 1) });
     const ran = await zz(where, ["--check-plugin", name]);
     deepEqual([ran.stderr, ran.code], [`Cannot check '${name}': ${reason}\n`, 2]);
   });
 
 test("--check-plugin checks a folder's index, tells --json, and checks one of zz's own from source", async () => {
-  const where = project({ "lamp/index.ts": LAMP });
+  const where = place({ "lamp/index.ts": LAMP });
   const { file, problems } = JSON.parse(
     (await zz(where, ["--check-plugin", "lamp", "--json"])).stdout,
   );
@@ -374,7 +374,7 @@ export const COUNT = 3;
 `;
 
 test("--functions makes a tool of each exported function, by its types and its JSDoc", async () => {
-  const where = project({ "days.ts": DAYS });
+  const where = place({ "days.ts": DAYS });
   const both = ["--functions", CODE, "--functions", "days.ts"];
   const tools = JSON.parse((await zz(where, [...both, "--tools", "--json"])).stdout);
   const own = (name: string) => tools.find((one: any) => one.name === name);
@@ -448,7 +448,7 @@ test("--check-plugin runs nothing but what zz loads by itself, that once, and no
     ["'lamp.ts' has no type errors, and loads.\n", "", 0],
   );
   equal(readFileSync(join(where.home, "loads"), "utf8"), "x");
-  const other = project({ "in/lamp.ts": code });
+  const other = place({ "in/lamp.ts": code });
   const { stdout, code: exit } = await zz(other, ["--check-plugin", "in/lamp.ts"]);
   match(
     stdout,

@@ -33,10 +33,8 @@ const diskTest = (...programs: Needed[]): Test =>
 /** By this file, not by another run of it. */
 const mounted: string[] = [];
 
-/**
- * A project on a disk that these words mount, in the foreground, on its folder. `setup` fills it
- * before, `stop` takes it away.
- */
+/** A project on a disk that these words mount, in the foreground, on its folder. `setup` fills it
+ * before, `stop` takes it away. */
 async function onDisk(t: TestContext, argv: (back: string, at: string) => string[], setup = "") {
   const back = fs.mkdtempSync(join(os.tmpdir(), "zz-disk-"));
   const said = { key: "n" };
@@ -70,10 +68,8 @@ const run = (zz: Harness, script: string) =>
 
 const SETUP = `mkdir -p src/deep dist node_modules/m; echo one > a; echo two > b; echo s > src/s; echo x > src/deep/x; ln -s a link
 printf 'a\\0b' > bin; echo built > dist/old; echo m > node_modules/m/i; printf 'dist/\\nnode_modules/\\n' > .gitignore; git init -q`;
-/**
- * Edits, removals, what becomes something else, and what git ignores, which is moved instead of
- * written.
- */
+/** Edits, removals, what becomes something else, and what git ignores, which is moved instead of
+ * written. */
 const SCRIPT = `echo more >> a; rm b; mkdir b; echo in > b/in; rm -r src; mkdir src; echo again > src/s; rm link; ln -s b link
 mkdir -p new/in; echo x > new/in/x; cat bin > bin2; echo 1 > dist/new; echo 2 > dist/old; touch -d 2001-02-03T04:05:06.789 dist/new; rm -r node_modules/m`;
 const contents = (root: string): Record<string, string> =>
@@ -83,18 +79,11 @@ const contents = (root: string): Record<string, string> =>
 
 const DISKS = {
   FUSE: [],
-  "a disk that does not let modes and owners be set": [
-    "--chmod-deny",
-    "--chown-deny",
-    "--chgrp-deny",
-    "--xattr-none",
-  ],
-  "a disk that keeps no modes": [
-    "--perms=a=rwX",
-    "--chmod-ignore",
-    "--chown-ignore",
-    "--chgrp-ignore",
-  ],
+  "a disk that does not let modes and owners be set":
+    "--chmod-deny --chown-deny --chgrp-deny --xattr-none".split(" "),
+  "a disk that keeps no modes": "--perms=a=rwX --chmod-ignore --chown-ignore --chgrp-ignore".split(
+    " ",
+  ),
 };
 for (const [what, options] of Object.entries(DISKS))
   diskTest("bindfs")(
@@ -168,12 +157,7 @@ diskTest()("a full disk: nothing is kept, and what was there is still there", as
 });
 
 /** Fills the disk before the file of that name comes into place; `free`: makes room again. */
-function fillAt(
-  t: TestContext,
-  root: string,
-  name: string,
-  filler = join(root, ".filler"),
-): { free(): void } {
+function fillAt(t: TestContext, root: string, name: string, filler = join(root, ".filler")) {
   const { renameSync } = fs;
   let isFilled = false;
   t.mock.method(fs, "renameSync", (from: string, to: string) => {

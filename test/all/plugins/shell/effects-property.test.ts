@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { type Harness, harness } from "../../../../sdk/testing.ts";
 import { fc } from "../../../support/property.ts";
 import { runs } from "../../../support/runs.ts";
-import { viewTest } from "../../../support/view.ts";
+import { viewTest as test } from "../../../support/view.ts";
 import { walk } from "../../../support/walk.ts";
 
 const RUNS = runs(20, 20);
@@ -105,11 +105,7 @@ interface Stage {
   said: { now: string; atQuestion?: Record<string, string> | undefined };
 }
 /** With `no`, the person first says no to the very same command. */
-async function prove(
-  { zz, plain, tree, was, said }: Stage,
-  script: string,
-  no: boolean,
-): Promise<void> {
+async function prove({ zz, plain, tree, was, said }: Stage, script: string, no: boolean) {
   clear([zz.root, plain], tree);
   // What a copy of a folder into itself comes to depends on the order in which a disk lists names.
   if (/into itself|subdirectory of itself/.test(asInSandbox(plain, script).stderr)) return;
@@ -132,38 +128,36 @@ async function prove(
   deepEqual(walk(zz.root), was, `after undo of ${script}: ${zz.notes.at(-1)}`);
 }
 
-viewTest(
-  `${RUNS} random commands: no, yes and undo hold`,
-  { timeout: 180_000 + RUNS * 10_000 },
-  async (t) => {
-    const said: Stage["said"] = { now: "n" };
-    const folder = (name: string) => fs.mkdtempSync(join(os.tmpdir(), name));
-    const [plain, tree] = [folder("zz-plain-"), folder("zz-tree-")];
-    bash(tree, SETUP);
-    const make = async (): Promise<Stage> => {
-      const answer = async (_: string, keys?: string) => {
-        if (keys) said.atQuestion = walk(zz.root);
-        return keys ? said.now : "";
-      };
-      const zz = await harness({ own: true, answer }, t);
-      execFileSync("git", ["init", "-q", zz.root]);
-      clear([zz.root], tree);
-      return { zz, plain, tree, said, was: walk(zz.root) };
+test(`${RUNS} random commands: no, yes and undo hold`, {
+  timeout: 180_000 + RUNS * 10_000,
+}, async (t) => {
+  const said: Stage["said"] = { now: "n" };
+  const folder = (name: string) => fs.mkdtempSync(join(os.tmpdir(), name));
+  const [plain, tree] = [folder("zz-plain-"), folder("zz-tree-")];
+  bash(tree, SETUP);
+  const make = async (): Promise<Stage> => {
+    const answer = async (_: string, keys?: string) => {
+      if (keys) said.atQuestion = walk(zz.root);
+      return keys ? said.now : "";
     };
-    let stage = await make();
-    t.after(() => {
-      clear([plain, tree, ...(fs.existsSync(stage.zz.root) ? [stage.zz.root] : [])]);
-      for (const folder of [plain, tree]) fs.rmSync(folder, { recursive: true, force: true });
-    });
-    let ran = 0;
-    const line = op.map((words) => words.join(" "));
-    const holds = fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 8 }), async (ops) => {
-      if (++ran % 300 === 0) {
-        clear([stage.zz.root]);
-        stage = await make(); // a session of thousands of changes is another test
-      }
-      await prove(stage, command(ops), ran % 4 === 1);
-    });
-    await fc.assert(holds, { numRuns: RUNS });
-  },
-);
+    const zz = await harness({ own: true, answer }, t);
+    execFileSync("git", ["init", "-q", zz.root]);
+    clear([zz.root], tree);
+    return { zz, plain, tree, said, was: walk(zz.root) };
+  };
+  let stage = await make();
+  t.after(() => {
+    clear([plain, tree, ...(fs.existsSync(stage.zz.root) ? [stage.zz.root] : [])]);
+    for (const folder of [plain, tree]) fs.rmSync(folder, { recursive: true, force: true });
+  });
+  let ran = 0;
+  const line = op.map((words) => words.join(" "));
+  const holds = fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 8 }), async (ops) => {
+    if (++ran % 300 === 0) {
+      clear([stage.zz.root]);
+      stage = await make(); // a session of thousands of changes is another test
+    }
+    await prove(stage, command(ops), ran % 4 === 1);
+  });
+  await fc.assert(holds, { numRuns: RUNS });
+});

@@ -3,7 +3,6 @@ import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import type { Call, Fault, FileRead, FileState, Files, Kind } from "../contract.ts";
-
 import { verdictFor } from "../gate/rules.ts";
 import { repositoryAround } from "../gate/sensitive-paths.ts";
 import { type Core, isTool, type TurnContext } from "../instance.ts";
@@ -18,10 +17,8 @@ import {
   stateOf,
   TYPE,
 } from "../system/file-state.ts";
-
 import { openReal } from "../system/open-real.ts";
 import { absolutePath, projectContaining, realPath, shortestName } from "../system/real-paths.ts";
-
 import { codeOf, fault } from "../text/faults.ts";
 import { isInside } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";

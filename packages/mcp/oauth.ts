@@ -316,7 +316,7 @@ async function listenForCode(expectedState: string) {
         ),
       );
   });
-  await once(callbackServer.listen(0, "127.0.0.1"), "listening");
+  await once(callbackServer.on("error", reject).listen(0, "127.0.0.1"), "listening");
   const { port } = callbackServer.address() as { port: number };
   return {
     url: `http://127.0.0.1:${port}/callback`,

@@ -250,19 +250,22 @@ async function serveHttp(
   });
   const reasonOf = (error: Error) =>
     codeOf(error) === "EADDRINUSE" ? PORT_TAKEN : errnoSentence(error) || error.message;
-  await once(httpServer.listen(Number(portText), "127.0.0.1"), "listening").catch((error) => {
+  const fail = (error: Error) => {
     throw fault(`Cannot serve on port ${portText}: ${reasonOf(error)}`);
-  });
+  };
+  await once(httpServer.listen(Number(portText), "127.0.0.1"), "listening").catch(fail);
   const { port } = httpServer.address() as { port: number };
   zz.io.stderr.write(
     `Serving MCP on http://127.0.0.1:${port}/mcp, ` +
       `with the token of ${whereToken(zz, ctx)}. Ctrl+C ends it.\n`,
   );
   const ends = [once(ctx.signal, "abort"), once(httpServer, "close")]; // this throws on an error
-  await Promise.race(ends).finally(() => {
-    httpServer.close();
-    httpServer.closeAllConnections();
-  });
+  await Promise.race(ends)
+    .catch(fail)
+    .finally(() => {
+      httpServer.close();
+      httpServer.closeAllConnections();
+    });
   return { text: "" };
 }
 

@@ -115,10 +115,6 @@ type Drawn = { kind: string; html: string };
 function drawnOf(sessionEntry: Entry, { change, results, reader }: Around): Drawn | undefined {
   const { message, type, at } = sessionEntry;
   if (change) return { kind: "change", html: changeHtml(change, reader) };
-  if (type === "draft" && sessionEntry.text) {
-    const draftHtml = markdownToHtml(reader.veil(String(sessionEntry.text)));
-    return { kind: "answer", html: `${headHtml("zz, unfinished", at)}${draftHtml}` };
-  }
   if (type === "compaction")
     return { kind: "note", html: "<p>What was said before was summed up for the model.</p>" };
   if (type === "undone" || type === "redone")

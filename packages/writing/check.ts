@@ -19,9 +19,11 @@ const NO_DEFAULT =
   "The plugin has no default export to call. Write `export default (zz: Zz) => …`.";
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?( .*)?$/s;
-/** A package without types, and JSX without a library for it: Node loads both nevertheless. */
-const LOADS_ANYWAY = [7016, 7026];
-const OF_COMMONJS = [1286, 1287, 1295]; // imports and exports in a .cts file, which is compiled
+/**
+ * What Node loads nevertheless: a package without types, JSX without a library for it, imports and
+ * exports in a .cts file, which is compiled.
+ */
+const LOADS_ANYWAY = [7016, 7026, 1286, 1287, 1295];
 const NOT_FOUND = 2307; // a module that was not found
 const WITHOUT_NODE = [2503, 2694, 2709]; // a type from an unknown module
 const UNTYPED = (errorCode: number): boolean => errorCode >= 7005 && errorCode <= 7053;
@@ -99,20 +101,20 @@ export const made: (zz: Zz<any>) => unknown = plugin.default;
 `;
 
 function exported({ program }: Opened, probeSource: ts.SourceFile, pluginFile: string): Problem[] {
-  const pluginSource = program.getSourceFile(pluginFile);
-  const isScript = !pluginSource || !ts.isExternalModule(pluginSource);
+  const pluginSource = program.getSourceFile(pluginFile)!;
   // already reported
-  if (pluginSource && program.getSyntacticDiagnostics(pluginSource).length) return [];
+  if (program.getSyntacticDiagnostics(pluginSource).length) return [];
   const [firstError] = program.getSemanticDiagnostics(probeSource);
   if (!firstError) return [];
-  const lacksDefault = isScript || firstError.code === 2339 || firstError.code === 2306;
+  const lacksDefault =
+    !ts.isExternalModule(pluginSource) || firstError.code === 2339 || firstError.code === 2306;
   // it may use module.exports, which loading shows
   if (lacksDefault && pluginFile.endsWith(".cts")) return [];
-  const statement = pluginSource?.statements.find(ts.isExportAssignment);
+  const statement = pluginSource.statements.find(ts.isExportAssignment);
   const message = lacksDefault
     ? NO_DEFAULT
     : `The default export cannot be called with zz. ${messageOf(firstError.messageText)}`;
-  return [problemAt(pluginSource!, statement?.expression.getStart() ?? 0, message)];
+  return [problemAt(pluginSource, statement?.expression.getStart() ?? 0, message)];
 }
 
 function problemsIn(openedProgram: Opened, sourceFile: ts.SourceFile): Problem[] {
@@ -124,10 +126,7 @@ function problemsIn(openedProgram: Opened, sourceFile: ts.SourceFile): Problem[]
   const problems = diagnostics
     .filter(({ category }) => category === ts.DiagnosticCategory.Error)
     .filter(
-      ({ code }) =>
-        !LOADS_ANYWAY.includes(code) &&
-        !OF_COMMONJS.includes(code) &&
-        (knowsNode || !WITHOUT_NODE.includes(code)),
+      ({ code }) => !LOADS_ANYWAY.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)),
     )
     .filter(({ code, start = 0, length = 0 }) => {
       const moduleName = sourceFile.text.slice(start, start + length).replace(/^["'`]|["'`]$/g, "");
@@ -145,9 +144,11 @@ function problemsIn(openedProgram: Opened, sourceFile: ts.SourceFile): Problem[]
       ),
       ...(UNTYPED(code) && { untyped: true as const }),
     }));
-  if (!syntaxErrors.length) problems.push(...misnamedImports(openedProgram, sourceFile));
-  if (!syntaxErrors.length && /\.[cm]?tsx?$/.test(sourceFile.fileName))
-    problems.push(...beyondTypes(openedProgram, sourceFile));
+  if (!syntaxErrors.length) {
+    problems.push(...misnamedImports(openedProgram, sourceFile));
+    if (/\.[cm]?tsx?$/.test(sourceFile.fileName))
+      problems.push(...beyondTypes(openedProgram, sourceFile));
+  }
   return problems.sort((first, second) => first.line - second.line || first.column - second.column);
 }
 

@@ -52,7 +52,7 @@ export function documentationOf(callable: Node, parameterName: string): Edit[] {
     if (!Node.isJSDocParameterTag(docTag) || docTag.getName() !== parameterName) return [];
     return [
       {
-        file: docTag.getSourceFile().getFilePath() as string,
+        file: docTag.getSourceFile().getFilePath(),
         start: docTag.getStart(),
         end: docTag.getEnd(),
         text: "",

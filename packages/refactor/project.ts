@@ -237,13 +237,16 @@ export function applyEdits(originalText: string, edits: Edit[]): string {
   );
 }
 
+/** Where a file will be. */
+export const newPathBy =
+  (moved?: Disk["moved"]) =>
+  (oldPath: string): string =>
+    moved && isInside(moved.from, oldPath) ? moved.to + oldPath.slice(moved.from.length) : oldPath;
+
 /** Makes the edits in memory and refuses what would be wrong then and was not before. */
-export function changesOf(openedProject: OpenProject, { edits }: Plan): Change[] {
-  const { project, root, disk } = openedProject;
+export function changesOf({ project, root, disk }: OpenProject, edits: Edit[]): Change[] {
   const programBefore = project.getProgram().compilerObject;
-  const { from, to } = disk.moved ?? {};
-  const newPath = (oldPath: string) =>
-    from && isInside(from, oldPath) ? to + oldPath.slice(from.length) : oldPath;
+  const newPath = newPathBy(disk.moved);
   const editsByFile = Map.groupBy(edits, ({ file }) => file);
   const sourcePaths = project
     .getSourceFiles()

@@ -63,7 +63,8 @@ async function requestOf(
   if (!fileStats) throw new Error("nothing is there. Check the path.");
   if (absolutePath !== permissions.place(givenPath))
     throw new Error(`a link leads to it. Name '${relativePath}' itself.`);
-  const scripts = (await files.list()).filter((projectFile) => SCRIPT_PATTERN.test(projectFile));
+  const allFiles = await files.list();
+  const scripts = allFiles.filter((projectFile) => SCRIPT_PATTERN.test(projectFile));
   const scriptsWithin = scripts.filter((script) => isInside(relativePath, script));
   const request = {
     action,
@@ -92,7 +93,7 @@ async function requestOf(
   return {
     ...request,
     names,
-    allFiles: action === "move" ? await files.list() : [],
+    allFiles: action === "move" ? allFiles : [],
     to,
     hidden: wantedScripts.filter((script) => !names.includes(script)),
   };

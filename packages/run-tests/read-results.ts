@@ -105,12 +105,14 @@ export function summarise(
     read: Boolean(reader),
   };
 }
-interface Output {
+/** What run_command gives. */
+export interface Output {
   exit: number | null;
   signal?: string;
   timedOut?: boolean;
   stdout: string;
   stderr: string;
+  file?: string;
 }
 
 const namesIn = (output: string, pattern: RegExp): string[] =>

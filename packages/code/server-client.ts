@@ -41,13 +41,6 @@ class ServerRefused extends Error {
   }
 }
 
-export interface Client {
-  ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T>;
-  tell(method: string, params: object): void;
-  can(capability: keyof ServerCapabilities): boolean;
-  isOver(): boolean;
-  close(): void;
-}
 interface ClientOptions {
   root: string; // as a URI
   options?: object; // of the server itself, sent at its start
@@ -57,10 +50,10 @@ interface ClientOptions {
 }
 
 export function openClient(serverProcess: ChildProcess, options: ClientOptions): Promise<Client> {
-  return new ServerClient(serverProcess, options).introduce();
+  return new Client(serverProcess, options).introduce();
 }
 
-class ServerClient implements Client {
+export class Client {
   private readonly child: ChildProcess;
   private readonly options: ClientOptions;
   private readonly connection: MessageConnection;
@@ -138,13 +131,8 @@ class ServerClient implements Client {
   /**
    * A refusal of the server is an error with its words; ServerOver means that there is no server.
    */
-  async ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
+  async ask<T>(method: string, params: object): Promise<T> {
     if (this.endReason) throw new ServerOver(this.endReason, this.isHung);
-    signal?.throwIfAborted();
-    const { promise: stopped, reject: rejectStopped } = Promise.withResolvers<never>();
-    stopped.catch(() => {});
-    const onAbort = () => rejectStopped(signal!.reason);
-    signal?.addEventListener("abort", onAbort, { once: true });
     const { clock, seconds } = this.options;
     const cancelTimer = clock.timer(seconds * 1_000, () => {
       this.isHung = true;
@@ -153,17 +141,15 @@ class ServerClient implements Client {
     try {
       const answer = await Promise.race([
         this.connection.sendRequest<T>(method, params),
-        stopped,
         this.over.promise,
       ]);
       this.unasked = 0;
       return answer;
     } catch (error) {
-      if (this.endReason && !signal?.aborted) throw new ServerOver(this.endReason, this.isHung);
+      if (this.endReason) throw new ServerOver(this.endReason, this.isHung);
       throw error instanceof ResponseError ? new ServerRefused(error) : error;
     } finally {
       cancelTimer();
-      signal?.removeEventListener("abort", onAbort);
     }
   }
 

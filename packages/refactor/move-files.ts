@@ -249,7 +249,7 @@ function newAliased({ file, text }: Edit, aliases: Alias[], newPath: NewPath): s
       : movedPath;
     if (isInside(folder, goalPath))
       return `${name}${path.relative(folder, goalPath)}${querySuffix}`;
-    const relativePath = path.relative(path.dirname(file), goalPath);
+    const relativePath = path.relative(path.dirname(newPath(file)), goalPath);
     return `${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}${querySuffix}`;
   }
   return undefined;

@@ -118,20 +118,19 @@ function exported({ program }: Opened, probeSource: ts.SourceFile, pluginFile: s
 }
 
 function problemsIn(openedProgram: Opened, sourceFile: ts.SourceFile): Problem[] {
-  const { program, knowsNode } = openedProgram;
+  const { program, knowsNode, unread } = openedProgram;
   const syntaxErrors = program.getSyntacticDiagnostics(sourceFile);
   const diagnostics = syntaxErrors.length
     ? syntaxErrors
     : program.getSemanticDiagnostics(sourceFile);
   const problems = diagnostics
-    .filter(({ category }) => category === ts.DiagnosticCategory.Error)
-    .filter(
-      ({ code }) => !LOADS_ANYWAY.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)),
-    )
-    .filter(({ code, start = 0, length = 0 }) => {
+    .filter(({ category, code, start = 0, length = 0 }) => {
       const moduleName = sourceFile.text.slice(start, start + length).replace(/^["'`]|["'`]$/g, "");
       return (
-        code !== NOT_FOUND || !openedProgram.unread.has(`${sourceFile.fileName}\n${moduleName}`)
+        category === ts.DiagnosticCategory.Error &&
+        !LOADS_ANYWAY.includes(code) &&
+        (knowsNode || !WITHOUT_NODE.includes(code)) &&
+        (code !== NOT_FOUND || !unread.has(`${sourceFile.fileName}\n${moduleName}`))
       );
     })
     .map(({ start = 0, messageText, relatedInformation = [], code }) => ({
@@ -157,33 +156,21 @@ function problemsIn(openedProgram: Opened, sourceFile: ts.SourceFile): Problem[]
  * Types are gone.
  */
 function misnamedImports({ misnamed }: Opened, sourceFile: ts.SourceFile): Problem[] {
-  const problems: Problem[] = [];
-  visitNode(sourceFile);
-  return problems;
-
-  function visitNode(node: ts.Node): void {
-    const specifier = importedBy(node);
-    const meantFile = specifier && misnamed.get(`${sourceFile.fileName}\n${specifier.text}`);
-    if (meantFile) {
-      const relativePath = path.relative(path.dirname(sourceFile.fileName), meantFile);
-      const message =
-        `Node does not find '${specifier.text}'. ` +
-        `Write '${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}'.`;
-      problems.push(problemAt(sourceFile, specifier.getStart(sourceFile), message));
-    }
-    ts.forEachChild(node, visitNode);
-  }
+  return [...misnamed].flatMap(([specifier, meantFile]) => {
+    if (specifier.getSourceFile() !== sourceFile || !isLoaded(specifier.parent)) return [];
+    const relativePath = path.relative(path.dirname(sourceFile.fileName), meantFile);
+    const message =
+      `Node does not find '${specifier.text}'. ` +
+      `Write '${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}'.`;
+    return problemAt(sourceFile, specifier.getStart(sourceFile), message);
+  });
 }
 
-function importedBy(node: ts.Node): ts.StringLiteralLike | undefined {
-  let specifier: ts.Expression | undefined;
-  if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly)
-    specifier = node.moduleSpecifier;
-  if (ts.isExportDeclaration(node) && !node.isTypeOnly) specifier = node.moduleSpecifier;
-  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
-    specifier = node.arguments[0];
-  return specifier && ts.isStringLiteralLike(specifier) ? specifier : undefined;
-}
+/** Whether an import is still there when the types are gone. */
+const isLoaded = (node: ts.Node): boolean =>
+  (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly) ||
+  (ts.isExportDeclaration(node) && !node.isTypeOnly) ||
+  (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword);
 
 /** The compiler's suggestions, such as "Did you forget to use 'await'?" */
 const remedies = (related: readonly ts.DiagnosticRelatedInformation[]) =>

@@ -48,8 +48,7 @@ export interface Opened {
   checker: ts.TypeChecker;
   knowsNode: boolean; // Node's types are available
   unread: Set<string>; // imports of what may not be read, as "file\nname"
-  // imports that only TypeScript finds, as "file\nname": the file meant
-  misnamed: Map<string, string>;
+  misnamed: Map<ts.StringLiteralLike, string>; // imports that only TypeScript finds: the file meant
 }
 
 const fromDisk = (filePath: string): string | undefined =>
@@ -70,8 +69,8 @@ export function openProgram(
   if (!node) libs.set(NODE_FILE, NODE_TYPES);
   const host = createHost(rootFiles, { texts, libs, gate });
   const resolver = resolveImports(rootFiles[0]!, { host, options, node, gate });
-  host.resolveModuleNameLiterals = (specifiers, importer) =>
-    specifiers.map(({ text }) => resolver.resolve(text, importer));
+  host.resolveModuleNameLiterals = (literals, importer) =>
+    literals.map((literal) => resolver.resolve(literal, importer));
   const program = ts.createProgram({
     rootNames: [...(node ? [] : [NODE_FILE]), ...rootFiles],
     options,
@@ -152,10 +151,11 @@ function resolveImports(mainFile: string, { host, options, node, gate }: Resolvi
     (filePath) => filePath,
     options,
   );
-  const [unread, misnamed] = [new Set<string>(), new Map<string, string>()];
+  const [unread, misnamed] = [new Set<string>(), new Map<ts.StringLiteralLike, string>()];
   return { unread, misnamed, resolve };
 
-  function resolve(specifier: string, importer: string): Resolution {
+  function resolve(literal: ts.StringLiteralLike, importer: string): Resolution {
+    const specifier = literal.text;
     // in Node's types
     if (isBuiltin(specifier))
       return { resolvedModule: undefined, failedLookupLocations: [] } as any;
@@ -181,7 +181,7 @@ function resolveImports(mainFile: string, { host, options, node, gate }: Resolvi
       isOwnImport &&
       !host.fileExists(path.resolve(path.dirname(importer), specifier))
     )
-      misnamed.set(`${importer}\n${specifier}`, resolvedFile);
+      misnamed.set(literal, resolvedFile);
     if (!resolvedFile && leadsOut(specifier, resolution, gate))
       unread.add(`${importer}\n${specifier}`);
     if (!isProvided || !zzSource || resolvedFile?.endsWith(".d.ts")) return resolution;

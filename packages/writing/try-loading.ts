@@ -64,10 +64,7 @@ export async function tryOut(
     if (ended === "late")
       throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
     if (errors.includes("inside zz ended it")) throw refuse("it ended the process (process.exit).");
-    const lastLine = findLastLine(errors, ended);
-    throw refuse(
-      `the process that tried it ended (${ended})${lastLine ? `: ${withRealName(lastLine)}` : "."}`,
-    );
+    throw refuse(withRealName(howEnded(errors, ended)));
   } finally {
     for (const temporary of [trialFile, pauseFile]) fs.rmSync(temporary, { force: true });
     for (const newFolder of newFolders.toReversed()) removeEmpty(newFolder);
@@ -84,16 +81,15 @@ export async function failureOf(pluginFile: string, ctx: Ctx): Promise<string | 
   const loadedPlugin = plugins.find(
     (plugin) => !plugin.disabled && path.resolve(plugin.file) === pluginFile,
   );
-  if (loadedPlugin) return loadedPlugin.failure;
-  const lastLine = findLastLine(errors, ended);
-  return (
-    `Cannot load '${pluginFile}': ` +
-    `the process that tried it ended (${ended})${lastLine ? `: ${lastLine}` : "."}`
-  );
+  return loadedPlugin
+    ? loadedPlugin.failure
+    : `Cannot load '${pluginFile}': ${howEnded(errors, ended)}`;
 }
-/** The last line of its errors, unless it was killed. */
-const findLastLine = (errorOutput: string, endReason: string) =>
-  endReason.startsWith("exit") ? (errorOutput.trim().split("\n").at(-1) ?? "") : "";
+/** With the last line of its errors, unless it was killed. */
+function howEnded(errors: string, ended: string): string {
+  const lastLine = ended.startsWith("exit") && errors.trim().split("\n").at(-1);
+  return `the process that tried it ended (${ended})${lastLine ? `: ${lastLine}` : "."}`;
+}
 const START_SECONDS = 10; // for zz itself, on a slow machine
 
 /** How many seconds a plugin may take, as zz's loader has it. */

@@ -114,24 +114,20 @@ function checkPatterns(openedProject: OpenProject, scriptPath: string, newPath: 
       path.matchesGlob(path.relative(baseFolder, candidate), globRemainder)
     );
   };
+  const isTakenOtherwise = (pattern: string, otherFile: string) => {
+    const movedPath = newPath(otherFile);
+    if (/^(\.\.?)?\//.test(pattern))
+      return (
+        isTaken(pattern, sourceFile.fileName, otherFile) !==
+        isTaken(pattern, newPath(sourceFile.fileName), movedPath)
+      );
+    // it begins with an alias, which may lead to any folder
+    const anywhere = `/${pattern.replace(/^[^/]*/, "**")}`;
+    return movedPath !== otherFile && isTaken(anywhere, "", otherFile);
+  };
   const visitNode = (node: ts.Node): void => {
     const pattern = patternOf(node, sourceFile)?.replace(/^!/, "");
-    const isElsewhere = pattern && !/^(\.\.?)?\//.test(pattern);
-    for (const otherFile of pattern
-      ? allFiles.map((relativePath) => path.join(root, relativePath))
-      : []) {
-      const [globPattern, movedPath] = [
-        isElsewhere ? pattern.replace(/^[^/]*/, "**") : pattern!,
-        newPath(otherFile),
-      ];
-      if (isElsewhere && movedPath === otherFile) continue;
-      if (
-        isElsewhere
-          ? !isTaken(`/${globPattern}`, "", otherFile)
-          : isTaken(globPattern, sourceFile.fileName, otherFile) ===
-            isTaken(globPattern, newPath(sourceFile.fileName), movedPath)
-      )
-        continue;
+    if (pattern && allFiles.some((file) => isTakenOtherwise(pattern, path.join(root, file)))) {
       const { line } = sourceFile.getLineAndCharacterOfPosition(node.getStart());
       throw new Error(
         `'${scriptPath}' takes files by '${pattern}' at line ${line + 1}, ` +

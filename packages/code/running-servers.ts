@@ -132,8 +132,8 @@ export class RunningServers implements LanguageServers {
     try {
       const client = await openClient(serverProcess, {
         root: pathToFileURL(ctx.root).href,
-        ...(options && { options }),
-        ...(settings && { settings }),
+        options,
+        settings,
         seconds: this.#zz.config.seconds,
         clock: ctx.io.clock,
       });

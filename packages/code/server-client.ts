@@ -43,8 +43,8 @@ class ServerRefused extends Error {
 
 interface ClientOptions {
   root: string; // as a URI
-  options?: object; // of the server itself, sent at its start
-  settings?: (section: string) => unknown; // what it may ask for
+  options: object | undefined; // of the server itself, sent at its start
+  settings: ((section: string) => unknown) | undefined; // what it may ask for
   seconds: number; // that one answer may take
   clock: Clock;
 }
@@ -57,7 +57,6 @@ export class Client {
   private readonly child: ChildProcess;
   private readonly options: ClientOptions;
   private readonly connection: MessageConnection;
-  private readonly over = Promise.withResolvers<never>();
   private capabilities: ServerCapabilities = {};
   private endReason = "";
   private isHung = false;
@@ -66,7 +65,6 @@ export class Client {
   constructor(serverProcess: ChildProcess, options: ClientOptions) {
     this.child = serverProcess;
     this.options = options;
-    this.over.promise.catch(() => {}); // each question hears of it
     const { stdin, stdout, stderr } = serverProcess;
     const messageReader = new StreamMessageReader(stdout!);
     messageReader.partialMessageTimeout = 0; // its timer would outlast the server
@@ -139,10 +137,7 @@ export class Client {
       this.end(`it gave no answer in ${seconds} s`);
     });
     try {
-      const answer = await Promise.race([
-        this.connection.sendRequest<T>(method, params),
-        this.over.promise,
-      ]);
+      const answer = await this.connection.sendRequest<T>(method, params);
       this.unasked = 0;
       return answer;
     } catch (error) {
@@ -168,8 +163,7 @@ export class Client {
   private end(reason: string): void {
     if (this.endReason) return;
     this.endReason = reason;
-    this.over.reject(new ServerOver(reason, this.isHung));
-    tryTo(() => this.connection.dispose());
+    tryTo(() => this.connection.dispose()); // each question hears of it
     signalGroup(this.child, "SIGKILL");
   }
 

@@ -52,13 +52,11 @@ function addStatus(zz: GitZz): void {
   const { seconds } = zz.config;
   zz.tool({
     name: "git_status",
-    kind: "read",
     description: "Show the git branch and the files that were changed, added or are not tracked.",
     aliases: ["status"],
     params: { path: "string? only under this file or folder" },
     also: { path: PATH_ALIASES },
-    needs: ({ path = "." }, ctx) => needsToLook("git status", path, ctx, seconds),
-    timeout: seconds * 1_000 + SPARE_MS,
+    ...looking("git status", seconds),
     async run({ path = "." }, ctx) {
       const gitRepository = await repository(ctx, seconds);
       const { branch, files } = await branchAndFiles(gitRepository, [pathspec(path, ctx)]);
@@ -82,7 +80,6 @@ function addDiff(zz: GitZz): void {
   const { seconds } = zz.config;
   zz.tool({
     name: "git_diff",
-    kind: "read",
     description:
       "Show what changed in the files: not staged, staged, since a commit, between two (a..b).",
     aliases: ["diff"],
@@ -92,8 +89,7 @@ function addDiff(zz: GitZz): void {
       ref: "string? a commit, branch, tag, or two of them as a..b",
     },
     also: { path: PATH_ALIASES, staged: ["cached"], ref: ["commit", "revision"] },
-    needs: ({ path = "." }, ctx) => needsToLook("git diff", path, ctx, seconds),
-    timeout: seconds * 1_000 + SPARE_MS,
+    ...looking("git diff", seconds),
     run: async ({ path = ".", staged = false, ref }, ctx) => {
       const repo = await repository(ctx, seconds);
       const compared = [
@@ -147,7 +143,6 @@ function addLog(zz: GitZz): void {
   const { seconds } = zz.config;
   zz.tool({
     name: "git_log",
-    kind: "read",
     description: "Show the latest commits: short hash, date, author, subject.",
     aliases: ["log"],
     params: {
@@ -156,8 +151,7 @@ function addLog(zz: GitZz): void {
       since: "string? only later ones: a date, or such as '2 weeks ago'",
     },
     also: { path: PATH_ALIASES, count: ["limit", "n", "max_count"] },
-    needs: ({ path = "." }, ctx) => needsToLook("git log", path, ctx, seconds),
-    timeout: seconds * 1_000 + SPARE_MS,
+    ...looking("git log", seconds),
     async run({ path = ".", count: maxCommits = 20, since }, ctx) {
       if (maxCommits < 1)
         throw new Error(`Cannot show ${maxCommits} commits: that is none. Ask for 1 or more.`);
@@ -264,15 +258,15 @@ const unstopped = (ctx: Ctx) => {
   return { root, about, git, programs, io, signal: new AbortController().signal };
 };
 
-async function needsToLook(
-  question: string,
-  shownPath: string,
-  ctx: Ctx,
-  seconds: number,
-): Promise<Needs> {
-  const { read = [], ...others } = await needsOf(question, ctx, seconds);
-  return { read: [shownPath, ...read], ...others };
-}
+/** What the tools have in common that only show something, perhaps of one path. */
+const looking = (question: string, seconds: number) => ({
+  kind: "read" as const,
+  timeout: seconds * 1_000 + SPARE_MS,
+  async needs({ path = "." }: { path?: string | undefined }, ctx: Ctx): Promise<Needs> {
+    const { read = [], ...others } = await needsOf(question, ctx, seconds);
+    return { read: [path, ...read], ...others };
+  },
+});
 
 /**
  * Resolves `ref` to commit hashes, so that it cannot be an option, a path or a single file's

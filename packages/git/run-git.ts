@@ -68,16 +68,15 @@ export async function repository(
     { codes = [0], ...options }: AskOptions = {},
   ): Promise<Answer> => {
     const env = options.own ? environment(keptVariables(ctx.about.home)) : ctx.git.env();
-    const stops = [ctx.signal, timeLimit];
+    const stop = AbortSignal.any([ctx.signal, timeLimit]);
     if (!ctx.programs.find("git")) throw cannot("there is no git here. Install it");
     const gitAnswer = await runGit([...settings, "--no-pager", ...gitArgs], {
       ...options,
       ctx,
       env,
-      stops,
+      stop,
     }).catch((error) => {
-      if (error === timeLimit.reason) throw tooLate(seconds);
-      throw error;
+      throw error === timeLimit.reason ? tooLate(seconds) : error;
     });
     if (gitAnswer.code < 0 || (!codes.includes(gitAnswer.code) && !options.own))
       throw cannot(gitErrorOf(gitAnswer));
@@ -208,13 +207,12 @@ function runGit(
   {
     ctx,
     env,
-    stops,
+    stop,
     input,
     cut,
-  }: AskOptions & { ctx: RunContext; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
+  }: AskOptions & { ctx: RunContext; env: NodeJS.ProcessEnv; stop: AbortSignal },
 ): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const stop = AbortSignal.any(stops);
   const { clock } = ctx.io;
   if (stop.aborted) return Promise.reject(stop.reason);
   const child = ctx.programs.start("git", gitArgs, {

@@ -112,7 +112,10 @@ async function present(planState: Kept, proposed: string[], ctx: Ctx): Promise<R
   for (let edited = ""; ; ) {
     const pressedKey = await ctx.ask(questionOf(steps, ctx), ctx.edit ? "yne" : "yn");
     if (pressedKey === "e") {
-      const editedText = await ctx.edit!(numbered(steps), "plan.md");
+      const editedText = await ctx.edit!(
+        steps.map((stepText, i) => `${i + 1}. ${stepText}\n`).join(""),
+        "plan.md",
+      );
       const changed = editedText === undefined ? [] : stepsIn(editedText);
       if (changed.length) [steps, edited] = [changed.slice(0, MAX_STEPS), ", as they edited it"];
       continue;
@@ -187,8 +190,6 @@ function planCommand(zz: Zz, planState: Kept): void {
 
 const checklistOf = (steps: readonly Step[]): string =>
   steps.map(({ text, done }, i) => `${i + 1}. [${done ? "x" : " "}] ${text}`).join("\n");
-const numbered = (stepTexts: readonly string[]): string =>
-  stepTexts.map((stepText, i) => `${i + 1}. ${stepText}\n`).join("");
 
 /**
  * The steps of a list as people and models write it; an indented line continues the step before it.

@@ -98,10 +98,7 @@ function pickers(
       return chosenName!;
     },
     line: (message, standing) =>
-      prompts.input(
-        { message: withBreak(ctx, message), ...(standing && { default: standing }) },
-        context,
-      ),
+      prompts.input({ message: withBreak(ctx, message), default: standing }, context),
     secret: (message) =>
       prompts.password({ message: withBreak(ctx, message), mask: "*", toggleMask: false }, context),
     async wait(waitingText, runWork) {

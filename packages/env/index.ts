@@ -248,9 +248,7 @@ function secretsIn(value: string): string[] {
     return [];
   return [
     value,
-    ...(value.includes("\n")
-      ? value.split(/\r?\n/).filter((valueLine) => valueLine.length >= MIN_SECRET_LINE_CHARS)
-      : []),
+    ...value.split(/\r?\n/).filter((valueLine) => valueLine.length >= MIN_SECRET_LINE_CHARS),
   ];
 }
 

@@ -97,22 +97,15 @@ function addDiff(zz: GitZz): void {
         ...(ref === undefined ? [] : [await commits(repo, ref)]),
       ];
       const where = pathspec(path, ctx);
-      const namesAnswer = await repo.git([
-        ...DIFF,
-        "--name-only",
-        "--no-renames",
-        "-z",
-        ...compared,
-        "--",
-        where,
-      ]);
-      const names = namesAnswer.stdout.split("\0").filter(Boolean);
-      // what the gate would not let the model read without asking
-      const hidden = names.filter(
-        (name) =>
-          name !== ownPath(path, ctx) && ctx.permissions.judge("read", name).verdict !== "allow",
+      const nameArgs = ["--name-only", "--no-renames", "-z", ...compared, "--", where];
+      const names = (await repo.git([...DIFF, ...nameArgs])).stdout.split("\0").filter(Boolean);
+      const own = ownPath(path, ctx);
+      // hidden: what the gate would not let the model read without asking
+      const { shown = [], hidden = [] } = Object.groupBy(names, (name) =>
+        name === own || ctx.permissions.judge("read", name).verdict === "allow"
+          ? "shown"
+          : "hidden",
       );
-      const shown = names.filter((changedName) => !hidden.includes(changedName));
       if (!names.length)
         return {
           text: await whyEmpty(repo, where, { path, staged, ctx, ref }),

@@ -171,10 +171,9 @@ async function assertKnown(provider: string, ctx: Ctx): Promise<void> {
   if (knownNames.includes(provider)) return;
   const { models, failures } = await ctx.about.models(true);
   const askedNames = providersIn(models, failures).filter((name) => name !== "offline");
-  if (!askedNames.includes(provider))
-    throw usage(
-      `Cannot keep a key: ${unknown("provider", provider, new Set([...knownNames, ...askedNames]))}`,
-    );
+  const allNames = new Set([...knownNames, ...askedNames]);
+  if (!allNames.has(provider))
+    throw usage(`Cannot keep a key: ${unknown("provider", provider, allNames)}`);
 }
 
 async function keepKey(zz: Zz, provider: string, newKey: string, ctx: Ctx): Promise<string> {

@@ -43,8 +43,7 @@ function startChecker(programs: Programs, clock: Clock): Checker {
   let checkCount = 0;
   return { check, close };
 
-  async function check(file: string, requester: Asking, text?: string): Promise<Checked> {
-    const { permissions, signal } = requester;
+  async function check(file: string, { permissions, signal }: Asking, text?: string) {
     cancelEnd();
     const pendingCheck = Promise.withResolvers<Checked>();
     const id = ++checkCount;

@@ -163,14 +163,10 @@ function findPlaces(
   atEnd: boolean,
 ): number[] {
   const countInFile = (wantedRow: Row) => linesByKey.get(wantedRow.key)?.length ?? 0;
-  const rare = lines.reduce(
-    (bestIndex, wantedRow, i) =>
-      countInFile(wantedRow) < countInFile(lines[bestIndex]!) ? i : bestIndex,
-    0,
-  );
+  const rarest = lines.toSorted((first, second) => countInFile(first) - countInFile(second))[0]!;
   const lastStart = rows.length - lines.length;
-  return (linesByKey.get(lines[rare]!.key) ?? [])
-    .map((rowIndex) => rowIndex - rare)
+  return (linesByKey.get(rarest.key) ?? [])
+    .map((rowIndex) => rowIndex - lines.indexOf(rarest))
     .filter((start) => start >= 0 && (atEnd ? start === lastStart : start <= lastStart))
     .filter((start) => {
       let i = 0;
@@ -416,18 +412,14 @@ const wordsOf = (lineText: string): string[] =>
 
 /** Where the hunk would begin if its longest line were the most similar line of the file. */
 function mostSimilarLine(fileRows: Row[], wantedTexts: string[]): number | undefined {
-  const longest = wantedTexts.reduce(
-    (bestIndex, wantedText, i) =>
-      wantedText.length > wantedTexts[bestIndex]!.length ? i : bestIndex,
-    0,
-  );
-  const wantedWords = new Set(wordsOf(wantedTexts[longest]!));
+  const longest = wantedTexts.toSorted((first, second) => second.length - first.length)[0]!;
+  const wantedWords = new Set(wordsOf(longest));
   let [bestIndex, mostShared] = [-1, 0];
   for (const [rowIndex, { text }] of fileRows.entries()) {
     const sharedCount = new Set(wordsOf(text).filter((word) => wantedWords.has(word))).size;
     if (sharedCount > mostShared) [bestIndex, mostShared] = [rowIndex, sharedCount];
   }
-  return mostShared ? bestIndex - longest : undefined;
+  return mostShared ? bestIndex - wantedTexts.indexOf(longest) : undefined;
 }
 
 function aroundWord(fileRows: Row[], anchorText: string): string {

@@ -1,4 +1,5 @@
 // apply_patch: makes many edits in many files with one patch, all of them or none.
+import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
 import { plural, visible } from "zz/text";
@@ -82,13 +83,13 @@ async function applyToFile(
   if (textAfter === undefined) await files.remove(path);
   else if (textAfter !== textBefore) await files.write(to ?? path, Buffer.from(textAfter));
   recordExists(to ?? path, textAfter !== undefined);
-  const isUnchanged = textBefore === textAfter && !to;
-  const did = isUnchanged ? "unchanged" : outcomeOf(textBefore, textAfter, to);
+  const did = outcomeOf(textBefore, textAfter, to);
   return { path, did, ...(to && { to }), hunks: textBefore === textAfter ? 0 : hunks.length };
 }
 
-function outcomeOf(textBefore: unknown, textAfter: unknown, newPath?: string) {
+function outcomeOf(textBefore: unknown, textAfter: unknown, newPath?: string): Applied["did"] {
   if (newPath) return "moved";
+  if (textAfter === textBefore) return "unchanged";
   if (textAfter === undefined) return "deleted";
   return textBefore === undefined ? "created" : "edited";
 }
@@ -126,11 +127,8 @@ async function readOldText(
         "Nothing was changed. Leave this file out of the patch.",
     );
   if (bytes.includes(0)) throw refuse("it is binary");
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw refuse("it is not UTF-8");
-  }
+  if (!isUtf8(bytes)) throw refuse("it is not UTF-8");
+  return bytes.toString();
 }
 
 function resultText(outcomes: Applied[], changes: FileChange[]): string {

@@ -79,8 +79,10 @@ function parseSections(patchLines: string[]): FileChange[] {
       inPatch = /begin/i.test(patchLine);
     } else if (moveMatch && openChange?.action === "update" && !openChange.hunks.length)
       openChange.to = parseName(moveMatch[1]!);
-    else if (END_OF_FILE.test(patchLine) && openChange) markEndOfFile(openChange);
-    else if (
+    else if (END_OF_FILE.test(patchLine) && openChange) {
+      const lastHunk = openChange.hunks.at(-1);
+      if (lastHunk) lastHunk.atEnd = true;
+    } else if (
       patchLine.startsWith("***") ||
       (!openChange && (inPatch ? /^([+-]|@@)/ : /^@@/).test(patchLine))
     )
@@ -99,11 +101,6 @@ function parseSections(patchLines: string[]): FileChange[] {
     lineIndex++;
   }
   return changes.map(assertValid);
-}
-
-function markEndOfFile({ hunks }: FileChange): void {
-  const lastHunk = hunks.at(-1);
-  if (lastHunk) lastHunk.atEnd = true;
 }
 
 // ── unified diff ──
@@ -159,10 +156,7 @@ function parseDiff(patchLines: string[]): FileChange[] {
       openSection(nameOfBoth(patchLine.slice("diff --git ".length).trimEnd()));
     else if (patchLine.startsWith("Index: ")) openSection();
     else if (isHeaderPair(patchLines, lineIndex)) {
-      const [old, newName] = [
-        parseName(patchLine.slice(4)),
-        parseName(patchLines[++lineIndex]!.slice(4)),
-      ];
+      const [old, newName] = namesInPair(patchLines, lineIndex++);
       const targetSection =
         !section || section.hunks.length || section.old ? openSection() : section;
       Object.assign(targetSection, { old, new: newName });
@@ -173,13 +167,8 @@ function parseDiff(patchLines: string[]): FileChange[] {
           : section;
       headerRule[1](targetSection, headerRule[0].exec(patchLine)![1]!);
     } else if (patchLine.startsWith("@@")) {
-      if (!section)
-        throw unusable(
-          "it does not name the file",
-          "Put --- a/FILE and +++ b/FILE before the first @@.",
-        );
       const [hunk, nextIndex] = readHunk(patchLines, lineIndex, true);
-      section.hunks.push(hunk);
+      (section ?? openSection()).hunks.push(hunk);
       lineIndex = nextIndex - 1;
     } else if (MAIL_START.test(patchLine)) isInMail = true;
     else if (section && !isInMail && /^[+-]/.test(patchLine) && !isSignature(patchLines, lineIndex))
@@ -193,6 +182,11 @@ function parseDiff(patchLines: string[]): FileChange[] {
 
 const isHeaderPair = (patchLines: string[], lineIndex: number): boolean =>
   /^--- \S/.test(patchLines[lineIndex] ?? "") && /^\+\+\+ \S/.test(patchLines[lineIndex + 1] ?? "");
+
+const namesInPair = (patchLines: string[], lineIndex: number): [string, string] => [
+  parseName(patchLines[lineIndex]!.slice(4)),
+  parseName(patchLines[lineIndex + 1]!.slice(4)),
+];
 
 function toChange(section: Section): FileChange {
   const { from, to, mode, hunks } = section;
@@ -306,14 +300,12 @@ function readHunk(patchLines: string[], lineIndex: number, isInDiff: boolean): [
       .replace(/^@@\s*/, "")
       .replace(/@@$/, "")
       .trimEnd();
-    const [, oldStart, oldCount, newName] =
+    const [, oldStart, oldCount, newCount] =
       /^-(\d+)(?:,(\d+))?(?:\s+\+\d+(?:,(\d+))?)?/.exec(headerText) ?? [];
-    if (oldStart)
-      [startLine, lineCounts] = [
-        Number(oldStart),
-        { old: Number(oldCount ?? 1), new: Number(newName ?? 1) },
-      ];
-    else if (headerText && !WITHOUT_PLACE.test(headerText)) hunk.anchors.push(headerText);
+    if (oldStart) {
+      startLine = Number(oldStart);
+      lineCounts = { old: Number(oldCount ?? 1), new: Number(newCount ?? 1) };
+    } else if (headerText && !WITHOUT_PLACE.test(headerText)) hunk.anchors.push(headerText);
   }
   const [bodyLines, nextIndex] =
     (lineCounts && byCount(patchLines, lineIndex, lineCounts)) ??
@@ -389,11 +381,7 @@ const isNextFile = (patchLines: string[], lineIndex: number): boolean =>
   isHeaderPair(patchLines, lineIndex) && Boolean(patchLines[lineIndex + 2]?.startsWith("@@"));
 
 function isSameName(patchLines: string[], lineIndex: number): boolean {
-  const [oldName, newName] = [
-    parseName(patchLines[lineIndex]!.slice(4)),
-    parseName(patchLines[lineIndex + 1]!.slice(4)),
-  ];
-  const [bareOld, bareNew] = withoutPrefixes(oldName, newName);
+  const [bareOld, bareNew] = withoutPrefixes(...namesInPair(patchLines, lineIndex));
   return bareOld === bareNew || bareOld === undefined || bareNew === undefined;
 }
 
@@ -413,7 +401,7 @@ function addLine({ lines, header }: Hunk, patchLine: string): void {
       "Give every line of a hunk its sign.",
     );
   const eol = patchLine.endsWith("\r") ? "\r\n" : "\n";
-  lines.push({ sign, text: patchLine.slice(1, eol === "\r\n" ? -1 : undefined), eol });
+  lines.push({ sign, text: patchLine.slice(1).replace(/\r$/, ""), eol });
 }
 
 // ── checks ──

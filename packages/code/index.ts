@@ -1,7 +1,7 @@
 // code: language servers, which know what a name means. Other plugins ask them by
 // ctx.service("languageServers"); the tools are in packages/symbols.
 import type { Ctx, Zz } from "zz";
-import type { Host } from "./running-servers.ts";
+import type { RunningServers } from "./running-servers.ts";
 
 export interface Config {
   seconds: number; // that a server may take for one answer
@@ -32,7 +32,7 @@ export const settings = {
 };
 
 export default (zz: Zz<Config>) => {
-  let openedHost: Promise<Host> | undefined;
+  let openedHost: Promise<RunningServers> | undefined;
   const openHost = () =>
     (openedHost ??= import("./running-servers.ts").then(
       ({ RunningServers }) => new RunningServers(zz),
@@ -50,14 +50,15 @@ export default (zz: Zz<Config>) => {
   });
   zz.on("started", ({ stays }, ctx) => {
     if (stays && zz.config.warm)
-      ctx.io.clock.timer(WARM_AFTER_MS, () => void warmServer(ctx), { background: true });
+      ctx.io.clock.timer(WARM_AFTER_MS, () => warmServer(ctx).catch(() => {}), {
+        background: true,
+      });
   });
 
   async function warmServer(ctx: Ctx): Promise<void> {
     const { warmFile } = await import("./warm.ts");
-    const sampleFile = await warmFile(ctx).catch(() => undefined);
-    if (sampleFile)
-      await (await openHost()).warm(sampleFile.name, sampleFile.text, ctx).catch(() => {});
+    const sampleFile = await warmFile(ctx);
+    if (sampleFile) await (await openHost()).warm(sampleFile.name, sampleFile.text, ctx);
   }
 };
 const WARM_AFTER_MS = 500; // the prompt is there first

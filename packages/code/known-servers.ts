@@ -134,7 +134,7 @@ export const serverFor = (sourceFile: string): ServerKind | undefined =>
 export function ownTypescript(): { folder: string; program: string; starter: string } | undefined {
   return tryTo(() => {
     const manifest = createRequire(import.meta.url).resolve("typescript/package.json");
-    const { version } = JSON.parse(fs.readFileSync(manifest, "utf8")) as { version: string };
+    const { version } = JSON.parse(fs.readFileSync(manifest, "utf8"));
     if (Number.parseInt(version, 10) < 7) throw new Error("no server is in it");
     const platform = `@typescript/typescript-${process.platform}-${process.arch}/package.json`;
     const platformFolder = path.dirname(createRequire(manifest).resolve(platform));

@@ -22,16 +22,11 @@ interface RunningServer {
   stamps: ReadonlyMap<string, string>;
   close(): void;
 }
-export interface Host extends LanguageServers {
-  warm(sourceFile: string, fileText: string, ctx: Ctx): Promise<void>;
-  forget(): void; // files may have changed that nobody lists
-  close(): void;
-}
-export class RunningServers implements Host {
+export class RunningServers implements LanguageServers {
   #running = new Map<string, Promise<RunningServer>>();
   #failed = new Map<string, string>();
   #missed = 0;
-  #line = Promise.resolve();
+  #line: Promise<unknown> = Promise.resolve();
   readonly #zz: Zz<Config>;
   constructor(zz: Zz<Config>) {
     this.#zz = zz;
@@ -43,10 +38,7 @@ export class RunningServers implements Host {
       return "no language server is asked for it";
     // one after the other
     const pendingAnswer = this.#line.then(() => this.#answerNow(serverKind, question, ctx));
-    this.#line = pendingAnswer.then(
-      () => {},
-      () => {},
-    );
+    this.#line = pendingAnswer.catch(() => {});
     return pendingAnswer;
   }
 
@@ -140,8 +132,8 @@ export class RunningServers implements Host {
     try {
       const client = await openClient(serverProcess, {
         root: pathToFileURL(ctx.root).href,
-        ...(options && { options }),
-        ...(settings && { settings }),
+        options,
+        settings,
         seconds: this.#zz.config.seconds,
         clock: ctx.io.clock,
       });
@@ -186,6 +178,7 @@ export class RunningServers implements Host {
     for (const serverName of this.#running.keys()) this.#drop(serverName);
   }
 
+  /** Files may have changed that nobody lists. */
   forget(): void {
     this.#missed++;
   }
@@ -212,20 +205,17 @@ function programOf({ name, program, args = [], install }: ServerKind, ctx: Ctx):
   const typescript = ownTypescript();
   if (!typescript) return `${name} is not installed (${install})`;
   const serverArgs = ["--lsp", "--stdio"];
-  const moduleFolders = modulesAbove(ctx.root);
   return {
     argv: [typescript.program, ...serverArgs],
     bare: [process.execPath, typescript.starter, ...serverArgs],
-    reads: [typescript.folder, ...moduleFolders],
+    reads: [typescript.folder, ...modulesAbove(ctx.root)],
   };
 }
 
 /** Where a workspace keeps packages, above the folder that zz works in. */
-function modulesAbove(projectRoot: string): string[] {
-  const parentSegments = projectRoot.split("/").slice(1, -1);
-  return parentSegments
-    .map((_, i) => `/${parentSegments.slice(0, i + 1).join("/")}/node_modules`)
-    .concat("/node_modules");
+function modulesAbove(folder: string): string[] {
+  const parent = path.dirname(folder);
+  return parent === folder ? [] : [path.join(parent, "node_modules"), ...modulesAbove(parent)];
 }
 
 /** Changes when packages are installed, which no list of files has. */

@@ -41,30 +41,22 @@ class ServerRefused extends Error {
   }
 }
 
-export interface Client {
-  ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T>;
-  tell(method: string, params: object): void;
-  can(capability: keyof ServerCapabilities): boolean;
-  isOver(): boolean;
-  close(): void;
-}
 interface ClientOptions {
   root: string; // as a URI
-  options?: object; // of the server itself, sent at its start
-  settings?: (section: string) => unknown; // what it may ask for
+  options: object | undefined; // of the server itself, sent at its start
+  settings: ((section: string) => unknown) | undefined; // what it may ask for
   seconds: number; // that one answer may take
   clock: Clock;
 }
 
 export function openClient(serverProcess: ChildProcess, options: ClientOptions): Promise<Client> {
-  return new ServerClient(serverProcess, options).introduce();
+  return new Client(serverProcess, options).introduce();
 }
 
-class ServerClient implements Client {
+export class Client {
   private readonly child: ChildProcess;
   private readonly options: ClientOptions;
   private readonly connection: MessageConnection;
-  private readonly over = Promise.withResolvers<never>();
   private capabilities: ServerCapabilities = {};
   private endReason = "";
   private isHung = false;
@@ -73,7 +65,6 @@ class ServerClient implements Client {
   constructor(serverProcess: ChildProcess, options: ClientOptions) {
     this.child = serverProcess;
     this.options = options;
-    this.over.promise.catch(() => {}); // each question hears of it
     const { stdin, stdout, stderr } = serverProcess;
     const messageReader = new StreamMessageReader(stdout!);
     messageReader.partialMessageTimeout = 0; // its timer would outlast the server
@@ -138,32 +129,22 @@ class ServerClient implements Client {
   /**
    * A refusal of the server is an error with its words; ServerOver means that there is no server.
    */
-  async ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
+  async ask<T>(method: string, params: object): Promise<T> {
     if (this.endReason) throw new ServerOver(this.endReason, this.isHung);
-    signal?.throwIfAborted();
-    const { promise: stopped, reject: rejectStopped } = Promise.withResolvers<never>();
-    stopped.catch(() => {});
-    const onAbort = () => rejectStopped(signal!.reason);
-    signal?.addEventListener("abort", onAbort, { once: true });
     const { clock, seconds } = this.options;
     const cancelTimer = clock.timer(seconds * 1_000, () => {
       this.isHung = true;
       this.end(`it gave no answer in ${seconds} s`);
     });
     try {
-      const answer = await Promise.race([
-        this.connection.sendRequest<T>(method, params),
-        stopped,
-        this.over.promise,
-      ]);
+      const answer = await this.connection.sendRequest<T>(method, params);
       this.unasked = 0;
       return answer;
     } catch (error) {
-      if (this.endReason && !signal?.aborted) throw new ServerOver(this.endReason, this.isHung);
+      if (this.endReason) throw new ServerOver(this.endReason, this.isHung);
       throw error instanceof ResponseError ? new ServerRefused(error) : error;
     } finally {
       cancelTimer();
-      signal?.removeEventListener("abort", onAbort);
     }
   }
 
@@ -182,8 +163,7 @@ class ServerClient implements Client {
   private end(reason: string): void {
     if (this.endReason) return;
     this.endReason = reason;
-    this.over.reject(new ServerOver(reason, this.isHung));
-    tryTo(() => this.connection.dispose());
+    tryTo(() => this.connection.dispose()); // each question hears of it
     signalGroup(this.child, "SIGKILL");
   }
 

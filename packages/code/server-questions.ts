@@ -13,7 +13,7 @@ import type {
   WorkspaceEdit,
 } from "vscode-languageserver-protocol";
 import type { Called, LanguageServer, Point, Spot } from "zz";
-import { isInside } from "zz/text";
+import { isInside, tryTo } from "zz/text";
 import { type Client, ServerOver } from "./server-client.ts";
 
 /** Also which URI a file has, for what is told to it. */
@@ -124,20 +124,18 @@ function openTexts(
   uriOf: (sourceFile: string) => string,
   languageIdOf: (sourceFile: string) => string,
 ): Pick<LanguageServer, "show" | "hide" | "shows"> {
-  const shownTexts = new Map<string, { version: number; text: string }>();
+  const shownTexts = new Map<string, string>();
+  let version = 0;
   return {
     show(sourceFile, text) {
-      const textDocument = {
-        uri: uriOf(sourceFile),
-        version: (shownTexts.get(sourceFile)?.version ?? 0) + 1,
-      };
+      const textDocument = { uri: uriOf(sourceFile), version: ++version };
       if (!shownTexts.has(sourceFile))
         client.tell("textDocument/didOpen", {
           textDocument: { ...textDocument, languageId: languageIdOf(sourceFile), text },
         });
-      else if (shownTexts.get(sourceFile)!.text !== text)
+      else if (shownTexts.get(sourceFile) !== text)
         client.tell("textDocument/didChange", { textDocument, contentChanges: [{ text }] });
-      shownTexts.set(sourceFile, { version: textDocument.version, text });
+      shownTexts.set(sourceFile, text);
     },
     hide(sourceFile) {
       if (shownTexts.delete(sourceFile))
@@ -191,14 +189,9 @@ function buildSpot(
     !numbers.every((coordinate) => Number.isSafeInteger(coordinate) && coordinate! >= 0)
   )
     throw new ServerOver(UNUSABLE);
-  if (!fileUri.startsWith("file:")) return undefined;
-  let filePath: string;
-  try {
-    filePath = fileURLToPath(fileUri);
-  } catch {
-    return undefined;
-  }
-  if (/\p{Cc}/u.test(filePath)) return undefined; // such a name could pass for another row
+  const filePath = tryTo(() => fileURLToPath(fileUri));
+  // a name with line breaks could pass for another row
+  if (filePath === undefined || /\p{Cc}/u.test(filePath)) return undefined;
   const isInProject =
     isInside(projectRoot, filePath) && !filePath.includes("/node_modules/", projectRoot.length);
   if (!isInProject && !isAnywhere) return undefined;

@@ -46,8 +46,11 @@ export function describeMessage(message: Message): Record<string, unknown> {
   const images = message.role !== "assistant" && message.images;
   return {
     role,
-    ...(message.role === "tool" && { name: message.name, id: message.id }),
-    ...(message.role === "tool" && message.failed && { failed: true }),
+    ...(message.role === "tool" && {
+      name: message.name,
+      id: message.id,
+      ...(message.failed && { failed: true }),
+    }),
     ...sizeOf(text),
     ...(message.role === "assistant" && message.thinking && { thinking: sizeOf(message.thinking) }),
     text,

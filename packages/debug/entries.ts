@@ -39,7 +39,8 @@ const BODY_LABELS: Record<string, string> = {
 const SECTIONS: Record<string, (logEntry: any) => string[]> = {
   HEADER: ({ at, pid, turn, step, type, prompt, task, ...otherFields }) => [
     "",
-    `${"═".repeat(20)} ${titleOf(turn, task)} ${"═".repeat(60)}`,
+    `${"═".repeat(20)} ${titleOf(turn ? `TURN ${turn}` : "OUTSIDE OF ANY TURN", task)} ` +
+      "═".repeat(60),
     "── 1 HEADER",
     ...formatFields({ time: at, ...otherFields, ...(prompt && { prompt: inWords(prompt) }), pid }),
   ],
@@ -107,15 +108,15 @@ function messageOf({
   images,
   above,
 }: any): string[] {
-  const titleParts = [
+  const messageTitle = titleOf(
     `[${index}] ${role}${name ? ` ${name} (id=${id})` : ""}`,
     inWords({ chars, tokens }),
-    ...(failed ? ["failed"] : []),
-    ...(thinking ? [`thinking of ${inWords(thinking)}`] : []),
-    ...(above && text ? ["as above"] : []),
-  ];
+    failed && "failed",
+    thinking && `thinking of ${inWords(thinking)}`,
+    above && text && "as above",
+  );
   return [
-    `  ${titleParts.join(" · ")}`,
+    `  ${messageTitle}`,
     ...(text && !above ? [indented(text)] : []),
     ...(calls ?? []).map((toolCall: any) =>
       indented(`► ${toolCall.name} (id=${toolCall.id}) ${JSON.stringify(toolCall.args)}`),
@@ -124,24 +125,14 @@ function messageOf({
   ];
 }
 
-const titleOf = (turnNumber: number, taskName?: string): string =>
-  [turnNumber ? `TURN ${turnNumber}` : "OUTSIDE OF ANY TURN", ...(taskName ? [taskName] : [])].join(
-    " · ",
-  );
+const titleOf = (...titleParts: (string | false | undefined)[]): string =>
+  titleParts.filter(Boolean).join(" · ");
 
-function heading(
+const heading = (
   sectionTitle: string,
   { task, changed }: { task?: string; changed?: true },
   titleNote?: string,
-): string {
-  const titleParts = [
-    sectionTitle,
-    ...(task ? [task] : []),
-    ...(changed ? ["changed"] : []),
-    ...(titleNote ? [titleNote] : []),
-  ];
-  return `── ${titleParts.join(" · ")}`;
-}
+): string => `── ${titleOf(sectionTitle, task, changed && "changed", titleNote)}`;
 
 const layerOf = ({ name, slot, owner, chars, tokens }: any): string =>
   [

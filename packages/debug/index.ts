@@ -20,7 +20,7 @@ interface State {
   on: boolean;
   named: string; // the given file; empty for the home's
   restart: (() => void) | undefined; // set once observers are registered
-  location: { file: string; home: string; ctx: Ctx } | undefined; // set with the first ctx
+  location: { file: string; ctx: Ctx } | undefined; // set with the first ctx
   waiting: LogEntry[]; // entries written before that
   redact(loggedValue: unknown): unknown;
 }
@@ -111,8 +111,7 @@ function runCommand(state: State, typedWord: string, ctx: Ctx): string {
  * written then.
  */
 function placeFor(state: State, ctx: Ctx): { file: string } {
-  const { home } = state.location ?? ctx.about;
-  const location = { file: state.named || path.join(home, LOG_FILE_NAME), home, ctx };
+  const location = { file: state.named || path.join(ctx.about.home, LOG_FILE_NAME), ctx };
   state.location = location;
   for (const logEntry of state.waiting.splice(0)) writeEntry(state, logEntry);
   return location;
@@ -120,7 +119,7 @@ function placeFor(state: State, ctx: Ctx): { file: string } {
 
 /** The home may not exist yet. The folder of a file that the person named has to exist. */
 const folderToMake = ({ named, location }: State): string | undefined =>
-  named ? undefined : location?.home;
+  named ? undefined : location?.ctx.about.home;
 
 /** When an entry cannot be written, the log is switched off and the run goes on. */
 function writeEntry(state: State, logEntry: LogEntry): void {

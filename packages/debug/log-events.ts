@@ -15,19 +15,22 @@ interface Log {
 type Sent = { system: string; tools: string; parameters: string; messages: string[] };
 type Pending = { finishReason: string; usage?: Usage; ms?: number; model?: string };
 
-interface Watch {
+/** What is known of a turn. */
+const newTurn = () => ({
+  inTurn: false,
+  step: 0,
+  open: undefined as Pending | undefined, // how the current step ends, as far as known
+  total: sumUsage([]),
+  attempts: new WeakMap<ChatRequest, number>(),
+  sent: new Map<string, Sent>(), // by task
+  written: new Set<string>(), // texts of this turn: if they are sent again, "as above" is enough
+  announced: new Set<string>(), // ids of calls that the model made and that have not run yet
+});
+interface Watch extends ReturnType<typeof newTurn> {
   log: Log;
   ctx: Ctx | undefined;
   turn: number;
-  inTurn: boolean;
   titled: boolean; // the log has a header already
-  step: number;
-  open: Pending | undefined; // how the current step ends, as far as known
-  total: Usage;
-  attempts: WeakMap<ChatRequest, number>;
-  sent: Map<string, Sent>; // by task
-  written: Set<string>; // texts of this turn: if they are sent again, "as above" is enough
-  announced: Set<string>; // ids of calls that the model made and that have not run yet
   models: Set<string>; // full names
 }
 
@@ -37,20 +40,13 @@ export function startWatching(zz: Zz, log: Log): () => void {
     log,
     ctx: undefined,
     turn: 0,
-    inTurn: false,
     titled: false,
-    step: 0,
-    open: undefined,
-    total: { input: 0, output: 0 },
-    attempts: new WeakMap(),
-    sent: new Map(),
-    written: new Set(),
-    announced: new Set(),
     models: new Set(),
+    ...newTurn(),
   };
   wrapSteps(zz, watch);
   observeEvents(zz, watch);
-  return () => forgetTurn(watch);
+  return () => void Object.assign(watch, newTurn());
 }
 
 function wrapSteps(zz: Zz, watch: Watch): void {
@@ -136,21 +132,9 @@ function putEntry(watch: Watch, type: string, entryFields: Record<string, unknow
   });
 }
 
-function forgetTurn(watch: Watch): void {
-  [watch.inTurn, watch.step, watch.open, watch.total] = [
-    false,
-    0,
-    undefined,
-    { input: 0, output: 0 },
-  ];
-  watch.attempts = new WeakMap();
-  for (const collection of [watch.sent, watch.written, watch.announced]) collection.clear();
-}
-
 function beginTurn(watch: Watch): void {
-  forgetTurn(watch);
+  Object.assign(watch, newTurn(), { inTurn: true });
   watch.turn++;
-  watch.inTurn = true;
 }
 
 function putRequest(watch: Watch, request: ChatRequest): void {
@@ -305,7 +289,7 @@ function endTurn(watch: Watch, finish: Record<string, unknown>): void {
     Object.fromEntries(Object.entries(finish).filter(([, fieldValue]) => fieldValue !== undefined)),
   );
   putEntry(watch, "Turn ended", { usage: watch.total });
-  forgetTurn(watch);
+  Object.assign(watch, newTurn());
 }
 
 type See<K extends "line" | "call" | "request"> = (

@@ -29,7 +29,7 @@ export function append(logFile: string, entryText: string, folderToMake?: string
   const descriptor = openLogFile(logFile, folderToMake);
   try {
     const fileStats = fs.fstatSync(descriptor);
-    if (!fileStats.isFile()) throw errorWithCode("ENXIO");
+    if (!fileStats.isFile()) throw Object.assign(new Error("ENXIO"), { code: "ENXIO" });
     if (fileStats.mode & 0o077) fs.fchmodSync(descriptor, 0o600);
     if (entryText) fs.appendFileSync(descriptor, entryText);
   } finally {
@@ -54,5 +54,3 @@ export function sentenceFor(logFile: string, error: unknown): string {
     `${REASONS[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`)}`
   );
 }
-
-const errorWithCode = (code: string): Error => Object.assign(new Error(code), { code });

@@ -60,25 +60,20 @@ export function redactor(zz: Zz): (value: unknown) => unknown {
     if (typeof value !== "object" || value === null) return value;
     if (ancestors.includes(value)) return "[circular]";
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-    if ("toJSON" in value && typeof value.toJSON === "function")
-      return redactValue(value.toJSON(), [...ancestors, value]);
     const childAncestors = [...ancestors, value];
+    if ("toJSON" in value && typeof value.toJSON === "function")
+      return redactValue(value.toJSON(), childAncestors);
     if (Array.isArray(value)) return value.map((element) => redactValue(element, childAncestors));
     const { base64, type } = value as { base64?: unknown; type?: unknown };
     if (typeof base64 === "string") return describeImage(String(type), base64);
     return Object.fromEntries(
       Object.entries(value).map(([fieldName, fieldValue]) => [
         redactText(fieldName),
-        redactField(value, fieldName, fieldValue),
+        typeof fieldValue === "string" && SECRET_FIELD.test(fieldName)
+          ? REDACTED
+          : redactValue(withoutValue(value, fieldName, fieldValue), childAncestors),
       ]),
     );
-
-    function redactField(parent: object, fieldName: string, fieldValue: unknown): unknown {
-      const isSecretField = typeof fieldValue === "string" && SECRET_FIELD.test(fieldName);
-      return isSecretField
-        ? REDACTED
-        : redactValue(withoutValue(parent, fieldName, fieldValue), childAncestors);
-    }
   }
 
   /** The value given to set_env is a secret from now on, but is not among the known ones yet. */

@@ -198,11 +198,10 @@ const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (plainText) =>
  * variables.
  */
 function variablesReader(zz: Zz): (ctx: Ctx) => Kept {
-  let home: string | undefined;
+  let envFile: string | undefined;
   let [lastStamp, lastKept] = ["", NOTHING];
   return (ctx) => {
-    home ??= ctx.about.home;
-    const envFile = path.join(home, "env.json");
+    envFile ??= fileOf(ctx);
     const newStamp = stampOf(envFile);
     if (newStamp !== lastStamp) lastKept = newStamp ? buildKept(read(envFile), zz) : NOTHING;
     lastStamp = newStamp;
@@ -249,9 +248,7 @@ function secretsIn(value: string): string[] {
     return [];
   return [
     value,
-    ...(value.includes("\n")
-      ? value.split(/\r?\n/).filter((valueLine) => valueLine.length >= MIN_SECRET_LINE_CHARS)
-      : []),
+    ...value.split(/\r?\n/).filter((valueLine) => valueLine.length >= MIN_SECRET_LINE_CHARS),
   ];
 }
 
@@ -403,20 +400,14 @@ function list(ctx: Ctx): string {
       `kept in ${envFile}${over}${isDenied ? "; denied, so the model's commands go without" : ""}`,
     ];
   });
-  const allowedNames = ctx.permissions.rules.flatMap(({ kind, verdict, name = "" }) =>
-    kind === "env" &&
-    verdict === "allow" &&
-    name in process.env &&
-    !rows.some(([rowName]) => rowName === name)
-      ? [name]
-      : [],
-  );
-  rows.push(
-    ...allowedNames.map((name): [string, string] => [
-      name,
-      "zz was started with it, and commands may see it",
-    ]),
-  );
+  for (const { kind, verdict, name = "" } of ctx.permissions.rules)
+    if (
+      kind === "env" &&
+      verdict === "allow" &&
+      name in process.env &&
+      !rows.some(([rowName]) => rowName === name)
+    )
+      rows.push([name, "zz was started with it, and commands may see it"]);
   if (!rows.length) return `No variables are kept for commands. /env set NAME enters one.`;
   const nameWidth = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, origin]) => `${name.padEnd(nameWidth)}  ${origin}`).join("\n");

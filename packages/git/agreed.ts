@@ -4,11 +4,11 @@ import { createReadStream, lstatSync, readlinkSync } from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import type { Plan } from "./commit.ts";
-import { DIFF, type Repository } from "./run-git.ts";
+import { DIFF, hashOf, listSome, type Repository } from "./run-git.ts";
 
 /**
- * Each file that a commit takes with its content, where it goes, and what was shown with the
- * question.
+ * Each file that a commit takes, in quotes, with its content, where it goes, and what was shown
+ * with the question.
  */
 export type Shown = Map<string, string>;
 
@@ -21,26 +21,26 @@ export async function shownNow(
   repository: Repository,
   ctx: Ctx,
 ): Promise<Shown> {
-  const headAnswer = await repository.git(["rev-parse", "--verify", "--quiet", "HEAD"], {
-    codes: [0, 1, 128],
-  });
-  const shownContents: Shown = new Map([[HEAD_KEY, headAnswer.stdout.trim()]]);
-  for (const [filePath, content] of await contentsOf(commitPlan, repository, ctx))
-    shownContents.set(`'${filePath}'`, content);
-  return shownContents.set(TEXT_KEY, questionText);
+  return new Map([
+    [HEAD_KEY, await hashOf("HEAD", repository)],
+    ...(await contentsOf(commitPlan, repository, ctx)),
+    [TEXT_KEY, questionText],
+  ]);
 }
+
+const changedNames = (shownBefore: Shown, current: Shown): string[] =>
+  [...new Set([...shownBefore.keys(), ...current.keys()])].filter(
+    (shownName) => shownBefore.get(shownName) !== current.get(shownName),
+  );
 
 /** What differs from what was shown, in words; "" if nothing does. */
 export function differences(shownBefore: Shown, current: Shown): string {
-  const changedNames = [...new Set([...shownBefore.keys(), ...current.keys()])].filter(
-    (shownName) => shownBefore.get(shownName) !== current.get(shownName),
+  const changed = changedNames(shownBefore, current);
+  // the others say more than the text does
+  return listSome(
+    changed.length > 1 ? changed.filter((shownName) => shownName !== TEXT_KEY) : changed,
+    5,
   );
-  // they say more than the text does
-  const reported =
-    changedNames.length > 1
-      ? changedNames.filter((shownName) => shownName !== TEXT_KEY)
-      : changedNames;
-  return listFew(reported);
 }
 
 /**
@@ -65,21 +65,12 @@ export async function changedIn(
           )
         ).stdout,
       );
-  const shownFiles = [
-    ...new Set([...shownBefore.keys()].filter((shownName) => shownName.startsWith("'"))),
-  ];
-  const changedFiles = shownFiles.filter(
-    (shownName) => shownBefore.get(shownName) !== current.get(shownName.slice(1, -1)),
+  const changed = changedNames(shownBefore, current);
+  return listSome(
+    changed.filter((shownName) => shownName.startsWith("'")),
+    5,
   );
-  const addedFiles = [...current.keys()]
-    .map((filePath) => `'${filePath}'`)
-    .filter((quotedName) => !shownBefore.has(quotedName));
-  return listFew([...changedFiles, ...addedFiles]);
 }
-
-const listFew = (fileNames: string[]): string =>
-  fileNames.slice(0, 5).join(", ") +
-  (fileNames.length > 5 ? ` and ${fileNames.length - 5} more` : "");
 
 /**
  * Of requested files the content on the disk, of staged ones the content that git keeps; each with
@@ -89,28 +80,26 @@ async function contentsOf(
   { only, files, against }: Plan,
   repository: Repository,
   { root }: Ctx,
-): Promise<Map<string, string>> {
+): Promise<Shown> {
   if (!only.length)
     return blobsIn(
       (await repository.git([...DIFF, "--cached", "--no-relative", ...RAW_OPTIONS.slice(1)]))
         .stdout,
     );
-  const contents = new Map<string, string>();
-  for (const { path: filePath } of files)
-    contents.set(filePath, await contentOf(path.resolve(root, filePath), submodule(filePath)));
-  return contents;
-
-  function submodule(filePath: string): () => Promise<string> {
-    return async () =>
+  const contents: Shown = new Map();
+  for (const { path: filePath } of files) {
+    const ofSubmodule = async () =>
       (await repository.git([...DIFF, ...(against ?? []), "--", `:(literal)${filePath}`])).stdout;
+    contents.set(`'${filePath}'`, await contentOf(path.resolve(root, filePath), ofSubmodule));
   }
+  return contents;
 }
 
-const blobsIn = (rawDiff: string): Map<string, string> => {
+const blobsIn = (rawDiff: string): Shown => {
   const rawFields = rawDiff.split("\0");
   return new Map(
     rawFields.flatMap((rawField, i) =>
-      rawField.startsWith(":") ? [[rawFields[i + 1] ?? "", rawField]] : [],
+      rawField.startsWith(":") ? [[`'${rawFields[i + 1]}'`, rawField]] : [],
     ),
   );
 };

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
-import { plural } from "zz/text";
+import { plural, tryTo } from "zz/text";
 import { differences, type Shown, shownNow } from "./agreed.ts";
 import { capped, DIFF, gitErrorOf, ownPath, type Repository } from "./run-git.ts";
 import { branchAndFiles, type File, row } from "./status.ts";
@@ -25,6 +25,7 @@ const COMMIT_HOOKS = [
   "commit-msg",
   "post-index-change",
   "reference-transaction",
+  "post-commit",
 ];
 const literal = (fileName: string): string => `:(literal)${fileName}`;
 const refuse = (reason: string): Error => new Error(`Cannot commit: ${reason}`);
@@ -121,7 +122,7 @@ async function isMerging({ git }: Repository, { root }: Ctx): Promise<boolean> {
  */
 async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
   const { stdout: hooksFolder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
-  const hookNames = [...COMMIT_HOOKS, "post-commit"].filter((hookName) =>
+  const hookNames = COMMIT_HOOKS.filter((hookName) =>
     isProgram(path.resolve(root, hooksFolder.trimEnd(), hookName)),
   );
   const programKeys = "^(filter\\..*\\.(clean|process)|hook\\..*\\.command|commit\\.gpgsign)$";
@@ -140,28 +141,22 @@ async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
   ];
 }
 
-function isProgram(programFile: string): boolean {
-  try {
-    fs.accessSync(programFile, fs.constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isProgram = (programFile: string): boolean =>
+  tryTo(() => fs.accessSync(programFile, fs.constants.X_OK) === undefined) === true;
 
-/** What the person sees with the question. */
-async function describe(
+/** What the person sees with the question, and what it stands for. */
+export async function describePlan(
   { message }: Args,
   commitPlan: Plan,
   repository: Repository,
   ctx: Ctx,
-): Promise<string> {
+): Promise<{ text: string; shown: Shown }> {
   const { branch, files, only, against } = commitPlan;
   const compare = [...DIFF, "--no-relative", "--stat=100"];
   const diffStat =
     against && (await repository.git([...compare, ...against, "--", ...only])).stdout.trimEnd();
   const runPrograms = await programs(repository, ctx);
-  return [
+  const text = [
     `On ${branch}, ${plural(files.length, "file")}:`,
     ...files.map((plannedFile) => `  ${row(plannedFile)}`),
     "With the message:",
@@ -172,18 +167,10 @@ async function describe(
     ...(diffStat ? diffStat.split("\n") : []),
     ...(runPrograms.length ? [`It will run ${[...new Set(runPrograms)].join(", ")}.`] : []),
   ].join("\n");
+  return { text, shown: await shownNow(text, commitPlan, repository, ctx) };
 }
 
 /** Looks again after the yes: what differs from what was shown is refused. */
-export async function describePlan(
-  commitArgs: Args,
-  commitPlan: Plan,
-  repository: Repository,
-  ctx: Ctx,
-): Promise<{ text: string; shown: Shown }> {
-  const text = await describe(commitArgs, commitPlan, repository, ctx);
-  return { text, shown: await shownNow(text, commitPlan, repository, ctx) };
-}
 export function assertAsShown(shownBefore: Shown, current: Shown): void {
   const changed = differences(shownBefore, current);
   if (changed)
@@ -246,7 +233,7 @@ export async function carryOut(
         data: { exit: commitAnswer.code, output },
       };
     }
-    return { ...(await describeCommit(repository, branch, output)) };
+    return await describeCommit(repository, branch, output);
   } catch (error) {
     await unstage();
     throw error;

@@ -9,6 +9,8 @@ import {
   capped,
   check,
   DIFF,
+  hashOf,
+  listSome,
   needsOf,
   ownPath,
   pathspec,
@@ -34,6 +36,7 @@ export const settings = {
 
 // zz waits this much longer than this plugin, so that the plugin's own error is reported
 const SPARE_MS = 10_000;
+const MAX_LISTED = 20; // files in a note
 const PATH_ALIASES = ["file", "file_path", "filepath"]; // what models call it
 
 type GitZz = Zz<typeof defaults>;
@@ -49,13 +52,11 @@ function addStatus(zz: GitZz): void {
   const { seconds } = zz.config;
   zz.tool({
     name: "git_status",
-    kind: "read",
     description: "Show the git branch and the files that were changed, added or are not tracked.",
     aliases: ["status"],
     params: { path: "string? only under this file or folder" },
     also: { path: PATH_ALIASES },
-    needs: ({ path = "." }, ctx) => needsToLook("git status", path, ctx, seconds),
-    timeout: seconds * 1_000 + SPARE_MS,
+    ...looking("git status", seconds),
     async run({ path = "." }, ctx) {
       const gitRepository = await repository(ctx, seconds);
       const { branch, files } = await branchAndFiles(gitRepository, [pathspec(path, ctx)]);
@@ -79,7 +80,6 @@ function addDiff(zz: GitZz): void {
   const { seconds } = zz.config;
   zz.tool({
     name: "git_diff",
-    kind: "read",
     description:
       "Show what changed in the files: not staged, staged, since a commit, between two (a..b).",
     aliases: ["diff"],
@@ -89,8 +89,7 @@ function addDiff(zz: GitZz): void {
       ref: "string? a commit, branch, tag, or two of them as a..b",
     },
     also: { path: PATH_ALIASES, staged: ["cached"], ref: ["commit", "revision"] },
-    needs: ({ path = "." }, ctx) => needsToLook("git diff", path, ctx, seconds),
-    timeout: seconds * 1_000 + SPARE_MS,
+    ...looking("git diff", seconds),
     run: async ({ path = ".", staged = false, ref }, ctx) => {
       const repo = await repository(ctx, seconds);
       const compared = [
@@ -98,18 +97,15 @@ function addDiff(zz: GitZz): void {
         ...(ref === undefined ? [] : [await commits(repo, ref)]),
       ];
       const where = pathspec(path, ctx);
-      const namesAnswer = await repo.git([
-        ...DIFF,
-        "--name-only",
-        "--no-renames",
-        "-z",
-        ...compared,
-        "--",
-        where,
-      ]);
-      const names = namesAnswer.stdout.split("\0").filter(Boolean);
-      const hidden = names.filter((name) => name !== ownPath(path, ctx) && !isShown(name, ctx));
-      const shown = names.filter((changedName) => !hidden.includes(changedName));
+      const nameArgs = ["--name-only", "--no-renames", "-z", ...compared, "--", where];
+      const names = (await repo.git([...DIFF, ...nameArgs])).stdout.split("\0").filter(Boolean);
+      const own = ownPath(path, ctx);
+      // hidden: what the gate would not let the model read without asking
+      const { shown = [], hidden = [] } = Object.groupBy(names, (name) =>
+        name === own || ctx.permissions.judge("read", name).verdict === "allow"
+          ? "shown"
+          : "hidden",
+      );
       if (!names.length)
         return {
           text: await whyEmpty(repo, where, { path, staged, ctx, ref }),
@@ -122,10 +118,10 @@ function addDiff(zz: GitZz): void {
       const { text, cut } = capped(
         stdout,
         lost,
-        `; ask for one path at a time: ${listSome(shown)}`,
+        `; ask for one path at a time: ${listSome(shown, MAX_LISTED)}`,
       );
       const endNotes = hidden.length
-        ? [`[Left out, since they may not be read: ${listSome(hidden)}]`]
+        ? [`[Left out, since they may not be read: ${listSome(hidden, MAX_LISTED)}]`]
         : [];
       endNotes.push(...(await unfiltered(repo, shown)));
       return {
@@ -140,7 +136,6 @@ function addLog(zz: GitZz): void {
   const { seconds } = zz.config;
   zz.tool({
     name: "git_log",
-    kind: "read",
     description: "Show the latest commits: short hash, date, author, subject.",
     aliases: ["log"],
     params: {
@@ -149,8 +144,7 @@ function addLog(zz: GitZz): void {
       since: "string? only later ones: a date, or such as '2 weeks ago'",
     },
     also: { path: PATH_ALIASES, count: ["limit", "n", "max_count"] },
-    needs: ({ path = "." }, ctx) => needsToLook("git log", path, ctx, seconds),
-    timeout: seconds * 1_000 + SPARE_MS,
+    ...looking("git log", seconds),
     async run({ path = ".", count: maxCommits = 20, since }, ctx) {
       if (maxCommits < 1)
         throw new Error(`Cannot show ${maxCommits} commits: that is none. Ask for 1 or more.`);
@@ -173,7 +167,7 @@ function addLog(zz: GitZz): void {
       const logAnswer = await gitRepository
         .git([...plainLogArgs, logFormat, ...limitArgs, "HEAD", "--", ...logPathspecs])
         .catch(async (error) => {
-          if (await hasCommits(gitRepository)) throw error;
+          if (await hashOf("HEAD", gitRepository)) throw error;
         });
       if (!logAnswer) return { text: "No commits yet.", data: [] };
       const data = logAnswer.stdout
@@ -188,8 +182,7 @@ function addLog(zz: GitZz): void {
           `${hash} ${date} ${author}: ${subject}${refs && ` (${refs})`}`,
       );
       const noCommitsText =
-        "No " +
-        `commits${path === "." ? "" : ` that changed '${path}'`}` +
+        `No commits${path === "." ? "" : ` that changed '${path}'`}` +
         `${since ? ` since '${since}'` : ""}.`;
       return { text: capped(commitRows.join("\n")).text || noCommitsText, data };
     },
@@ -258,49 +251,33 @@ const unstopped = (ctx: Ctx) => {
   return { root, about, git, programs, io, signal: new AbortController().signal };
 };
 
-async function needsToLook(
-  question: string,
-  shownPath: string,
-  ctx: Ctx,
-  seconds: number,
-): Promise<Needs> {
-  const { read = [], ...others } = await needsOf(question, ctx, seconds);
-  return { read: [shownPath, ...read], ...others };
-}
-
-/**
- * Whether a diff may show the file: only if the gate would let the model read it without asking.
- */
-function isShown(fileName: string, { permissions }: Ctx): boolean {
-  return permissions.judge("read", fileName).verdict === "allow";
-}
+/** What the tools have in common that only show something, perhaps of one path. */
+const looking = (question: string, seconds: number) => ({
+  kind: "read" as const,
+  timeout: seconds * 1_000 + SPARE_MS,
+  async needs({ path = "." }: { path?: string | undefined }, ctx: Ctx): Promise<Needs> {
+    const { read = [], ...others } = await needsOf(question, ctx, seconds);
+    return { read: [path, ...read], ...others };
+  },
+});
 
 /**
  * Resolves `ref` to commit hashes, so that it cannot be an option, a path or a single file's
  * content.
  */
-async function commits({ git }: Repository, ref: string): Promise<string> {
+async function commits(gitRepository: Repository, ref: string): Promise<string> {
   const refuse = (reason: string) => new Error(`Cannot compare with '${ref}': ${reason}.`);
   if (ref.startsWith("-")) throw refuse("it begins with a dash. Name a commit, a branch or a tag");
   const [, fromRef = "", rangeDots = "", untilRef = ""] =
     /^(.*?)(?:(\.{2,3})(.*))?$/s.exec(ref) ?? [];
   const commitHashes: string[] = [];
   for (const rangeSide of rangeDots ? [fromRef || "HEAD", untilRef || "HEAD"] : [fromRef]) {
-    const codes = [0, 1, 128];
-    const hashAnswer = rangeSide.startsWith("-")
-      ? undefined
-      : await git(["rev-parse", "--verify", "--quiet", `${rangeSide}^{commit}`], { codes });
-    if (!hashAnswer || hashAnswer.code)
-      throw refuse(`there is no commit '${rangeSide}'. git_log shows what there is`);
-    commitHashes.push(hashAnswer.stdout.trim());
+    const commitHash =
+      !rangeSide.startsWith("-") && (await hashOf(`${rangeSide}^{commit}`, gitRepository));
+    if (!commitHash) throw refuse(`there is no commit '${rangeSide}'. git_log shows what there is`);
+    commitHashes.push(commitHash);
   }
   return commitHashes.join(rangeDots);
-}
-
-async function hasCommits({ git }: Repository): Promise<boolean> {
-  return (
-    (await git(["rev-parse", "--verify", "--quiet", "HEAD"], { codes: [0, 1, 128] })).code === 0
-  );
 }
 
 /** Explains why a diff is empty, and says where the changes are that the model may have meant. */
@@ -310,19 +287,17 @@ async function whyEmpty(
   { path, staged, ref, ctx }: { path: string; staged: boolean; ref?: string; ctx: Ctx },
 ): Promise<string> {
   const { files } = await branchAndFiles(gitRepository, [diffPathspec]);
-  if (!files.length && !(await isKnown(gitRepository, diffPathspec, ctx.files.path(path))))
+  const isTracked = async () =>
+    (await gitRepository.git(["ls-files", "-z", "--", diffPathspec])).stdout !== "";
+  if (!files.length && !fs.existsSync(ctx.files.path(path)) && !(await isTracked()))
     throw new Error(
       `Cannot show what changed in '${path}': there is no such file or folder, ` +
         "nor does git track one. git_status lists what changed.",
     );
   if (ref !== undefined) return "No changes.";
-  const countFiles = (matchesState: (state: string) => boolean) =>
-    files.filter(({ state }) => matchesState(state)).length;
-  const [inIndex, outside, untracked] = [
-    countFiles((state) => !/^[ ?!]/.test(state)),
-    countFiles((state) => /^[^?!][^ ]/.test(state)),
-    countFiles((state) => state === "??"),
-  ];
+  const countFiles = (statePattern: RegExp) =>
+    files.filter(({ state }) => statePattern.test(state)).length;
+  const [inIndex, outside, untracked] = [/^[^ ?!]/, /^[^?!][^ ]/, /^\?\?/].map(countFiles);
   const others: string[] = [];
   if (!staged && inIndex) others.push(`${plural(inIndex, "file")} staged: ask with staged`);
   if (staged && outside)
@@ -331,17 +306,6 @@ async function whyEmpty(
   const unstaged = inIndex ? "No unstaged changes" : "No changes";
   const emptySentence = staged ? "No staged changes" : unstaged;
   return others.length ? `${emptySentence} (${others.join("; ")}).` : "No changes.";
-}
-
-/** Whether a path is there, or git tracks something at it, now or in the last commit. */
-async function isKnown(
-  { git }: Repository,
-  filePathspec: string,
-  absolutePath: string,
-): Promise<boolean> {
-  if (fs.existsSync(absolutePath)) return true;
-  const tracked = await git(["ls-files", "-z", "--", filePathspec]);
-  return tracked.stdout !== "";
 }
 
 /** A note on files that may only look changed, because their content filter did not run. */
@@ -358,12 +322,7 @@ async function unfiltered({ git, filters }: Repository, fileNames: string[]): Pr
   return filteredNames.length
     ? [
         "[Compared without their content filter, " +
-          `so these may only look changed: ${listSome(filteredNames)}]`,
+          `so these may only look changed: ${listSome(filteredNames, MAX_LISTED)}]`,
       ]
     : [];
-}
-
-function listSome(fileNames: string[]): string {
-  const unlisted = fileNames.length - 20;
-  return fileNames.slice(0, 20).join(", ") + (unlisted > 0 ? ` and ${unlisted} more` : "");
 }

@@ -63,27 +63,26 @@ export async function repository(
   } = ctx;
   const timeLimit = ctx.io.clock.limit(Math.ceil(seconds * 1_000));
   const askGit = async (
-    settings: string[],
+    settings: readonly string[],
     gitArgs: string[],
     { codes = [0], ...options }: AskOptions = {},
   ): Promise<Answer> => {
     const env = options.own ? environment(keptVariables(ctx.about.home)) : ctx.git.env();
-    const stops = [ctx.signal, timeLimit];
+    const stop = AbortSignal.any([ctx.signal, timeLimit]);
     if (!ctx.programs.find("git")) throw cannot("there is no git here. Install it");
     const gitAnswer = await runGit([...settings, "--no-pager", ...gitArgs], {
       ...options,
       ctx,
       env,
-      stops,
+      stop,
     }).catch((error) => {
-      if (error === timeLimit.reason) throw tooLate(seconds);
-      throw error;
+      throw error === timeLimit.reason ? tooLate(seconds) : error;
     });
     if (gitAnswer.code < 0 || (!codes.includes(gitAnswer.code) && !options.own))
       throw cannot(gitErrorOf(gitAnswer));
     return gitAnswer;
   };
-  const location = await askGit([...quiet], ["rev-parse", "--show-toplevel", "--show-prefix"], {
+  const location = await askGit(quiet, ["rev-parse", "--show-toplevel", "--show-prefix"], {
     codes: [0, 128],
   });
   if (location.code)
@@ -94,7 +93,7 @@ export async function repository(
       `the repository's files are in '${topFolder}', outside the project. Look at core.worktree`,
     );
   const filters = readsFiles
-    ? await filterNames((gitArgs, options) => askGit([...quiet], gitArgs, options))
+    ? await filterNames((gitArgs, options) => askGit(quiet, gitArgs, options))
     : [];
   const filtersOff = filters.flatMap((filterName) =>
     ["clean=", "smudge=", "process=", "required=false"].flatMap((setting) => [
@@ -181,6 +180,10 @@ export async function check(
   });
 }
 
+/** The hash that a name stands for; "" if there is none. */
+export const hashOf = async (revision: string, { git }: Repository): Promise<string> =>
+  (await git(["rev-parse", "--verify", "--quiet", revision], { codes: [0, 1, 128] })).stdout.trim();
+
 /** A path for git: literal, relative to the project, and the link itself rather than its target. */
 export function pathspec(givenPath: string, { root, files }: Pick<Ctx, "root" | "files">): string {
   return `:(literal)${ownPath(givenPath, { root, files })}`;
@@ -204,13 +207,12 @@ function runGit(
   {
     ctx,
     env,
-    stops,
+    stop,
     input,
     cut,
-  }: AskOptions & { ctx: RunContext; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
+  }: AskOptions & { ctx: RunContext; env: NodeJS.ProcessEnv; stop: AbortSignal },
 ): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const stop = AbortSignal.any(stops);
   const { clock } = ctx.io;
   if (stop.aborted) return Promise.reject(stop.reason);
   const child = ctx.programs.start("git", gitArgs, {
@@ -266,9 +268,11 @@ function runGit(
  */
 function environment(keptValues: Record<string, string>): NodeJS.ProcessEnv {
   const variables: NodeJS.ProcessEnv = { ...process.env, GIT_TERMINAL_PROMPT: "0", ...keptValues };
-  for (const mode of ["LITERAL", "GLOB", "NOGLOB", "ICASE"])
-    delete variables[`GIT_${mode}_PATHSPECS`];
   for (const variableName of [
+    "LITERAL_PATHSPECS",
+    "GLOB_PATHSPECS",
+    "NOGLOB_PATHSPECS",
+    "ICASE_PATHSPECS",
     "DIR",
     "WORK_TREE",
     "COMMON_DIR",
@@ -295,7 +299,7 @@ function bothEnds() {
       while (tailSize - tailPieces[0]!.length > MAX_KEPT_BYTES) {
         const droppedPiece = tailPieces.shift()!;
         tailSize -= droppedPiece.length;
-        lostLines += Math.max(1, breaksIn(droppedPiece));
+        lostLines += Math.max(1, countBreaks(droppedPiece.toString("latin1")));
       }
     },
     text: () => Buffer.concat([...headPieces, ...tailPieces]).toString("utf8"),
@@ -303,12 +307,7 @@ function bothEnds() {
   };
 }
 
-function breaksIn(outputBytes: Buffer): number {
-  let count = 0;
-  for (let index = outputBytes.indexOf(10); index >= 0; index = outputBytes.indexOf(10, index + 1))
-    count++;
-  return count;
-}
+const countBreaks = (outputText: string): number => outputText.split("\n").length - 1;
 
 /** Head and tail, cut at line ends, with how much is missing in between. */
 export function capped(text: string, lostLines = 0, cutAdvice = ""): { text: string; cut: number } {
@@ -320,7 +319,6 @@ export function capped(text: string, lostLines = 0, cutAdvice = ""): { text: str
   );
   const tailStart = text.length - MAX_SHOWN_CHARS.tail;
   const tailText = text.slice(text.indexOf("\n", tailStart) + 1 || tailStart);
-  const countBreaks = (partText: string) => partText.split("\n").length - 1;
   const cut = Math.max(
     1,
     countBreaks(text) - countBreaks(headText) - countBreaks(tailText) + lostLines,
@@ -330,3 +328,8 @@ export function capped(text: string, lostLines = 0, cutAdvice = ""): { text: str
     cut,
   };
 }
+
+/** The first of these names, and how many more there are. */
+export const listSome = (fileNames: string[], maxShown: number): string =>
+  fileNames.slice(0, maxShown).join(", ") +
+  (fileNames.length > maxShown ? ` and ${fileNames.length - maxShown} more` : "");

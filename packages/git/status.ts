@@ -21,18 +21,19 @@ export async function branchAndFiles(
     "--no-column",
   ];
   const { stdout } = await git(["status", ...statusOptions, ...extraArgs, "--", ...pathspecs]);
-  const [branchLine = "", ...entries] = stdout.split("\0");
+  const [branchLine = "", ...entries] = stdout.split("\0").filter(Boolean);
   const files: File[] = [];
-  for (const fields = entries.values(), nextField = () => fields.next().value; ; ) {
-    const entryField = nextField();
-    if (!entryField) return { branch: branchLine.replace(/^## /, ""), files };
-    const [state, projectPath] = [entryField.slice(0, 2), fromProject(entryField.slice(3))];
+  const fields = entries.values();
+  for (const entryField of fields) {
+    const state = entryField.slice(0, 2);
     files.push({
       state,
-      path: projectPath,
-      ...(/[RC]/.test(state) && { from: fromProject(nextField() ?? "") }),
+      path: fromProject(entryField.slice(3)),
+      // the field after it
+      ...(/[RC]/.test(state) && { from: fromProject(fields.next().value ?? "") }),
     });
   }
+  return { branch: branchLine.replace(/^## /, ""), files };
 }
 
 /** A file's row: one line, even if a name contains line breaks. */

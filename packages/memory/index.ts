@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";
 import { CHARS_PER_TOKEN, oneLine, plural, shorten } from "zz/text";
 import { isBare, linesOf, today, withIndexed, withNote } from "./notes.ts";
-import { bySimilarity, byWords, type Hit, type Page, pageNamed, pagesOf } from "./recall.ts";
+import { bySimilarity, byWords, type Hit, pageNamed, pagesOf } from "./recall.ts";
 import * as tree from "./tree.ts";
 
 export const defaults = { tokens: 2_000 };
@@ -160,10 +160,9 @@ function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   if (where !== undefined && where !== "home" && where !== "project")
     throw refuse(`'${where}' is not a place. Use home or project.`);
   const memoryTrees = tree.treesOf(ctx);
-  const chosenTree = where
-    ? memoryTrees.find(({ from }) => from === where)
-    : memoryTrees.find((candidate) => tree.promptFileOf(candidate));
-  const { base, folder } = chosenTree ?? memoryTrees.at(-1)!;
+  const chosenTree =
+    memoryTrees.find(where ? ({ from }) => from === where : tree.promptFileOf) ??
+    memoryTrees.at(-1)!;
   const [partName, ...remaining] = (topic ?? "").split("/");
   const isPart = remaining.length > 0 && tree.PARTS.includes(partName!);
   const topicSlug = slugOf(isPart ? remaining.join(" ") : (topic ?? ""));
@@ -172,10 +171,11 @@ function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   const name = topicSlug
     ? `${isPart ? partName : "topics"}/${topicSlug}.md`
     : `daily/${today()}.md`;
-  const promptFile = tree.promptFileOf({ from: "home", base, folder });
+  const promptFile = tree.promptFileOf(chosenTree);
   if (promptFile?.endsWith("MEMORY.md"))
     return { file: promptFile, title: "Memory", name: "MEMORY.md" };
   const title = topicSlug ? oneLine(isPart ? remaining.join("/") : topic!) : today();
+  const { folder } = chosenTree;
   return { file: path.join(folder, name), title, index: path.join(folder, tree.INDEX), name };
 }
 
@@ -240,29 +240,31 @@ async function recallNotes({ query }: { query: string }, ctx: Ctx): Promise<Resu
     };
   const exactHits = byWords(pages, query);
   const foundHits = exactHits.length ? exactHits : await bySimilarity(pages, query, MAX_PLACES + 1);
-  const shownHits = foundHits.slice(0, MAX_PLACES).map((lineHit) => around(lineHit, pages, root));
+  const shownHits = foundHits.slice(0, MAX_PLACES);
   const moreHits = foundHits.length - shownHits.length;
   const noHitsText = `Nothing like '${query}' in ${plural(pages.length, "file")} of memory.`;
   const caveat = exactHits.length ? [] : ["No exact match. The nearest:"];
   const headLines = foundHits.length ? caveat : [noHitsText];
   const moreNote =
     moreHits > 0 ? [`[${exactHits.length ? moreHits : "There are"} more; use more words]`] : [];
-  const data = foundHits
-    .slice(0, MAX_PLACES)
-    .map(({ file, line, text }) => ({ place: tree.shownPath(root, file), line, text }));
-  return { text: [...headLines, ...shownHits, ...moreNote, ...ignored].join("\n"), data };
+  const data = shownHits.map(({ page, line, text }) => ({
+    place: tree.shownPath(root, page.file),
+    line,
+    text,
+  }));
+  const hitTexts = shownHits.map((lineHit) => around(lineHit, root));
+  return { text: [...headLines, ...hitTexts, ...moreNote, ...ignored].join("\n"), data };
 }
 
 /** A line with its place and its neighbours. */
-function around({ file, line }: Hit, pages: Page[], projectRoot: string): string {
-  const { lines } = pages.find((candidate) => candidate.file === file)!;
+function around({ page, line }: Hit, projectRoot: string): string {
   const firstNumber = Math.max(1, line - 1);
-  const neighbours = lines
+  const neighbours = page.lines
     .slice(firstNumber - 1, line + 1)
     .map((text, i) => ({ text, number: firstNumber + i }));
   const filledLines = neighbours.filter(({ text, number }) => text.trim() || number === line);
   return [
-    `${tree.shownPath(projectRoot, file)}:${line}`,
+    `${tree.shownPath(projectRoot, page.file)}:${line}`,
     ...filledLines.map(({ text, number }) => `${number === line ? ">" : " "} ${number}\t${text}`),
   ].join("\n");
 }
@@ -271,11 +273,9 @@ async function forgetNote({ what }: { what: string }, ctx: Ctx): Promise<Result>
   const { root } = ctx;
   const refuse = (reason: string) => new Error(`Cannot forget '${what}': ${reason}`);
   const { pages } = await pagesOf(ctx);
-  const { file, line, text } = hitToForget();
-  const remainingLines = pages
-    .find((candidate) => candidate.file === file)!
-    .lines.toSpliced(line - 1, 1);
-  const updatedText = remainingLines.join("\n");
+  const { page, line, text } = hitToForget();
+  const { file } = page;
+  const updatedText = page.lines.toSpliced(line - 1, 1).join("\n");
   const memoryTree = tree.treesOf(ctx).find(({ folder }) => file.startsWith(folder + path.sep));
   const index = memoryTree && path.join(memoryTree.folder, tree.INDEX);
   const relativeFile = memoryTree && path.relative(memoryTree.folder, file);
@@ -301,7 +301,7 @@ async function forgetNote({ what }: { what: string }, ctx: Ctx): Promise<Result>
     if (namedPage) {
       const text = namedPage.lines[Number(lineNumber) - 1];
       if (!text?.trim()) throw refuse("there is nothing on that line. recall gives places.");
-      return { file: namedPage.file, line: Number(lineNumber), text };
+      return { page: namedPage, line: Number(lineNumber), text };
     }
     const matchingHits = byWords(pages, what);
     if (matchingHits.length === 1) return matchingHits[0]!;
@@ -310,7 +310,8 @@ async function forgetNote({ what }: { what: string }, ctx: Ctx): Promise<Result>
     const hitLines = matchingHits
       .slice(0, MAX_PLACES)
       .map(
-        (lineHit) => `${tree.shownPath(root, lineHit.file)}:${lineHit.line} ${lineHit.text.trim()}`,
+        (lineHit) =>
+          `${tree.shownPath(root, lineHit.page.file)}:${lineHit.line} ${lineHit.text.trim()}`,
       );
     throw refuse(
       `${matchingHits.length} lines have these words. ` +

@@ -22,30 +22,30 @@ export function withIndexed(
   fileText: string | undefined,
 ): string {
   const indexLines = indexText?.trim() ? linesOf(indexText.trimEnd()) : ["# Memory", ""];
-  const indexLine = fileText === undefined ? undefined : lineFor(fileName, fileText);
+  const newLines = fileText === undefined ? [] : linesFor(fileName, fileText);
   const existingIndex = indexLines.findIndex((candidate) => candidate.includes(`](${fileName})`));
-  if (existingIndex < 0) return [...indexLines, ...(indexLine ? [indexLine] : []), ""].join("\n");
-  if (MADE.test(indexLines[existingIndex]!))
-    indexLines.splice(existingIndex, 1, ...(indexLine ? [indexLine] : []));
+  if (existingIndex < 0) indexLines.push(...newLines);
+  else if (MADE.test(indexLines[existingIndex]!)) indexLines.splice(existingIndex, 1, ...newLines);
   return [...indexLines, ""].join("\n");
 }
 
-function lineFor(fileName: string, fileText: string): string | undefined {
+/** The index's line for a file; none if no note is in it. */
+function linesFor(fileName: string, fileText: string): string[] {
   const datedNotes = linesOf(fileText).flatMap((noteLine) => {
     const [, date, said = ""] = NOTE_LINE.exec(noteLine) ?? [];
     return date ? [{ date, said }] : [];
   });
   const lastNote = datedNotes.at(-1);
-  if (!lastNote) return undefined;
+  if (!lastNote) return [];
   const shortNote =
     lastNote.said.length > MAX_INDEXED_CHARS
       ? `${lastNote.said.slice(0, MAX_INDEXED_CHARS)}…`
       : lastNote.said;
   const noteCount = plural(datedNotes.length, "note");
-  return (
+  return [
     `- [${fileName.replace(/\.\w+$/, "")}](${fileName}): ${noteCount}, ` +
-    `last ${lastNote.date}: ${shortNote}`
-  );
+      `last ${lastNote.date}: ${shortNote}`,
+  ];
 }
 
 /** Whether the text consists only of headings and blank lines. */

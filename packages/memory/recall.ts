@@ -5,12 +5,12 @@ import type { Ctx } from "zz";
 import { linesOf, MADE } from "./notes.ts";
 import { filesOf, type LeftOut, MAX_FILE_BYTES, reason } from "./tree.ts";
 
+export type Page = { file: string; lines: string[] };
 export interface Hit {
-  file: string;
+  page: Page;
   line: number; // from 1
   text: string;
 }
-export type Page = { file: string; lines: string[] };
 
 /**
  * The files that can be read now, and the others with the reason: just deleted, not text, too
@@ -73,9 +73,9 @@ const MAX_WORDS = 50;
 
 /** All lines except blank ones and those in which the index repeats notes. */
 const linesIn = (pages: Page[]): Hit[] =>
-  pages.flatMap(({ file, lines }) =>
-    lines.flatMap((text, i) =>
-      !text.trim() || MADE.test(text) ? [] : [{ file, line: i + 1, text }],
+  pages.flatMap((page) =>
+    page.lines.flatMap((text, i) =>
+      !text.trim() || MADE.test(text) ? [] : [{ page, line: i + 1, text }],
     ),
   );
 

@@ -20,7 +20,7 @@ export const MAX_FILE_BYTES = 1024 * 1024; // of a file that is searched
 const END_BYTES = 64 * 1024; // read of each end of a larger file, for the prompt
 const MAX_FILES = 1_000;
 
-export function treesOf({ root, about }: Pick<TreeContext, "root" | "about">): Tree[] {
+export function treesOf({ root, about }: TreeContext): Tree[] {
   const treeIn = (from: From, base: string): Tree => ({
     from,
     base,
@@ -34,7 +34,7 @@ export function treesOf({ root, about }: Pick<TreeContext, "root" | "about">): T
 /** The file of a tree that is in the prompt: its index, or its only file. */
 export const promptFileOf = ({ base, folder }: Tree): string | undefined =>
   [path.join(folder, INDEX), path.join(base, "MEMORY.md"), path.join(folder, "MEMORY.md")].find(
-    (candidate) => lstat(candidate),
+    lstat,
   );
 
 /**
@@ -48,21 +48,17 @@ export function endsOf(
   try {
     const fileStats = fs.fstatSync(descriptor);
     if (!fileStats.isFile()) throw new Error("it is not a regular file");
-    const [headBytes, tailBytes] =
-      fileStats.size > MAX_FILE_BYTES ? [END_BYTES, END_BYTES] : [fileStats.size, 0];
-    const endBytes = Buffer.alloc(headBytes + tailBytes);
-    let readCount = fs.readSync(descriptor, endBytes, 0, headBytes, 0);
-    if (tailBytes)
-      readCount += fs.readSync(
-        descriptor,
-        endBytes,
-        headBytes,
-        tailBytes,
-        fileStats.size - tailBytes,
-      );
-    const content = endBytes.subarray(0, readCount);
+    const { size } = fileStats;
+    const readAt = (length: number, position: number) => {
+      const bytes = Buffer.alloc(length);
+      return bytes.subarray(0, fs.readSync(descriptor, bytes, 0, length, position));
+    };
+    const content =
+      size > MAX_FILE_BYTES
+        ? Buffer.concat([readAt(END_BYTES, 0), readAt(END_BYTES, size - END_BYTES)])
+        : readAt(size, 0);
     if (content.includes(0)) throw new Error("it is not text");
-    return { text: content.toString("utf8").replace(/^\ufeff/, ""), size: fileStats.size };
+    return { text: content.toString("utf8").replace(/^\ufeff/, ""), size };
   } finally {
     fs.closeSync(descriptor);
   }
@@ -72,9 +68,7 @@ export function endsOf(
 export function filesOf(ctx: TreeContext): { files: string[]; leftOut: LeftOut[] } {
   const [files, leftOut]: [string[], LeftOut[]] = [[], []];
   for (const memoryTree of treesOf(ctx)) {
-    const memoryFiles = lstat(path.join(memoryTree.base, "MEMORY.md"))
-      ? [path.join(memoryTree.base, "MEMORY.md")]
-      : [];
+    const memoryFiles = [path.join(memoryTree.base, "MEMORY.md")].filter(lstat);
     for (const file of [...memoryFiles, ...filesUnder(memoryTree.folder)]) {
       const problem =
         refusal(ctx, memoryTree.from, file) ??
@@ -121,16 +115,11 @@ function filesUnder(parentFolder: string, folderDepth = 0): string[] {
   });
 }
 
-export function entriesIn(parentFolder: string): fs.Dirent[] {
-  try {
-    const entries = fs
-      .readdirSync(parentFolder, { withFileTypes: true })
-      .filter(({ name }) => !name.startsWith("."));
-    return entries.sort(byName);
-  } catch {
-    return []; // it does not exist or cannot be read: most people have none
-  }
-}
+/** None where the folder does not exist or cannot be read: most people have none. */
+export const entriesIn = (parentFolder: string): fs.Dirent[] =>
+  (tryTo(() => fs.readdirSync(parentFolder, { withFileTypes: true })) ?? [])
+    .filter(({ name }) => !name.startsWith("."))
+    .sort(byName);
 
 export const lstat = (filePath: string): fs.Stats | undefined =>
   tryTo(() => fs.lstatSync(filePath));

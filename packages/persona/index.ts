@@ -113,10 +113,10 @@ async function readLayer(
 /** The project's file hides the home's, even if it is empty. */
 function nearest(fileName: string, homeFolder: string, { root }: Pick<Ctx, "root">): File {
   const projectFile = path.join(root, ".zz", fileName);
-  const isProjectFile = path.join(root, ".zz") !== homeFolder && fs.existsSync(projectFile);
-  return isProjectFile
+  const homeFile = path.join(homeFolder, fileName);
+  return projectFile !== homeFile && fs.existsSync(projectFile)
     ? { name: `.zz/${fileName}`, at: projectFile, own: true }
-    : { name: path.join(homeFolder, fileName), at: path.join(homeFolder, fileName), own: false };
+    : { name: homeFile, at: homeFile, own: false };
 }
 
 /** The home's file may always be read; a project's may be a link to anywhere. */

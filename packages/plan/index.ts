@@ -40,7 +40,8 @@ export default (zz: Zz) => {
       verdict: "deny",
       why:
         "plan mode is on, and this call would " +
-        `${effectInWords(gateRequest.kind)}. Put it into the plan.`,
+        `${gateRequest.kind === "change" ? "change files" : "do more than look"}. ` +
+        "Put it into the plan.",
     };
   });
   zz.layer({
@@ -60,10 +61,8 @@ export default (zz: Zz) => {
   zz.wrap(
     "offer",
     async (allTools, runNext) => {
-      const [offered, planTool] = [
-        await runNext(allTools),
-        allTools.find(({ name }) => name === PLAN_TOOL),
-      ];
+      const offered = await runNext(allTools);
+      const planTool = allTools.find(({ name }) => name === PLAN_TOOL);
       const isMissing =
         planTool && (planState.on || hasOpenSteps(planState)) && !offered.includes(planTool);
       return isMissing ? [...offered, planTool].sort(byName) : offered;
@@ -113,7 +112,10 @@ async function present(planState: Kept, proposed: string[], ctx: Ctx): Promise<R
   for (let edited = ""; ; ) {
     const pressedKey = await ctx.ask(questionOf(steps, ctx), ctx.edit ? "yne" : "yn");
     if (pressedKey === "e") {
-      const editedText = await ctx.edit!(numbered(steps), "plan.md");
+      const editedText = await ctx.edit!(
+        steps.map((stepText, i) => `${i + 1}. ${stepText}\n`).join(""),
+        "plan.md",
+      );
       const changed = editedText === undefined ? [] : stepsIn(editedText);
       if (changed.length) [steps, edited] = [changed.slice(0, MAX_STEPS), ", as they edited it"];
       continue;
@@ -121,10 +123,10 @@ async function present(planState: Kept, proposed: string[], ctx: Ctx): Promise<R
     if (pressedKey !== "y") {
       const reason =
         pressedKey === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
-      const answer = reason
-        ? `The person said no to the plan: “${reason}”.`
-        : "The person said no to the plan.";
-      return { text: `${answer}\nChange it, and present it again.`, failed: true, refused: true };
+      const text =
+        `The person said no to the plan${reason && `: “${reason}”`}.\n` +
+        "Change it, and present it again.";
+      return { text, failed: true, refused: true };
     }
     Object.assign(planState, { on: false, steps: steps.map((text) => ({ text, done: false })) });
     const text =
@@ -143,9 +145,8 @@ function tickSteps(planState: Kept, doneNumbers: readonly number[]): string {
   planState.steps = planState.steps.map((step, i) =>
     doneNumbers.includes(i + 1) ? { ...step, done: true } : step,
   );
-  return hasOpenSteps(planState)
-    ? checklistOf(planState.steps)
-    : `${checklistOf(planState.steps)}\nAll of it is done.`;
+  const checklist = checklistOf(planState.steps);
+  return hasOpenSteps(planState) ? checklist : `${checklist}\nAll of it is done.`;
 }
 
 function planCommand(zz: Zz, planState: Kept): void {
@@ -187,12 +188,8 @@ function planCommand(zz: Zz, planState: Kept): void {
   });
 }
 
-const effectInWords = (effect: "change" | "run"): string =>
-  effect === "change" ? "change files" : "do more than look";
 const checklistOf = (steps: readonly Step[]): string =>
   steps.map(({ text, done }, i) => `${i + 1}. [${done ? "x" : " "}] ${text}`).join("\n");
-const numbered = (stepTexts: readonly string[]): string =>
-  stepTexts.map((stepText, i) => `${i + 1}. ${stepText}\n`).join("");
 
 /**
  * The steps of a list as people and models write it; an indented line continues the step before it.

@@ -23,8 +23,13 @@ import {
 type Callable = Node & { getParameters(): ParameterDeclaration[] };
 type Call = CallExpression | NewExpression;
 type NamedFunction = { callable: Callable; named: Node; full: string; line: number };
-/** `old`: its place until now; -1: it is new. */
-type Parameter = { name: string; text: string; old: number; isOptional: boolean };
+/** `old`: what it was until now; undefined: it is new. */
+type Parameter = {
+  name: string;
+  text: string;
+  old: ParameterDeclaration | undefined;
+  isOptional: boolean;
+};
 
 export function changeSignature(openedProject: OpenProject): Plan {
   const { paths, name = "", value, root } = openedProject;
@@ -35,7 +40,10 @@ export function changeSignature(openedProject: OpenProject): Plan {
   );
   const oldParameters = callable.getParameters();
   const newParameters = parametersOf(openedProject.parameters ?? [], oldParameters);
-  checkBody(callable, oldParameters, newParameters);
+  const removedParameters = oldParameters.filter(
+    (parameter) => !newParameters.some(({ old }) => old === parameter),
+  );
+  checkBody(callable, removedParameters, newParameters);
   if (value !== undefined && !isExpression(value))
     throw new Error(`'${value}' is not an expression.`);
   const isConstructor = Node.isConstructorDeclaration(callable);
@@ -49,31 +57,26 @@ export function changeSignature(openedProject: OpenProject): Plan {
     call ? [{ call, location: locationOf(use) }] : [],
   );
   const edits: Edit[] = [];
-  const dropped: string[] = [];
-  for (const { call, location } of locatedCalls)
-    dropped.push(...droppedAt(call.getArguments(), oldParameters, newParameters, location));
-  for (const { call, location } of locatedCalls
-    .sort((a, b) => b.call.getEnd() - b.call.getStart() - (a.call.getEnd() - a.call.getStart()))
-    .reverse())
+  const dropped = locatedCalls.flatMap(({ call, location }) =>
+    droppedAt(call.getArguments(), oldParameters, newParameters, location),
+  );
+  // calls within others first
+  for (const { call, location } of locatedCalls.sort(
+    (first, second) => first.call.getWidth() - second.call.getWidth(),
+  ))
     listEdit(edits, call, call.getArguments(), (renderNode) =>
       argumentsOf(call.getArguments(), oldParameters, newParameters, value, location, renderNode),
     );
   listEdit(edits, callable, oldParameters, (renderNode) =>
-    newParameters.map(({ text, old: oldIndex }) =>
-      oldIndex >= 0
-        ? renderNode(oldParameters[oldIndex]!).replace(
-            oldParameters[oldIndex]!.getText(),
-            () => text,
-          )
-        : text,
+    newParameters.map(({ text, old }) =>
+      old ? renderNode(old).replace(old.getText(), () => text) : text,
     ),
   );
-  for (const [i, parameter] of oldParameters.entries())
-    if (!newParameters.some((newParameter) => newParameter.old === i)) {
-      edits.push(...documentationOf(callable, parameter.getName()));
-      if (/\/[/*]/.test(parameter.getFullText()))
-        dropped.push(`with its comment: ${shortenNode(parameter)}`);
-    }
+  for (const parameter of removedParameters) {
+    edits.push(...documentationOf(callable, parameter.getName()));
+    if (/\/[/*]/.test(parameter.getFullText()))
+      dropped.push(`with its comment: ${shortenNode(parameter)}`);
+  }
   return {
     edits,
     dropped,
@@ -141,15 +144,15 @@ function parametersOf(
   const stripSpaces = (spacedText: string) => spacedText.replace(/\s/g, "");
   const parameters = parameterTexts.map((givenText): Parameter => {
     const text = givenText.trim();
-    const oldIndex = oldParameters.findIndex(
+    const kept = oldParameters.find(
       (oldParameter) => stripSpaces(oldParameter.getName()) === stripSpaces(text),
     );
-    if (oldIndex >= 0)
+    if (kept)
       return {
-        name: oldParameters[oldIndex]!.getName(),
-        text: oldParameters[oldIndex]!.getText(),
-        old: oldIndex,
-        isOptional: oldParameters[oldIndex]!.isOptional(),
+        name: kept.getName(),
+        text: kept.getText(),
+        old: kept,
+        isOptional: kept.isOptional(),
       };
     const [addedParameter, ...furtherParameters] =
       parseStatement(`function f(${text}) {}`)?.getFunctions()[0]?.getParameters() ?? [];
@@ -159,7 +162,7 @@ function parametersOf(
     return {
       name,
       text,
-      old: oldParameters.findIndex((oldParameter) => oldParameter.getName() === name),
+      old: oldParameters.find((oldParameter) => oldParameter.getName() === name),
       isOptional: addedParameter.isOptional(),
     };
   });
@@ -167,7 +170,7 @@ function parametersOf(
     ({ name }, i) => parameters.findIndex((parameter) => parameter.name === name) !== i,
   );
   if (duplicate) throw new Error(`'${duplicate.name}' is there twice. Give each parameter once.`);
-  if (parameters.filter((parameter) => parameter.old < 0).length > 1)
+  if (parameters.filter(({ old }) => !old).length > 1)
     throw new Error("two parameters are new. Add one at a time.");
   return parameters;
 }
@@ -193,13 +196,11 @@ function isExpression(expressionText: string): boolean {
 
 function checkBody(
   callable: Callable,
-  oldParameters: ParameterDeclaration[],
+  removedParameters: ParameterDeclaration[],
   newParameters: Parameter[],
 ): void {
   const identifiers = callable.getDescendants().filter(Node.isIdentifier);
-  for (const removed of oldParameters.filter(
-    (_, i) => !newParameters.some((newParameter) => newParameter.old === i),
-  )) {
+  for (const removed of removedParameters) {
     const removedNames = [removed.getNameNode(), ...removed.getNameNode().getDescendants()].filter(
       Node.isIdentifier,
     );
@@ -215,7 +216,7 @@ function checkBody(
       );
   }
   const clashing = newParameters.find(
-    ({ name, old }) => old < 0 && identifiers.some((identifier) => identifier.getText() === name),
+    ({ name, old }) => !old && identifiers.some((identifier) => identifier.getText() === name),
   );
   if (clashing)
     throw new Error(`'${clashing.name}' already means something in it. Choose another name.`);
@@ -254,15 +255,12 @@ function findCall(useNode: Node, isConstructor: boolean, location: string): Call
     return undefined;
   if (
     isConstructor &&
-    (Node.isTypeReference(useParent) || /\binstanceof\b/.test(useParent.getText()))
+    (Node.isTypeReference(useParent) ||
+      /\binstanceof\b/.test(useParent.getText()) ||
+      // a static member
+      (Node.isPropertyAccessExpression(useParent) && useParent.getExpression() === useNode))
   )
     return undefined;
-  if (
-    isConstructor &&
-    Node.isPropertyAccessExpression(useParent) &&
-    useParent.getExpression() === useNode
-  )
-    return undefined; // a static member
   let calleeNode =
     Node.isPropertyAccessExpression(useParent) && useParent.getNameNode() === useNode
       ? useParent
@@ -304,12 +302,9 @@ function droppedAt(
   newParameters: Parameter[],
   location: string,
 ): string[] {
-  const keptArguments = newParameters.flatMap(({ old: oldIndex }) => {
-    if (oldIndex < 0) return [];
-    return oldParameters[oldIndex]!.isRestParameter()
-      ? argumentNodes.slice(oldIndex)
-      : argumentNodes.slice(oldIndex, oldIndex + 1);
-  });
+  const keptArguments = newParameters.flatMap(({ old }) =>
+    old ? passedFor(old, argumentNodes, oldParameters) : [],
+  );
   const lostArguments = argumentNodes.filter((argument) => !keptArguments.includes(argument));
   const actingArgument = lostArguments.find((argument) => !isStill(argument));
   if (actingArgument)
@@ -328,6 +323,17 @@ function droppedAt(
     );
   return lostArguments.map((argument) => `at ${location}: ${shortenNode(argument)}`);
 }
+
+/** What a call passes for a parameter; for one of the rest, all that is left. */
+function passedFor(
+  parameter: ParameterDeclaration,
+  argumentNodes: Node[],
+  oldParameters: ParameterDeclaration[],
+): Node[] {
+  const index = oldParameters.indexOf(parameter);
+  return argumentNodes.slice(index, parameter.isRestParameter() ? undefined : index + 1);
+}
+
 const shortenNode = (node: Node): string =>
   node.getFullText().trim().replace(/\s+/g, " ").slice(0, 80);
 
@@ -343,13 +349,11 @@ function argumentsOf(
     throw new Error(`the call at ${location} spreads what it passes. Edit it by hand.`);
   if (argumentNodes.length > oldParameters.length && !oldParameters.at(-1)?.isRestParameter())
     throw new Error(`the call at ${location} passes more than it takes.`);
-  const argumentTexts = newParameters.flatMap(({ name, old: oldIndex, isOptional }) => {
-    if (oldIndex >= 0)
-      return (
-        oldParameters[oldIndex]!.isRestParameter()
-          ? argumentNodes.slice(oldIndex)
-          : [argumentNodes[oldIndex]]
-      ).map((argument) => argument && renderNode(argument));
+  const argumentTexts = newParameters.flatMap(({ name, old, isOptional }) => {
+    if (old) {
+      const passedTexts = passedFor(old, argumentNodes, oldParameters).map(renderNode);
+      return passedTexts.length || old.isRestParameter() ? passedTexts : [undefined];
+    }
     if (addedValue === undefined && !isOptional)
       throw new Error(`calls have to pass something for '${name}'. Give it as value.`);
     return [addedValue];
@@ -366,7 +370,7 @@ function listEdit(
   oldItems: Node[],
   makeTexts: (renderNode: (node: Node) => string) => string[],
 ): void {
-  const file = listHolder.getSourceFile().getFilePath() as string;
+  const file = listHolder.getSourceFile().getFilePath();
   const findEdits = (rangeStart: number, rangeEnd: number) =>
     edits.filter(
       (earlierEdit) =>

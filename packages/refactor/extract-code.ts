@@ -2,6 +2,7 @@
 import { Node, type SourceFile, ts } from "ts-morph";
 import {
   applyEdits,
+  type Edit,
   editsOf,
   isPlain,
   type OpenProject,
@@ -20,7 +21,7 @@ export const extractConstant = (openedProject: OpenProject): Plan =>
 function planExtraction(openedProject: OpenProject, declaration: "function" | "constant"): Plan {
   const { service, paths, name = "" } = openedProject;
   const sourceFile = sourceOf(openedProject, paths[0]!)!;
-  const file = sourceFile.getFilePath() as string;
+  const file = sourceFile.getFilePath();
   if (!/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name))
     throw new Error(`'${name}' is not a name.`);
   if (
@@ -76,24 +77,19 @@ function planExtraction(openedProject: OpenProject, declaration: "function" | "c
 /** The name that TypeScript gave is replaced where it is one, not in texts. */
 function replaceGeneratedName(
   newText: string,
-  fileName: string,
+  file: string,
   generatedName: string,
   newName: string,
 ): string {
-  const nameOffsets: number[] = [];
-  const parsedFile = ts.createSourceFile(fileName, newText, ts.ScriptTarget.Latest, true);
+  const nameEdits: Edit[] = [];
+  const parsedFile = ts.createSourceFile(file, newText, ts.ScriptTarget.Latest, true);
   const visitNode = (node: ts.Node): void => {
-    if (ts.isIdentifier(node) && node.text === generatedName) nameOffsets.push(node.getStart());
+    if (ts.isIdentifier(node) && node.text === generatedName)
+      nameEdits.push({ file, start: node.getStart(), end: node.getEnd(), text: newName });
     ts.forEachChild(node, visitNode);
   };
   visitNode(parsedFile);
-  return nameOffsets
-    .sort((first, second) => second - first)
-    .reduce(
-      (replacedText, offset) =>
-        replacedText.slice(0, offset) + newName + replacedText.slice(offset + generatedName.length),
-      newText,
-    );
+  return applyEdits(newText, nameEdits);
 }
 
 /** Code that a condition decides on, or a loop repeats, unless it is a plain value. */
@@ -117,17 +113,10 @@ function isConditional(sourceFile: SourceFile, codeRange: ts.TextRange): boolean
     if (Node.isConditionalExpression(outerNode) && outerNode.getCondition() !== innerNode)
       return true;
     if (Node.isParameterDeclaration(outerNode) || Node.isCaseClause(outerNode)) return true;
-    if (Node.isIterationStatement(outerNode))
-      return (
-        !(Node.isForOfStatement(outerNode) || Node.isForInStatement(outerNode)) &&
-        outerNode.getStatement() !== innerNode
-      );
+    if (Node.isForOfStatement(outerNode) || Node.isForInStatement(outerNode)) return false;
+    if (Node.isIterationStatement(outerNode)) return outerNode.getStatement() !== innerNode;
     if (Node.isIfStatement(outerNode))
-      return (
-        outerNode.getParent() !== undefined &&
-        Node.isIfStatement(outerNode.getParent()) &&
-        outerNode.getExpression() === innerNode
-      );
+      return Node.isIfStatement(outerNode.getParent()) && outerNode.getExpression() === innerNode;
     if (Node.isStatement(outerNode) || ts.isFunctionLike(outerNode.compilerNode)) return false;
   }
   return false;

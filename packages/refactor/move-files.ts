@@ -3,7 +3,10 @@ import fs from "node:fs";
 import path from "node:path";
 import { type SourceFile, ts } from "ts-morph";
 import { isInside, tryTo } from "zz/text";
-import { type Edit, editsOf, type OpenProject, type Plan, sourceOf } from "./project.ts";
+import { type Edit, editsOf, newPathBy, type OpenProject, type Plan, sourceOf } from "./project.ts";
+
+/** Where a file will be. */
+type NewPath = ReturnType<typeof newPathBy>;
 
 /** Calls whose first argument is a module, as seen from the file. */
 const MODULE_CALLS = /^(import|require(\.\w+)?|import\.meta\.resolve|(jest|vi)\.\w+)$/;
@@ -23,34 +26,35 @@ const FILE_ENDINGS = [
 ];
 
 export function move(openedProject: OpenProject): Plan {
-  const { root, paths, to, service, disk, project } = openedProject;
-  const [from, targetPath] = [path.join(root, paths[0]!), path.join(root, to!)];
+  const { root, names, paths, service, disk, project } = openedProject;
+  const [from, to] = [path.join(root, paths[0]!), path.join(root, openedProject.to!)];
+  const newPath = newPathBy({ from, to });
   const edits: Edit[] = [];
   const isFollowed = new Set<string>(); // by file and place
   const aliases = aliasesOf(openedProject);
-  for (const scriptPath of openedProject.names) {
+  for (const scriptPath of names) {
     const sourceFile = sourceOf(openedProject, scriptPath);
     for (const literalEdit of sourceFile ? literalsOf(sourceFile) : []) {
       const text = RELATIVE.test(literalEdit.text)
-        ? newSpecifier(literalEdit, from, targetPath)
-        : newAliased(literalEdit, aliases, from, targetPath);
+        ? newSpecifier(literalEdit, newPath)
+        : newAliased(literalEdit, aliases, newPath);
       if (text === undefined) continue;
       isFollowed.add(`${literalEdit.file} ${literalEdit.start}`);
       if (text !== literalEdit.text) edits.push({ ...literalEdit, text });
     }
   }
   // What is not a path to a file: aliases of scripts, packages.
-  for (const renameEdit of editsOf(service.getEditsForFileRename(from, targetPath, {}, {})))
+  for (const renameEdit of editsOf(service.getEditsForFileRename(from, to, {}, {})))
     if (
       !isFollowed.has(`${renameEdit.file} ${renameEdit.start}`) &&
-      project.getSourceFile(renameEdit.file)
+      project.getSourceFile(renameEdit.file) &&
+      isInside(root, renameEdit.file) &&
+      !renameEdit.file.includes("/node_modules/")
     )
-      if (isInside(root, renameEdit.file) && !renameEdit.file.includes("/node_modules/"))
-        edits.push(renameEdit);
-  for (const scriptPath of openedProject.names)
-    checkPatterns(openedProject, scriptPath, from, targetPath);
-  disk.moved = { from, to: targetPath };
-  return { edits, summary: `Moved ${paths[0]} to ${to}` };
+      edits.push(renameEdit);
+  for (const scriptPath of names) checkPatterns(openedProject, scriptPath, newPath);
+  disk.moved = { from, to };
+  return { edits, summary: `Moved ${paths[0]} to ${openedProject.to}` };
 }
 
 /**
@@ -58,7 +62,8 @@ export function move(openedProject: OpenProject): Plan {
  * styles, mocks and workers. Also names, which may be aliases.
  */
 function literalsOf(sourceFile: SourceFile): Edit[] {
-  const [file, literals] = [sourceFile.getFilePath() as string, [] as Edit[]];
+  const file = sourceFile.getFilePath();
+  const literals: Edit[] = [];
   const visitNode = (node: ts.Node): void => {
     if (
       ts.isStringLiteralLike(node) &&
@@ -94,17 +99,10 @@ function isModulePath(node: ts.Node, sourceFile: ts.SourceFile): boolean {
 }
 
 /** What takes files by a pattern has to take the same ones then. */
-function checkPatterns(
-  openedProject: OpenProject,
-  scriptPath: string,
-  fromPath: string,
-  targetPath: string,
-): void {
+function checkPatterns(openedProject: OpenProject, scriptPath: string, newPath: NewPath): void {
   const { root, allFiles } = openedProject;
   const sourceFile = sourceOf(openedProject, scriptPath)?.compilerNode;
   if (!sourceFile || !PATTERNS.test(sourceFile.text)) return;
-  const newPath = (oldPath: string) =>
-    isInside(fromPath, oldPath) ? targetPath + oldPath.slice(fromPath.length) : oldPath;
   const isTaken = (pattern: string, patternFile: string, candidate: string) => {
     const [fixedPrefix = ""] = /^[^*?[{(!+@]*\//.exec(pattern) ?? [];
     const baseFolder = pattern.startsWith("/")
@@ -116,24 +114,20 @@ function checkPatterns(
       path.matchesGlob(path.relative(baseFolder, candidate), globRemainder)
     );
   };
+  const isTakenOtherwise = (pattern: string, otherFile: string) => {
+    const movedPath = newPath(otherFile);
+    if (/^(\.\.?)?\//.test(pattern))
+      return (
+        isTaken(pattern, sourceFile.fileName, otherFile) !==
+        isTaken(pattern, newPath(sourceFile.fileName), movedPath)
+      );
+    // it begins with an alias, which may lead to any folder
+    const anywhere = `/${pattern.replace(/^[^/]*/, "**")}`;
+    return movedPath !== otherFile && isTaken(anywhere, "", otherFile);
+  };
   const visitNode = (node: ts.Node): void => {
     const pattern = patternOf(node, sourceFile)?.replace(/^!/, "");
-    const isElsewhere = pattern && !/^(\.\.?)?\//.test(pattern);
-    for (const otherFile of pattern
-      ? allFiles.map((relativePath) => path.join(root, relativePath))
-      : []) {
-      const [globPattern, movedPath] = [
-        isElsewhere ? pattern.replace(/^[^/]*/, "**") : pattern!,
-        newPath(otherFile),
-      ];
-      if (isElsewhere && movedPath === otherFile) continue;
-      if (
-        isElsewhere
-          ? !isTaken(`/${globPattern}`, "", otherFile)
-          : isTaken(globPattern, sourceFile.fileName, otherFile) ===
-            isTaken(globPattern, newPath(sourceFile.fileName), movedPath)
-      )
-        continue;
+    if (pattern && allFiles.some((file) => isTakenOtherwise(pattern, path.join(root, file)))) {
       const { line } = sourceFile.getLineAndCharacterOfPosition(node.getStart());
       throw new Error(
         `'${scriptPath}' takes files by '${pattern}' at line ${line + 1}, ` +
@@ -189,14 +183,9 @@ function readBaseFolder(
  * The path from where the file will be, written as it was: with or without its ending. Undefined:
  * it leads to no file.
  */
-function newSpecifier(literalEdit: Edit, fromPath: string, targetPath: string): string | undefined {
-  const newPath = (oldPath: string) =>
-    isInside(fromPath, oldPath) ? targetPath + oldPath.slice(fromPath.length) : oldPath;
-  const [querySuffix = ""] = QUERY_SUFFIX.exec(literalEdit.text) ?? []; // for a bundler: ?raw, ?url
-  const resolvedPath = path.resolve(
-    path.dirname(literalEdit.file),
-    literalEdit.text.slice(0, literalEdit.text.length - querySuffix.length),
-  );
+function newSpecifier({ file, text }: Edit, newPath: NewPath): string | undefined {
+  const [querySuffix = ""] = QUERY_SUFFIX.exec(text) ?? []; // for a bundler: ?raw, ?url
+  const resolvedPath = path.resolve(path.dirname(file), text.replace(QUERY_SUFFIX, ""));
   const possibleEndings = [
     ...FILE_ENDINGS,
     ...FILE_ENDINGS.map((fileEnding) => `/index${fileEnding}`),
@@ -206,20 +195,14 @@ function newSpecifier(literalEdit: Edit, fromPath: string, targetPath: string): 
     (candidate) => tryTo(() => fs.statSync(candidate))?.isFile(),
   );
   if (!existingFile) return undefined;
-  if (newPath(existingFile) === existingFile && newPath(literalEdit.file) === literalEdit.file)
-    return literalEdit.text;
-  const [ending, newFile] = [
-    existingFile.startsWith(resolvedPath) ? existingFile.slice(resolvedPath.length) : "",
-    newPath(existingFile),
-  ];
-  const withoutEnd = newFile.replace(/\.[^./]+$/, "");
-  const shortPath = newFile.endsWith(ending)
-    ? newFile.slice(0, newFile.length - ending.length)
-    : withoutEnd;
-  const goalPath = existingFile.startsWith(resolvedPath)
-    ? shortPath
-    : withoutEnd + path.extname(resolvedPath);
-  const specifier = path.relative(path.dirname(newPath(literalEdit.file)), goalPath) || ".";
+  const newFile = newPath(existingFile);
+  if (newFile === existingFile && newPath(file) === file) return text;
+  let goalPath = newFile.replace(/\.[^./]+$/, "");
+  if (existingFile.startsWith(resolvedPath)) {
+    const leftOut = existingFile.slice(resolvedPath.length);
+    if (newFile.endsWith(leftOut)) goalPath = newFile.slice(0, newFile.length - leftOut.length);
+  } else goalPath += path.extname(resolvedPath);
+  const specifier = path.relative(path.dirname(newPath(file)), goalPath) || ".";
   return (specifier.startsWith(".") ? specifier : `./${specifier}`) + querySuffix;
 }
 const QUERY_SUFFIX = /[?#].*$/s;
@@ -242,19 +225,11 @@ function aliasesOf({ root, project }: OpenProject): Alias[] {
  * What TypeScript does not follow by an alias: queries, and files that are no scripts. Undefined:
  * it leads to no such file.
  */
-function newAliased(
-  { file, text }: Edit,
-  aliases: Alias[],
-  fromPath: string,
-  targetPath: string,
-): string | undefined {
+function newAliased({ file, text }: Edit, aliases: Alias[], newPath: NewPath): string | undefined {
   const [querySuffix = ""] = QUERY_SUFFIX.exec(text) ?? [];
   for (const { name, folder } of aliases) {
     if (!text.startsWith(name)) continue;
-    const resolvedPath = path.join(
-      folder,
-      text.slice(name.length, text.length - querySuffix.length),
-    );
+    const resolvedPath = path.join(folder, text.slice(name.length).replace(QUERY_SUFFIX, ""));
     const fileEnding = FILE_ENDINGS.find((ending) =>
       tryTo(() => fs.statSync(resolvedPath + ending))?.isFile(),
     );
@@ -263,14 +238,14 @@ function newAliased(
       (!querySuffix && FILE_ENDINGS.includes(fileEnding || path.extname(resolvedPath)))
     )
       continue;
-    if (!isInside(fromPath, resolvedPath + fileEnding)) return text;
-    const movedPath = targetPath + (resolvedPath + fileEnding).slice(fromPath.length);
+    const movedPath = newPath(resolvedPath + fileEnding);
+    if (movedPath === resolvedPath + fileEnding) return text;
     const goalPath = movedPath.endsWith(fileEnding)
       ? movedPath.slice(0, movedPath.length - fileEnding.length)
       : movedPath;
     if (isInside(folder, goalPath))
       return `${name}${path.relative(folder, goalPath)}${querySuffix}`;
-    const relativePath = path.relative(path.dirname(file), goalPath);
+    const relativePath = path.relative(path.dirname(newPath(file)), goalPath);
     return `${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}${querySuffix}`;
   }
   return undefined;

@@ -48,15 +48,12 @@ export function documentationOf(callable: Node, parameterName: string): Edit[] {
     ? callable
     : callable.getFirstAncestor(Node.isJSDocable);
   const docTags = (documentedNode?.getJsDocs() ?? []).flatMap((docComment) => docComment.getTags());
-  return docTags.flatMap((docTag) => {
-    if (!Node.isJSDocParameterTag(docTag) || docTag.getName() !== parameterName) return [];
-    return [
-      {
-        file: docTag.getSourceFile().getFilePath() as string,
-        start: docTag.getStart(),
-        end: docTag.getEnd(),
-        text: "",
-      },
-    ];
-  });
+  return docTags
+    .filter((docTag) => Node.isJSDocParameterTag(docTag) && docTag.getName() === parameterName)
+    .map((docTag) => ({
+      file: docTag.getSourceFile().getFilePath(),
+      start: docTag.getStart(),
+      end: docTag.getEnd(),
+      text: "",
+    }));
 }

@@ -197,12 +197,9 @@ function optionsIn(configPath: string, disk: Disk): ts.CompilerOptions {
 export function styleOf(sourceFile: SourceFile): ts.FormatCodeSettings {
   const sourceText = sourceFile.getFullText();
   const indents = sourceText.match(/^(?:\t| {2,8}(?=\S))/gm) ?? [];
-  const tabCount = indents.filter((indent) => indent === "\t").length;
-  const smallestIndent = Math.min(
-    ...indents.filter((indent) => indent !== "\t").map(({ length }) => length),
-  );
-  const isTabbed = tabCount * 2 > indents.length;
-  const indentSize = isTabbed || !Number.isFinite(smallestIndent) ? 2 : smallestIndent;
+  const ofSpaces = indents.filter((indent) => indent !== "\t").map(({ length }) => length);
+  const isTabbed = indents.length > ofSpaces.length * 2;
+  const indentSize = isTabbed || !ofSpaces.length ? 2 : Math.min(...ofSpaces);
   const semicolons =
     /;\r?$/m.test(sourceText) || !/\n/.test(sourceText)
       ? ts.SemicolonPreference.Ignore
@@ -227,7 +224,7 @@ export const editsOf = (changes: readonly ts.FileTextChanges[]): Edit[] =>
   );
 
 export function applyEdits(originalText: string, edits: Edit[]): string {
-  const sortedEdits = [...edits].sort(
+  const sortedEdits = edits.toSorted(
     (first, second) => first.start - second.start || first.end - second.end,
   );
   return sortedEdits.reduceRight(
@@ -237,13 +234,16 @@ export function applyEdits(originalText: string, edits: Edit[]): string {
   );
 }
 
+/** Where a file will be. */
+export const newPathBy =
+  (moved?: Disk["moved"]) =>
+  (oldPath: string): string =>
+    moved && isInside(moved.from, oldPath) ? moved.to + oldPath.slice(moved.from.length) : oldPath;
+
 /** Makes the edits in memory and refuses what would be wrong then and was not before. */
-export function changesOf(openedProject: OpenProject, { edits }: Plan): Change[] {
-  const { project, root, disk } = openedProject;
+export function changesOf({ project, root, disk }: OpenProject, edits: Edit[]): Change[] {
   const programBefore = project.getProgram().compilerObject;
-  const { from, to } = disk.moved ?? {};
-  const newPath = (oldPath: string) =>
-    from && isInside(from, oldPath) ? to + oldPath.slice(from.length) : oldPath;
+  const newPath = newPathBy(disk.moved);
   const editsByFile = Map.groupBy(edits, ({ file }) => file);
   const sourcePaths = project
     .getSourceFiles()
@@ -281,24 +281,15 @@ export function changesOf(openedProject: OpenProject, { edits }: Plan): Change[]
  * are looked at.
  */
 function lostImports(program: ts.Program, filePath: string): ts.Diagnostic[] {
-  const internalProgram = program as unknown as {
-    getResolvedModuleFromModuleSpecifier(
-      literal: ts.Node,
-      containingFile: ts.SourceFile,
-    ): ts.ResolvedModuleWithFailedLookupLocations | undefined;
-  };
-  const sourceFile = program.getSourceFile(filePath) as
-    | (ts.SourceFile & { imports?: ts.StringLiteralLike[] })
-    | undefined;
-  const lostLiterals = (sourceFile?.imports ?? []).filter(
-    (literal) =>
-      literal.pos >= 0 &&
-      !internalProgram.getResolvedModuleFromModuleSpecifier(literal, sourceFile!)?.resolvedModule,
-  );
-  const [category, code] = [ts.DiagnosticCategory.Error, 0];
+  const sourceFile = program.getSourceFile(filePath);
+  // both are TypeScript's own, without a type
+  const imports: ts.StringLiteralLike[] = (sourceFile as any)?.imports ?? [];
+  const leadOf = (literal: ts.Node) =>
+    (program as any).getResolvedModuleFromModuleSpecifier(literal, sourceFile)?.resolvedModule;
+  const lostLiterals = imports.filter((literal) => literal.pos >= 0 && !leadOf(literal));
   return lostLiterals.map((literal) => ({
-    category,
-    code,
+    category: ts.DiagnosticCategory.Error,
+    code: 0,
     file: sourceFile,
     start: literal.getStart(sourceFile),
     length: 0,

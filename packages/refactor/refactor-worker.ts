@@ -14,13 +14,7 @@ import {
 } from "./project.ts";
 import { fixImports, organizeImports, removeUnused } from "./tidy-imports.ts";
 
-export type PlannedChanges = {
-  changes: Change[];
-  summary: string;
-  seen?: string[];
-  dropped?: string[];
-  unread: string[];
-};
+export type PlannedChanges = Omit<Plan, "edits"> & { changes: Change[]; unread: string[] };
 
 const ACTIONS: Record<string, (openedProject: OpenProject) => Plan> = {
   move,
@@ -41,8 +35,8 @@ async function makePlan(
   };
   const fileGate = compilerGate(compilerRules);
   const openedProject = openProject(request, fileGate);
-  const editPlan = ACTIONS[request.action]!(openedProject);
-  return { ...editPlan, changes: changesOf(openedProject, editPlan), unread: fileGate.unread() };
+  const { edits, ...plan } = ACTIONS[request.action]!(openedProject);
+  return { ...plan, changes: changesOf(openedProject, edits), unread: fileGate.unread() };
 }
 
 process.on(

@@ -63,7 +63,8 @@ async function requestOf(
   if (!fileStats) throw new Error("nothing is there. Check the path.");
   if (absolutePath !== permissions.place(givenPath))
     throw new Error(`a link leads to it. Name '${relativePath}' itself.`);
-  const scripts = (await files.list()).filter((projectFile) => SCRIPT_PATTERN.test(projectFile));
+  const allFiles = await files.list();
+  const scripts = allFiles.filter((projectFile) => SCRIPT_PATTERN.test(projectFile));
   const scriptsWithin = scripts.filter((script) => isInside(relativePath, script));
   const request = {
     action,
@@ -78,8 +79,8 @@ async function requestOf(
     throw new Error("it is a folder. Name a file.");
   const to = action === "move" ? path.relative(root, files.path(otherArgs.to!)) : undefined;
   const wantedScripts = OF_ALL_FILES.has(action) ? scripts : request.paths;
-  const names = wantedScripts.filter(
-    (script) => permissions.judge("read", script).verdict === "allow",
+  const { names = [], hidden = [] } = Object.groupBy(wantedScripts, (script) =>
+    permissions.judge("read", script).verdict === "allow" ? "names" : "hidden",
   );
   if (names.length > MAX_SCRIPTS)
     throw new Error(
@@ -89,13 +90,7 @@ async function requestOf(
     (requestedPath) => SCRIPT_PATTERN.test(requestedPath) && !names.includes(requestedPath),
   );
   if (unreadablePath) throw new Error(`'${unreadablePath}' is ignored, or may not be read.`);
-  return {
-    ...request,
-    names,
-    allFiles: action === "move" ? await files.list() : [],
-    to,
-    hidden: wantedScripts.filter((script) => !names.includes(script)),
-  };
+  return { ...request, names, allFiles: action === "move" ? allFiles : [], to, hidden };
 }
 
 function checkMove(

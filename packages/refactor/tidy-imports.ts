@@ -40,14 +40,15 @@ function planEach(
 
 /** What does something by where it stands is left there, and other imports do not pass it. */
 function organizeFile({ service }: OpenProject, sourceFile: SourceFile): Edit[] {
-  const [file, originalText] = [sourceFile.getFilePath() as string, sourceFile.getFullText()];
-  const pinnedImports = sourceFile
+  const [file, originalText] = [sourceFile.getFilePath(), sourceFile.getFullText()];
+  const pinnedSpans = sourceFile
     .getImportDeclarations()
-    .filter((declaration) => staysAsItIs(declaration, sourceFile));
-  const gapOffsets = pinnedImports.flatMap((declaration) => [
-    gapBefore(originalText, declaration.getPos()),
-    gapBefore(originalText, declaration.getEnd()),
-  ]);
+    .filter((declaration) => staysAsItIs(declaration, sourceFile))
+    .map((declaration) => ({
+      start: gapBefore(originalText, declaration.getPos()),
+      end: declaration.getEnd(),
+    }));
+  const gapOffsets = pinnedSpans.flatMap(({ start, end }) => [start, gapBefore(originalText, end)]);
   const sortedOffsets = [...new Set(gapOffsets)].sort((first, second) => first - second);
   // A blank line parts imports into groups, for TypeScript.
   const gapEdits = sortedOffsets.map((offset) => ({
@@ -68,17 +69,10 @@ function organizeFile({ service }: OpenProject, sourceFile: SourceFile): Edit[] 
         ? shifted
         : shifted - Math.min(offset - shiftedStart, GROUP_GAP.length);
     }, offset);
-  const restoredPinned = sourceFile
-    .getImportDeclarations()
-    .filter((declaration) => staysAsItIs(declaration, sourceFile));
   return organizingEdits
     .map((edit) => ({ ...edit, start: shiftBack(edit.start), end: shiftBack(edit.end) }))
     .filter(
-      ({ start, end }) =>
-        !restoredPinned.some(
-          (declaration) =>
-            start < declaration.getEnd() && end > gapBefore(originalText, declaration.getPos()),
-        ),
+      ({ start, end }) => !pinnedSpans.some((pinned) => start < pinned.end && end > pinned.start),
     );
 }
 const GROUP_GAP = "\n\n";

@@ -136,9 +136,6 @@ function parse(
   const runnerStart = commandWords.findIndex(
     (word) => !SETTING.test(word) && !BEFORE_RUNNER.test(word),
   );
-  const settings = commandWords
-    .slice(0, Math.max(0, runnerStart))
-    .filter((word) => SETTING.test(word));
   const [, runWord, scriptName = ""] =
     /^(?:npm|pnpm|yarn|bun) (run )?(\S+)$/.exec(commandWords.join(" ")) ?? [];
   const scriptText = ownValue(scripts, scriptName);
@@ -147,6 +144,7 @@ function parse(
     return inner && { ...inner, before: [before, inner.before].filter(Boolean).join(" && ") };
   }
   if (runnerStart < 0) return undefined;
+  const settings = commandWords.slice(0, runnerStart).filter((word) => SETTING.test(word));
   const runnerWords = commandWords.slice(runnerStart);
   const index = runnerWords.findIndex((word) => RUNNER_FILE.test(word));
   if (/^(node|tsx)$/.test(runnerWords[0]!)) {
@@ -161,9 +159,8 @@ function parse(
     if (index < 1 || !runnerWords.slice(1, index).every((word) => word.startsWith("-")))
       return undefined;
   } else if (index !== 0) return undefined;
-  const [, runner] = RUNNER_FILE.exec(runnerWords[index]!) as unknown as [string, Runner];
   return {
-    runner,
+    runner: RUNNER_FILE.exec(runnerWords[index]!)![1] as Runner,
     settings,
     program: index ? runnerWords.slice(0, index + 1) : [],
     args: runnerWords.slice(index + 1),
@@ -290,10 +287,8 @@ function pattern(filter: string): string {
 }
 const literal = (literalText: string): string => literalText.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
-function setting(settingWord: string): string {
-  const valueStart = settingWord.indexOf("=") + 1;
-  return settingWord.slice(0, valueStart) + quoteWord(settingWord.slice(valueStart));
-}
+const setting = (settingWord: string): string =>
+  settingWord.replace(/(?<==).*/s, (value) => quoteWord(value));
 const shellWords = (unquotedWords: string[]): string => unquotedWords.map(quoteWord).join(" ");
 const quoteWord = (shellWord: string): string =>
   /^[\w@%+=:,./-]+$/.test(shellWord) ? shellWord : `'${shellWord.replaceAll("'", "'\\''")}'`;

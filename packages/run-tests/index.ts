@@ -1,7 +1,7 @@
 // run_tests: runs the project's tests by run_command, and summarises the output.
 import type { Result, Zz } from "zz";
 import { commandFor } from "./find-runner.ts";
-import { summarise } from "./read-results.ts";
+import { type Output, summarise } from "./read-results.ts";
 
 export const defaults = { seconds: 600 };
 export const settings = {
@@ -19,15 +19,6 @@ export const settings = {
   },
 };
 const QUESTION_SECONDS = 120; // extra time for the question that run_command may ask
-
-interface Ran {
-  exit: number | null;
-  signal?: string;
-  timedOut?: boolean;
-  stdout: string;
-  stderr: string;
-  file?: string;
-}
 
 export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
   tool({
@@ -52,15 +43,14 @@ export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
         command,
         timeout_ms: Math.ceil(seconds * 1_000),
       });
-      const commandData = result.data as Ran | undefined;
+      const commandData = result.data as Output | undefined;
       if (typeof commandData?.stdout !== "string") return result; // refused, or could not start
-      const { text, ...reading } = summarise(commandData, runner, filter);
+      const { text, read, ...counts } = summarise(commandData, runner, filter);
       const hasNoMatch =
-        narrowed && commandData.exit === 0 && reading.passed + reading.failed === 0 && reading.read;
+        narrowed && commandData.exit === 0 && counts.passed + counts.failed === 0 && read;
       const noneMatchedText =
         "No test ran: " +
         `nothing matches${path ? ` path '${path}'` : ""}${filter ? ` filter '${filter}'` : ""}.`;
-      const { read, ...counts } = reading;
       return {
         text: [`$ ${command}`, ...notes, hasNoMatch ? noneMatchedText : text].join("\n"),
         data: {

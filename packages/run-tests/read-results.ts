@@ -8,8 +8,7 @@ export interface Reading {
   failures: string[];
 }
 interface Reader {
-  /** The numbers, or undefined if this is not its output. */
-  count(output: string): Omit<Reading, "failures"> | undefined;
+  counts: RegExp; // where the numbers are
   failures(output: string): string[];
   why: RegExp; // where the failures are explained
 }
@@ -20,17 +19,7 @@ const MAX_TAIL_CHARS = 4_000; // of the output, if nothing better is known
 
 const READERS: Record<Runner, Reader> = {
   node: {
-    count: (output) => {
-      const countOf = (resultWord: string) =>
-        sumMatches(output, new RegExp(`^(?:ℹ|#) ${resultWord} (\\d+)$`, "gm"));
-      return /^(?:ℹ|#) pass \d+$/m.test(output)
-        ? {
-            passed: countOf("pass"),
-            failed: countOf("fail") + countOf("cancelled"),
-            skipped: countOf("skipped") + countOf("todo"),
-          }
-        : undefined;
-    },
+    counts: /^(?:ℹ|#) pass \d+(?:\n(?:ℹ|#) [a-z]+ \d+)*$/gm,
     failures: (output) => [
       ...namesIn(
         output.slice(Math.max(0, output.search(/^✖ failing tests:$/m))),
@@ -41,24 +30,18 @@ const READERS: Record<Runner, Reader> = {
     why: /^✖ failing tests:$|^ *not ok /m,
   },
   vitest: {
-    count: (output) => countWords(output, /^ *Tests {2}(.*\(\d+\).*|no tests)$/gm),
+    counts: /^ *Tests {2}(?:.*\(\d+\).*|no tests)$/gm,
     failures: (output) => namesIn(output, /^ FAIL {2}(.+)$/gm),
     why: /^⎯+ ?Failed (Tests|Suites)|^ FAIL {2}/m,
   },
   jest: {
-    count: (output) => countWords(output, /^Tests: +(.*total)$/gm),
+    counts: /^Tests: +.*total$/gm,
     failures: (output) =>
       namesIn(output, /^ {2}● (.+)$/gm).filter((testName) => !/^Console$/.test(testName)),
     why: /^ {2}● /m,
   },
   mocha: {
-    count: (output) => {
-      const countOf = (resultWord: string) =>
-        sumMatches(output, new RegExp(`^ {2}(\\d+) ${resultWord}\\b`, "gm"));
-      return /^ {2}\d+ passing\b/m.test(output)
-        ? { passed: countOf("passing"), failed: countOf("failing"), skipped: countOf("pending") }
-        : undefined;
-    },
+    counts: /^ {2}\d+ passing\b.*(?:\n {2}\d+ (?:pending|failing)\b.*)*/gm,
     failures: (output) =>
       namesIn(
         output.slice(Math.max(0, output.search(/^ {2}\d+ failing$/m))),
@@ -77,15 +60,16 @@ export function summarise(
     .replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "")
     .replaceAll("\r", "");
   const readers = runner ? [READERS[runner]] : Object.values(READERS);
-  const reader = readers.find((candidate) => candidate.count(output));
-  const { passed, failed, skipped } = reader?.count(output) ?? { passed: 0, failed: 0, skipped: 0 };
+  const reader = readers.find(({ counts }) => output.search(counts) >= 0);
+  const countLines = reader ? output.match(reader.counts)!.join("\n") : "";
+  const failed = sumIn(countLines, "fail|failed|failing|cancelled");
+  const skipped = sumIn(countLines, "skipped|todo|pending");
   const emptyFileCount = reader === READERS.node && filter ? emptyFiles(output) : 0;
+  const passed = sumIn(countLines, "pass|passed|passing") - emptyFileCount;
   const failures = [...new Set(reader?.failures(output) ?? [])];
   const exitReason = signal ? `stopped by ${signal}` : `exit code ${exit}`;
   const endReason = timedOut ? "stopped: it took too long" : exitReason;
-  const countsText =
-    `passed ${passed - emptyFileCount}, ` +
-    `failed ${failed}${skipped ? `, skipped ${skipped}` : ""}`;
+  const countsText = `passed ${passed}, failed ${failed}${skipped ? `, skipped ${skipped}` : ""}`;
   const failuresStart = reader ? output.search(reader.why) : -1;
   const failureText = () =>
     failuresStart < 0 ? cutToTail(output) : middleCut(output.slice(failuresStart));
@@ -97,7 +81,7 @@ export function summarise(
     ...(reasonText || !reader ? ["", reasonText || cutToTail(output)] : []),
   ];
   return {
-    passed: passed - emptyFileCount,
+    passed,
     failed,
     skipped,
     failures,
@@ -105,32 +89,24 @@ export function summarise(
     read: Boolean(reader),
   };
 }
-interface Output {
+/** What run_command gives. */
+export interface Output {
   exit: number | null;
   signal?: string;
   timedOut?: boolean;
   stdout: string;
   stderr: string;
+  file?: string;
 }
 
 const namesIn = (output: string, pattern: RegExp): string[] =>
   [...output.matchAll(pattern)].map(([, matchedName]) => matchedName!.trim());
-const sumMatches = (output: string, pattern: RegExp): number =>
-  namesIn(output, pattern).reduce((runningTotal, number) => runningTotal + Number(number), 0);
 
-/** "1 failed | 2 passed | 1 skipped (4)" and "1 failed, 2 passed, 3 total" */
-function countWords(output: string, pattern: RegExp): Omit<Reading, "failures"> | undefined {
-  const countLines = namesIn(output, pattern);
-  const countOf = (resultWord: string) =>
-    sumMatches(countLines.join("\n"), new RegExp(`(\\d+) ${resultWord}`, "g"));
-  return countLines.length
-    ? {
-        passed: countOf("passed"),
-        failed: countOf("failed"),
-        skipped: countOf("skipped") + countOf("todo"),
-      }
-    : undefined;
-}
+/** The numbers before or behind these words: "1 failed | 2 passed (3)", "# pass 2". */
+const sumIn = (countLines: string, words: string): number =>
+  (
+    countLines.match(new RegExp(`\\d+(?= (${words})\\b)|(?<=\\b(${words}) )\\d+`, "g")) ?? []
+  ).reduce((runningTotal, number) => runningTotal + Number(number), 0);
 
 /** Files in which no test matches the filter; node counts each as a passed test. */
 const emptyFiles = (output: string): number =>

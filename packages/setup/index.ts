@@ -7,6 +7,7 @@ import {
   keyFrom,
   keyOf,
   keysFlag,
+  knownTo,
   NO_TERMINAL,
   othersWithKeys,
   providersIn,
@@ -50,9 +51,7 @@ export default (zz: Zz) => {
     },
     group: "settings",
     complete: (_, ctx) =>
-      [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].flatMap(
-        (providerName) => [providerName, `drop ${providerName}`],
-      ),
+      knownTo(ctx).flatMap((providerName) => [providerName, `drop ${providerName}`]),
     run: (typedWords, ctx) => runKeys(zz, typedWords, ctx),
   });
   zz.flag({
@@ -92,18 +91,15 @@ async function choosePlan(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
   const usableModels = models.filter(({ id }) => !id.startsWith("offline/"));
   person.say(stateOf(zz, usableModels, failures, ctx));
   const hasOllama = ctx.about.plugins.some(({ name, failure }) => name === "ollama" && !failure);
-  const answers = hasOllama && !failures.some((failure) => failure.startsWith("ollama:"));
   const canPull =
-    answers && !usableModels.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
+    hasOllama &&
+    !failures.some((failure) => failure.startsWith("ollama:")) &&
+    !usableModels.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
+  const onlyModel = usableModels.length === 1 ? usableModels[0]!.id : undefined;
   const planMakers: Record<string, () => Promise<Plan | undefined>> = {
     ...(usableModels.length && {
-      [usableModels.length === 1
-        ? `Use ${usableModels[0]!.id}`
-        : `Use one of the ${usableModels.length} models found`]: async () => ({
-        model:
-          usableModels.length === 1
-            ? usableModels[0]!.id
-            : await person.pick("Which model?", usableModels.map(asChoice)),
+      [`Use ${onlyModel ?? `one of the ${usableModels.length} models found`}`]: async () => ({
+        model: onlyModel ?? (await person.pick("Which model?", usableModels.map(asChoice))),
       }),
     }),
     ...(canPull && { "Pull a model with Ollama": () => pullOne(zz, person, ctx) }),
@@ -237,7 +233,8 @@ async function enterKey(
   for (;;) {
     const typedKey = (await person.secret(keyQuestion)).trim();
     const enteredKey = typedKey === "-" ? "" : typedKey;
-    if (serverUrl ? enteredKey && !KEY_PATTERN.test(enteredKey) : !KEY_PATTERN.test(enteredKey)) {
+    const needsNone = serverUrl && !enteredKey;
+    if (!needsNone && !KEY_PATTERN.test(enteredKey)) {
       person.say(NOT_A_KEY);
       continue;
     }
@@ -309,10 +306,9 @@ async function listModels(
   let lastError: (Error & { status?: number }) | undefined;
   for (const address of /\/v\d+[a-z]*$/.test(baseUrl) ? [baseUrl] : [baseUrl, `${baseUrl}/v1`])
     try {
-      const timeLimited = AbortSignal.any([signal, zz.io.clock.limit(10_000)]);
       const response = await zz.fetch(`${address}/models`, {
         headers: { authorization: `Bearer ${secretKey ?? "none"}` },
-        signal: timeLimited,
+        signal: AbortSignal.any([signal, zz.io.clock.limit(10_000)]),
       });
       const answerBody = (await response.json()) as any;
       const listedModels: any[] = Array.isArray(answerBody)

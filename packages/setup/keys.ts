@@ -21,7 +21,7 @@ export async function withPerson<T>(
 }
 
 type Said = Endpoint & { key_command?: string };
-export const endpoints = (ctx: Ctx): Record<string, Said> =>
+export const endpoints = (ctx: Ctx) =>
   (ctx.settings.list().find(({ name }) => name === "providers")?.value ?? {}) as Record<
     string,
     Said
@@ -62,7 +62,7 @@ const AT_AN_ADDRESS = ["azure", ...WITHOUT_KEYS]; // at the person's own address
 
 /** The key that /keys or /setup kept for a provider. */
 export const keptKey = (provider: string, ctx: Ctx): string | undefined =>
-  readHomeFile(ctx, KEYS_FILE)[provider] as string | undefined;
+  readHomeFile(ctx, KEYS_FILE)[provider];
 
 /** Where a provider's key comes from, and where others for it are; never a key itself. */
 export function keyFrom(provider: string, ctx: Ctx): string {
@@ -82,20 +82,10 @@ export function keyFrom(provider: string, ctx: Ctx): string {
 }
 
 const [KEYS_FILE, SETTINGS] = ["keys.json", "zz.config.json"];
-const readHomeFile = ({ about }: Ctx, fileName: string): Record<string, unknown> =>
-  tryTo(
-    () =>
-      JSON.parse(fs.readFileSync(path.join(about.home, fileName), "utf8")) as Record<
-        string,
-        unknown
-      >,
-  ) ?? {};
-const settingsOf = (provider: string, ctx: Ctx) =>
-  (
-    readHomeFile(ctx, SETTINGS).providers as
-      | Record<string, { key?: string } | undefined>
-      | undefined
-  )?.[provider];
+const readHomeFile = ({ about }: Ctx, fileName: string): Record<string, any> =>
+  tryTo(() => JSON.parse(fs.readFileSync(path.join(about.home, fileName), "utf8"))) ?? {};
+const settingsOf = (provider: string, ctx: Ctx): { key?: string } | undefined =>
+  readHomeFile(ctx, SETTINGS).providers?.[provider];
 
 /** Removes a key from where zz keeps it; variables and other files belong to the person. */
 async function dropKey(provider: string, ctx: Ctx): Promise<string> {
@@ -178,8 +168,10 @@ async function fromStdin({ io }: Zz): Promise<string> {
 
 async function assertKnown(provider: string, ctx: Ctx): Promise<void> {
   const knownNames = knownTo(ctx);
-  const otherNames = knownNames.includes(provider) ? [] : await providers(ctx);
-  const allNames = new Set([...knownNames, ...otherNames]);
+  if (knownNames.includes(provider)) return;
+  const { models, failures } = await ctx.about.models(true);
+  const askedNames = providersIn(models, failures).filter((name) => name !== "offline");
+  const allNames = new Set([...knownNames, ...askedNames]);
   if (!allNames.has(provider))
     throw usage(`Cannot keep a key: ${unknown("provider", provider, allNames)}`);
 }
@@ -197,7 +189,7 @@ async function keepKey(zz: Zz, provider: string, newKey: string, ctx: Ctx): Prom
   return `The key for '${provider}' is kept in ${keysFile}, ${whoReads(keysFile)}.${hiddenNote}`;
 }
 
-const knownTo = (ctx: Ctx): string[] =>
+export const knownTo = (ctx: Ctx): string[] =>
   [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].sort();
 
 const listPlaces = (ctx: Ctx) =>
@@ -222,12 +214,9 @@ function listKeys(zz: Zz, ctx: Ctx, formatCommand: (providerName: string) => str
     (providerName) =>
       USUAL.includes(providerName) || providerName in endpoints(ctx) || keyFrom(providerName, ctx),
   );
-  const otherNames = knownNames.filter(
-    (providerName) => !shownNames.includes(providerName) && !WITHOUT_KEYS.includes(providerName),
-  );
-  const localNames = knownNames.filter(
-    (providerName) => !shownNames.includes(providerName) && WITHOUT_KEYS.includes(providerName),
-  );
+  const hiddenNames = knownNames.filter((providerName) => !shownNames.includes(providerName));
+  const otherNames = hiddenNames.filter((providerName) => !WITHOUT_KEYS.includes(providerName));
+  const localNames = hiddenNames.filter((providerName) => WITHOUT_KEYS.includes(providerName));
   const nameWidth = Math.max(8, ...shownNames.map((providerName) => providerName.length));
   const providerLines = shownNames.map((providerName) => {
     const keyPlace = keyFrom(providerName, ctx);
@@ -248,13 +237,6 @@ function listKeys(zz: Zz, ctx: Ctx, formatCommand: (providerName: string) => str
       `one${variables(ctx)[providerName] ? `, or set ${variables(ctx)[providerName]}` : ""})`
     );
   }
-}
-
-async function providers({ about }: Ctx): Promise<string[]> {
-  const { models, failures } = await about.models(true);
-  return [...new Set(providersIn(models, failures))].filter(
-    (providerName) => providerName !== "offline",
-  );
 }
 
 /** Those that gave models, and those that failed. */

@@ -26,13 +26,11 @@ export async function withPerson<T>(
 ): Promise<T | undefined> {
   const leaving = new AbortController();
   const signal = AbortSignal.any([ctx.signal, leaving.signal]);
-  const atTerminal = ctx.terminal && ctx.io.variable("TERM") !== "dumb";
+  const leave = () => leaving.abort(PERSON_LEFT);
   try {
-    if (!atTerminal)
-      return await usePerson(plainLines(ctx, signal, () => leaving.abort(PERSON_LEFT)));
-    return await ctx.terminal!(() =>
-      withPickers(ctx, signal, () => leaving.abort(PERSON_LEFT), usePerson),
-    );
+    if (!ctx.terminal || ctx.io.variable("TERM") === "dumb")
+      return await usePerson(plainLines(ctx, signal, leave));
+    return await ctx.terminal(() => withPickers(ctx, signal, leave, usePerson));
   } catch (error) {
     if (signal.aborted) return undefined;
     throw error;
@@ -53,8 +51,7 @@ async function withPickers<T>(
 ): Promise<T> {
   const stdin = ctx.io.stdin as NodeJS.ReadStream;
   const prompts = await import("@inquirer/prompts");
-  const handleKey = (_: unknown, pressedKey: { name?: string; ctrl?: boolean } = {}) => {
-    const { name = "", ctrl } = pressedKey;
+  const handleKey = (_: unknown, { name, ctrl }: { name?: string; ctrl?: boolean } = {}) => {
     // a picker alone would hang on Ctrl+D
     if (name === "escape" || (ctrl && (name === "c" || name === "d"))) leave();
   };
@@ -63,20 +60,19 @@ async function withPickers<T>(
   process.on("SIGINT", leave); // between two pickers the terminal turns Ctrl+C into a signal
   try {
     ctx.io.stdout.write(CLEAR_ROW);
-    return await usePerson(pickers(ctx, { signal, leave, prompts }));
+    return await usePerson(pickers(ctx, signal, leave, prompts));
   } finally {
     stdin.off("keypress", handleKey);
     process.off("SIGINT", leave);
   }
 }
 
-interface Picking {
-  signal: AbortSignal;
-  leave: () => void;
-  prompts: typeof import("@inquirer/prompts");
-}
-
-function pickers(ctx: Ctx, { signal, leave, prompts }: Picking): Person {
+function pickers(
+  ctx: Ctx,
+  signal: AbortSignal,
+  leave: () => void,
+  prompts: typeof import("@inquirer/prompts"),
+): Person {
   const { stdout } = ctx.io;
   const stdin = ctx.io.stdin as NodeJS.ReadStream;
   const showStatus = (statusText: string) => void stdout.write(CLEAR_ROW + statusText);
@@ -102,10 +98,7 @@ function pickers(ctx: Ctx, { signal, leave, prompts }: Picking): Person {
       return chosenName!;
     },
     line: (message, standing) =>
-      prompts.input(
-        { message: withBreak(ctx, message), ...(standing && { default: standing }) },
-        context,
-      ),
+      prompts.input({ message: withBreak(ctx, message), default: standing }, context),
     secret: (message) =>
       prompts.password({ message: withBreak(ctx, message), mask: "*", toggleMask: false }, context),
     async wait(waitingText, runWork) {

@@ -92,25 +92,22 @@ export async function pull(
     lastLine = progressLine;
     if (progressLine.error) throw new Error(progressLine.error.slice(0, 300));
     const { digest, total, completed = 0, status = "" } = progressLine;
-    if (!digest || !total)
+    if (!digest || !total) {
       showProgress(clip(status.replace(/[\x00-\x1f\x7f-\x9f]/g, ""), columns() - 1));
-    if (!digest || !total) return;
+      return;
+    }
     layersByDigest.set(digest, { total, completed });
     const currentTime = zz.io.clock.now();
     if (currentTime - drawnTime < 100 && completed < total) return;
     drawnTime = currentTime;
-    const progress = [...layersByDigest.values()];
-    showProgress(
-      bar(
-        sum(progress.map((layer) => layer.completed)),
-        sum(progress.map((layer) => layer.total)),
-        columns(),
-      ),
-    );
+    let [doneBytes, totalBytes] = [0, 0];
+    for (const layer of layersByDigest.values()) {
+      doneBytes += layer.completed;
+      totalBytes += layer.total;
+    }
+    showProgress(bar(doneBytes, totalBytes, columns()));
   }
 }
-
-const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /** [====>    ] 45%  1.2 of 2.6 GB */
 export function bar(doneBytes: number, totalBytes: number, columnCount: number): string {

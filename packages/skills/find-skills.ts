@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { codeOf, entriesOf, errnoSentence, isInside, tryTo } from "zz/text";
+import { codeOf, entriesOf, errnoSentence, isInside, stampOf, tryTo } from "zz/text";
 import { asList, asText, parseSkill } from "./front-matter.ts";
 
 type From = "project" | "home";
@@ -30,15 +30,13 @@ export const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 const MAX_FILE_BYTES = 256 * 1024;
 const MAX_DESCRIPTION_CHARS = 1_024;
 
-export const foldersOf = ({ root, about }: Pick<Ctx, "root" | "about">): [From, string][] => [
-  ["project", path.join(root, ".zz", "skills")],
-  ["home", path.join(about.home, "skills")],
-];
+export const foldersOf = ({ root, about }: Ctx): Record<From, string> => ({
+  project: path.join(root, ".zz", "skills"),
+  home: path.join(about.home, "skills"),
+});
 
 /** What other agents read. */
 const OTHER_AGENTS = [".claude/skills", ".agents/skills"];
-const otherFolders = ({ root }: Ctx): [From, string][] =>
-  OTHER_AGENTS.map((folderName) => ["project", path.join(root, folderName)]);
 
 /** Whether the person has trusted this file of the project, with links followed. */
 const isTrusted = ({ root, plugins: { brought } }: Ctx, realFile: string): boolean =>
@@ -49,15 +47,18 @@ const isTrusted = ({ root, plugins: { brought } }: Ctx, realFile: string): boole
 export function findSkills(ctx: Ctx, skillCache: SkillCache): FoundSkills {
   const foundSkills: FoundSkills = { skills: [], broken: [] };
   const seenFiles = new Set<string>();
-  const [project, homeFolder] = foldersOf(ctx) as [[From, string], [From, string]];
-  const otherAgents = otherFolders(ctx);
-  for (const location of [project, ...otherAgents, homeFolder])
-    for (const folderName of namesIn(location[1])) {
-      const [from, parentFolder] = location;
+  const { project, home } = foldersOf(ctx);
+  const otherAgents = OTHER_AGENTS.map((folderName) => path.join(ctx.root, folderName));
+  const locations: [From, string][] = [
+    ...[project, ...otherAgents].map((folder): [From, string] => ["project", folder]),
+    ["home", home],
+  ];
+  for (const [from, parentFolder] of locations)
+    for (const folderName of namesIn(parentFolder)) {
       const file = realOf(path.join(parentFolder, folderName, FILE));
       // if the project is the home folder, its skills are the home's
       if (!file || seenFiles.has(file)) continue;
-      if (otherAgents.includes(location) && !isTrusted(ctx, file)) continue;
+      if (otherAgents.includes(parentFolder) && !isTrusted(ctx, file)) continue;
       seenFiles.add(file);
       const outcome = readOnce(ctx, skillCache, {
         from,
@@ -85,17 +86,12 @@ function readOnce(ctx: Ctx, skillCache: SkillCache, skillLocation: Where): Skill
   if (from === "project" && ctx.permissions.secret(file))
     return brokenSkill("it is a link to what may hold secrets");
   if (!mayRead(ctx, file)) return brokenSkill("reading it is denied");
-  try {
-    const { mtimeMs, ctimeMs, size } = fs.statSync(file);
-    const stamp = `${mtimeMs} ${ctimeMs} ${size} ${folder}`;
-    const cachedRead = skillCache.get(file);
-    if (cachedRead?.stamp === stamp) return cachedRead.read;
-    const read = readAndParse();
-    skillCache.set(file, { stamp, read });
-    return read;
-  } catch (error) {
-    return brokenSkill(reason(error));
-  }
+  const stamp = `${stampOf(file)} ${folder}`;
+  const cachedRead = skillCache.get(file);
+  if (cachedRead?.stamp === stamp) return cachedRead.read;
+  const read = readAndParse();
+  skillCache.set(file, { stamp, read });
+  return read;
 
   function readAndParse(): Skill | Broken {
     try {

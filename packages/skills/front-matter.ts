@@ -1,8 +1,8 @@
 // The front matter of a SKILL.md: the part of YAML that such files really use. Nested values
 // (metadata) are ignored.
 
-export type Head = Record<string, string | string[]>;
 type Value = string | string[];
+type Head = Record<string, Value>;
 
 const KEY_LINE = /^([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$/;
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", "0": "\0" };

@@ -150,13 +150,14 @@ async function readSkill(
   requestedFile: string | undefined,
   { files }: Ctx,
 ): Promise<Result> {
+  const file = requestedFile ?? FILE;
   const realFolder = realOf(folder)!;
-  const absolutePath = realOf(path.resolve(folder, requestedFile ?? FILE));
+  const absolutePath = realOf(path.resolve(folder, file));
   const relativeFiles = filesAt(realFolder).map((absoluteFile) =>
     path.relative(realFolder, absoluteFile),
   );
   const refuse = (reason: string) =>
-    new Error(`Cannot read '${requestedFile ?? FILE}' of skill '${name}': ${reason}`);
+    new Error(`Cannot read '${file}' of skill '${name}': ${reason}`);
   if (!absolutePath) throw refuse(`no such file. It has: ${relativeFiles.join(", ")}.`);
   if (!isInside(realFolder, absolutePath))
     throw refuse("it is outside of the skill's folder. Name a file in it.");
@@ -172,8 +173,5 @@ async function readSkill(
     requestedFile === undefined && otherFiles.length
       ? `\n\n[Other files of it, for read_skill: ${otherFiles.join(", ")}]`
       : "";
-  return {
-    text: shownText.trimEnd() + othersNote,
-    data: { name, file: requestedFile ?? FILE, folder },
-  };
+  return { text: shownText.trimEnd() + othersNote, data: { name, file, folder } };
 }

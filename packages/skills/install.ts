@@ -101,10 +101,10 @@ async function installSkill(
       throw refuse(`${relativeFile} ${TOO_WIDE}`);
   const named = readable(skillText);
   if (named !== name) throw refuse(`its front matter names it '${named}'. Use one name for both.`);
-  const parentFolder = foldersOf(ctx).find(([folderOrigin]) => folderOrigin === where)![1];
   const { skills } = findSkills(ctx, skillCache);
   const present = skills.find((candidate) => candidate.name === name);
-  const targetFolder = present?.from === where ? present.folder : path.join(parentFolder, name);
+  const targetFolder =
+    present?.from === where ? present.folder : path.join(foldersOf(ctx)[where], name);
   for (const [relativeFile, fileText] of textsByFile)
     await ctx.files.write(path.join(targetFolder, relativeFile), fileText);
   const sentences = [
@@ -135,7 +135,8 @@ async function installSkill(
 async function removeSkill(skillName: string, ctx: Ctx, skillCache: SkillCache): Promise<string> {
   const { skills, broken } = findSkills(ctx, skillCache);
   const installed = skills.find((candidate) => candidate.name === skillName);
-  const skillFolder = installed?.folder ?? brokenFolder();
+  const brokenFile = broken.find((candidate) => candidate.name === skillName)?.file;
+  const skillFolder = installed?.folder ?? (brokenFile && path.dirname(brokenFile));
   if (!skillFolder)
     throw new Error(
       `Cannot uninstall skill '${skillName}': there is none. list_skills lists them.`,
@@ -147,11 +148,6 @@ async function removeSkill(skillName: string, ctx: Ctx, skillCache: SkillCache):
     `Uninstalled skill '${skillName}' from ${skillFolder} ` +
     `(${isLink ? "a link" : plural(filesToRemove.length, "file")}).`
   );
-
-  function brokenFolder(): string | undefined {
-    const brokenFile = broken.find((candidate) => candidate.name === skillName)?.file;
-    return brokenFile && path.dirname(brokenFile);
-  }
 }
 
 /** A file, or all files of a folder, except what links lead to outside of it. */

@@ -49,11 +49,10 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
     const fileStamp = versionOf(pluginFile);
     if (zz.signal.aborted || !fileStamp || checked.get(pluginFile) === fileStamp) return;
     checked.set(pluginFile, fileStamp);
-    const problems = (
-      await (
-        await checker()
-      ).check(pluginFile, { permissions: promptCtx!.permissions, signal: zz.signal })
-    ).problems.filter(({ untyped }) => !untyped);
+    const { check } = await checker();
+    const { permissions } = promptCtx!;
+    const found = await check(pluginFile, { permissions, signal: zz.signal });
+    const problems = found.problems.filter(({ untyped }) => !untyped);
     if (!problems.length || versionOf(pluginFile) !== fileStamp) return;
     const moreNote =
       problems.length > MAX_ERRORS

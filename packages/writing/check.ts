@@ -19,9 +19,11 @@ const NO_DEFAULT =
   "The plugin has no default export to call. Write `export default (zz: Zz) => …`.";
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?( .*)?$/s;
-/** A package without types, and JSX without a library for it: Node loads both nevertheless. */
-const LOADS_ANYWAY = [7016, 7026];
-const OF_COMMONJS = [1286, 1287, 1295]; // imports and exports in a .cts file, which is compiled
+/**
+ * What Node loads nevertheless: a package without types, JSX without a library for it, imports and
+ * exports in a .cts file, which is compiled.
+ */
+const LOADS_ANYWAY = [7016, 7026, 1286, 1287, 1295];
 const NOT_FOUND = 2307; // a module that was not found
 const WITHOUT_NODE = [2503, 2694, 2709]; // a type from an unknown module
 const UNTYPED = (errorCode: number): boolean => errorCode >= 7005 && errorCode <= 7053;
@@ -99,40 +101,36 @@ export const made: (zz: Zz<any>) => unknown = plugin.default;
 `;
 
 function exported({ program }: Opened, probeSource: ts.SourceFile, pluginFile: string): Problem[] {
-  const pluginSource = program.getSourceFile(pluginFile);
-  const isScript = !pluginSource || !ts.isExternalModule(pluginSource);
+  const pluginSource = program.getSourceFile(pluginFile)!;
   // already reported
-  if (pluginSource && program.getSyntacticDiagnostics(pluginSource).length) return [];
+  if (program.getSyntacticDiagnostics(pluginSource).length) return [];
   const [firstError] = program.getSemanticDiagnostics(probeSource);
   if (!firstError) return [];
-  const lacksDefault = isScript || firstError.code === 2339 || firstError.code === 2306;
+  const lacksDefault =
+    !ts.isExternalModule(pluginSource) || firstError.code === 2339 || firstError.code === 2306;
   // it may use module.exports, which loading shows
   if (lacksDefault && pluginFile.endsWith(".cts")) return [];
-  const statement = pluginSource?.statements.find(ts.isExportAssignment);
+  const statement = pluginSource.statements.find(ts.isExportAssignment);
   const message = lacksDefault
     ? NO_DEFAULT
     : `The default export cannot be called with zz. ${messageOf(firstError.messageText)}`;
-  return [problemAt(pluginSource!, statement?.expression.getStart() ?? 0, message)];
+  return [problemAt(pluginSource, statement?.expression.getStart() ?? 0, message)];
 }
 
 function problemsIn(openedProgram: Opened, sourceFile: ts.SourceFile): Problem[] {
-  const { program, knowsNode } = openedProgram;
+  const { program, knowsNode, unread } = openedProgram;
   const syntaxErrors = program.getSyntacticDiagnostics(sourceFile);
   const diagnostics = syntaxErrors.length
     ? syntaxErrors
     : program.getSemanticDiagnostics(sourceFile);
   const problems = diagnostics
-    .filter(({ category }) => category === ts.DiagnosticCategory.Error)
-    .filter(
-      ({ code }) =>
-        !LOADS_ANYWAY.includes(code) &&
-        !OF_COMMONJS.includes(code) &&
-        (knowsNode || !WITHOUT_NODE.includes(code)),
-    )
-    .filter(({ code, start = 0, length = 0 }) => {
+    .filter(({ category, code, start = 0, length = 0 }) => {
       const moduleName = sourceFile.text.slice(start, start + length).replace(/^["'`]|["'`]$/g, "");
       return (
-        code !== NOT_FOUND || !openedProgram.unread.has(`${sourceFile.fileName}\n${moduleName}`)
+        category === ts.DiagnosticCategory.Error &&
+        !LOADS_ANYWAY.includes(code) &&
+        (knowsNode || !WITHOUT_NODE.includes(code)) &&
+        (code !== NOT_FOUND || !unread.has(`${sourceFile.fileName}\n${moduleName}`))
       );
     })
     .map(({ start = 0, messageText, relatedInformation = [], code }) => ({
@@ -145,9 +143,11 @@ function problemsIn(openedProgram: Opened, sourceFile: ts.SourceFile): Problem[]
       ),
       ...(UNTYPED(code) && { untyped: true as const }),
     }));
-  if (!syntaxErrors.length) problems.push(...misnamedImports(openedProgram, sourceFile));
-  if (!syntaxErrors.length && /\.[cm]?tsx?$/.test(sourceFile.fileName))
-    problems.push(...beyondTypes(openedProgram, sourceFile));
+  if (!syntaxErrors.length) {
+    problems.push(...misnamedImports(openedProgram, sourceFile));
+    if (/\.[cm]?tsx?$/.test(sourceFile.fileName))
+      problems.push(...beyondTypes(openedProgram, sourceFile));
+  }
   return problems.sort((first, second) => first.line - second.line || first.column - second.column);
 }
 
@@ -156,33 +156,21 @@ function problemsIn(openedProgram: Opened, sourceFile: ts.SourceFile): Problem[]
  * Types are gone.
  */
 function misnamedImports({ misnamed }: Opened, sourceFile: ts.SourceFile): Problem[] {
-  const problems: Problem[] = [];
-  visitNode(sourceFile);
-  return problems;
-
-  function visitNode(node: ts.Node): void {
-    const specifier = importedBy(node);
-    const meantFile = specifier && misnamed.get(`${sourceFile.fileName}\n${specifier.text}`);
-    if (meantFile) {
-      const relativePath = path.relative(path.dirname(sourceFile.fileName), meantFile);
-      const message =
-        `Node does not find '${specifier.text}'. ` +
-        `Write '${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}'.`;
-      problems.push(problemAt(sourceFile, specifier.getStart(sourceFile), message));
-    }
-    ts.forEachChild(node, visitNode);
-  }
+  return [...misnamed].flatMap(([specifier, meantFile]) => {
+    if (specifier.getSourceFile() !== sourceFile || !isLoaded(specifier.parent)) return [];
+    const relativePath = path.relative(path.dirname(sourceFile.fileName), meantFile);
+    const message =
+      `Node does not find '${specifier.text}'. ` +
+      `Write '${relativePath.startsWith(".") ? relativePath : `./${relativePath}`}'.`;
+    return problemAt(sourceFile, specifier.getStart(sourceFile), message);
+  });
 }
 
-function importedBy(node: ts.Node): ts.StringLiteralLike | undefined {
-  let specifier: ts.Expression | undefined;
-  if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly)
-    specifier = node.moduleSpecifier;
-  if (ts.isExportDeclaration(node) && !node.isTypeOnly) specifier = node.moduleSpecifier;
-  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
-    specifier = node.arguments[0];
-  return specifier && ts.isStringLiteralLike(specifier) ? specifier : undefined;
-}
+/** Whether an import is still there when the types are gone. */
+const isLoaded = (node: ts.Node): boolean =>
+  (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly) ||
+  (ts.isExportDeclaration(node) && !node.isTypeOnly) ||
+  (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword);
 
 /** The compiler's suggestions, such as "Did you forget to use 'await'?" */
 const remedies = (related: readonly ts.DiagnosticRelatedInformation[]) =>

@@ -10,7 +10,6 @@ import type { Checked, Problem } from "./check.ts";
 import type { Order, Outcome } from "./writing-worker.ts";
 
 type Asking = Pick<Ctx, "permissions"> & { signal?: AbortSignal };
-type Waiting = PromiseWithResolvers<Checked>;
 export interface Checker {
   check(pluginFile: string, requester: Asking, pluginText?: string): Promise<Checked>;
   close(): void;
@@ -38,14 +37,13 @@ export function openChecker(programs: Programs, clock: Clock): Checker {
 }
 
 function startChecker(programs: Programs, clock: Clock): Checker {
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, PromiseWithResolvers<Checked>>();
   let running: ChildProcess | undefined;
   let cancelEnd = () => {}; // of a process without a check
   let checkCount = 0;
   return { check, close };
 
-  async function check(file: string, requester: Asking, text?: string): Promise<Checked> {
-    const { permissions, signal } = requester;
+  async function check(file: string, { permissions, signal }: Asking, text?: string) {
     cancelEnd();
     const pendingCheck = Promise.withResolvers<Checked>();
     const id = ++checkCount;
@@ -74,9 +72,10 @@ function startChecker(programs: Programs, clock: Clock): Checker {
   function startWorker(): ChildProcess {
     const workerProcess = forkWorker(programs);
     process.once("exit", close);
-    workerProcess.on("message", (outcome: Outcome) =>
-      settleCheck(waiting.get(outcome.id), outcome),
-    );
+    workerProcess.on("message", ({ id, checked, failure }: Outcome) => {
+      if (checked) waiting.get(id)?.resolve(checked);
+      else waiting.get(id)?.reject(new Error(failure));
+    });
     workerProcess.on("error", (error) => {
       if (workerProcess === running) failAll(error); // not the checks of the process after it
     });
@@ -96,11 +95,6 @@ function startChecker(programs: Programs, clock: Clock): Checker {
     running?.removeAllListeners("exit").kill("SIGKILL");
     running = undefined;
   }
-}
-
-function settleCheck(pendingCheck: Waiting | undefined, { checked, failure }: Outcome): void {
-  if (checked) pendingCheck?.resolve(checked);
-  else pendingCheck?.reject(new Error(failure));
 }
 
 function forkWorker(programs: Programs): ChildProcess {

@@ -5,21 +5,22 @@ import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Zz } from "zz";
-import { sentenceOf, temporaryFolder, tryTo, usage } from "zz/text";
+import { removeTree, sentenceOf, temporaryFolder, tryTo, usage } from "zz/text";
 import { messageOf, openProgram, ts } from "./program.ts";
 
 type Json = Record<string, unknown>;
-interface Param {
+/** A parameter, or a property of an object. */
+interface Field {
   name: string;
   schema: Json;
   required: boolean;
-  isRest: boolean;
+  isRest?: boolean;
 }
 interface FunctionTool {
   export: string;
   name: string;
   description: string;
-  params: Param[];
+  params: Field[];
 }
 
 const MAX_DEPTH = 6; // of nested types
@@ -58,7 +59,7 @@ function sourceOf(codeOrFile: string, baseFolder: string): Source {
   if (/^[^\s(){};]+$/.test(codeOrFile))
     throw refuse("no such file. Check the path, or give TypeScript.");
   const codeFolder = temporaryFolder("functions"); // only this user can read it
-  const removeFolder = () => fs.rmSync(codeFolder, { recursive: true, force: true });
+  const removeFolder = () => removeTree(codeFolder);
   const file = path.join(fs.realpathSync(codeFolder), "functions.ts");
   process.once("exit", removeFolder);
   fs.writeFileSync(file, codeOrFile, { mode: 0o600 });
@@ -95,18 +96,11 @@ function register(
   if (typeof runFunction !== "function")
     throw usage(`Cannot use '${functionTool.export}' of '${shown}': it is not a function.`);
   const { name, description, params } = functionTool;
-  const required = params
-    .filter((parameter) => parameter.required)
-    .map((parameter) => parameter.name);
-  const properties = Object.fromEntries(
-    params.map((parameter) => [parameter.name, parameter.schema]),
-  );
   try {
     zz.tool({
       name,
       description,
-      // known only at run time
-      params: { type: "object", properties, required, additionalProperties: false } as any,
+      params: objectSchema(params) as any, // known only at run time
       async run(args: Json) {
         const argumentValues = params.map((parameter) => args[parameter.name]);
         const restValues = params.at(-1)?.isRest
@@ -192,115 +186,104 @@ function buildTool(
   const [signature] = signatures;
   if (signature!.typeParameters?.length) throw refuse("it is generic. Say which types it takes.");
   const name = toSnakeCase(exportName);
-  const params = signature!.parameters.map((parameter) => paramOf(parsedCode, parameter, refuse));
-  const docText = ts
-    .displayPartsToString(realSymbol.getDocumentationComment(parsedCode.checker))
-    .trim();
   return {
     export: exportSymbol.name,
     name,
-    description: docText || name.replaceAll("_", " "),
-    params,
+    description: docOf(parsedCode, realSymbol) || name.replaceAll("_", " "),
+    params: signature!.parameters.map((parameter) => paramOf(parsedCode, parameter, refuse)),
   };
 }
+
+const docOf = ({ checker }: Code, documented: ts.Symbol): string =>
+  ts.displayPartsToString(documented.getDocumentationComment(checker)).trim();
 
 function paramOf(
   parsedCode: Code,
   paramSymbol: ts.Symbol,
   refuse: (reason: string) => Error,
-): Param {
+): Field {
   const declaration = paramSymbol.valueDeclaration as ts.ParameterDeclaration;
   if (!ts.isIdentifier(declaration.name))
     throw refuse("a parameter that is taken apart has no name. Give it one.");
-  const paramType = parsedCode.checker.getTypeOfSymbolAtLocation(paramSymbol, declaration);
   const isRest = Boolean(declaration.dotDotDotToken);
-  const docText = ts
-    .displayPartsToString(paramSymbol.getDocumentationComment(parsedCode.checker))
-    .trim();
+  const isOptional = isRest || Boolean(declaration.questionToken ?? declaration.initializer);
   const refuseParam = (reason: string) => refuse(`its parameter '${paramSymbol.name}' ${reason}`);
+  return { ...fieldOf(parsedCode, paramSymbol, isOptional, refuseParam, 0), isRest };
+}
+
+function fieldOf(
+  parsedCode: Code,
+  fieldSymbol: ts.Symbol,
+  isOptional: boolean,
+  refuseParam: (reason: string) => Error,
+  depth: number,
+): Field {
+  const fieldType = parsedCode.checker.getTypeOfSymbolAtLocation(
+    fieldSymbol,
+    fieldSymbol.valueDeclaration ?? parsedCode.source,
+  );
+  const description = docOf(parsedCode, fieldSymbol);
   return {
-    name: paramSymbol.name,
+    name: fieldSymbol.name,
     schema: {
-      ...schemaOf(parsedCode, paramType, refuseParam),
-      ...(docText && { description: docText }),
+      ...schemaOf(parsedCode, fieldType, refuseParam, depth),
+      ...(description && { description }),
     },
     required:
-      !isRest &&
-      !declaration.questionToken &&
-      !declaration.initializer &&
-      !takesUndefined(paramType),
-    isRest,
+      !isOptional && !partsOf(fieldType).some(({ flags }) => flags & ts.TypeFlags.Undefined),
   };
 }
+
+const objectSchema = (fields: Field[]): Json => ({
+  type: "object",
+  properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
+  required: fields.filter(({ required }) => required).map(({ name }) => name),
+  additionalProperties: false,
+});
 
 function schemaOf(
   parsedCode: Code,
   declaredType: ts.Type,
   refuseParam: (reason: string) => Error,
-  depth = 0,
+  depth: number,
 ): Json {
-  const plainType = parsedCode.checker.getNonNullableType(declaredType);
+  const { checker } = parsedCode;
+  const plainType = checker.getNonNullableType(declaredType);
   const refuse = () =>
     refuseParam(
       plainType.flags & ts.TypeFlags.Any
         ? "has no type. Write one: string, number, boolean, a list or an object of these."
-        : `is of type '${parsedCode.checker.typeToString(plainType)}'. ` +
+        : `is of type '${checker.typeToString(plainType)}'. ` +
             "Use string, number, boolean, 'one' | 'of' | 'these', lists and objects of them.",
     );
-  if (depth > MAX_DEPTH || isNullable(declaredType)) throw refuse();
+  const isNullable = partsOf(declaredType).some(({ flags }) => flags & ts.TypeFlags.Null);
+  if (depth > MAX_DEPTH || isNullable) throw refuse();
   const { flags } = plainType;
   if (flags & ts.TypeFlags.String) return { type: "string" };
   if (flags & ts.TypeFlags.Number) return { type: "number" };
   if (flags & (ts.TypeFlags.Boolean | ts.TypeFlags.BooleanLiteral)) return { type: "boolean" };
-  const members = plainType.isUnion() ? plainType.types : [plainType];
+  const members = partsOf(plainType);
   if (members.every((member) => member.isStringLiteral())) return buildChoice("string", members);
   if (members.every((member) => member.isNumberLiteral())) return buildChoice("number", members);
-  if (parsedCode.checker.isArrayType(plainType))
-    return {
-      type: "array",
-      items: schemaOf(
-        parsedCode,
-        parsedCode.checker.getTypeArguments(plainType as ts.TypeReference)[0]!,
-        refuseParam,
-        depth + 1,
-      ),
-    };
+  if (checker.isArrayType(plainType)) {
+    const [itemType] = checker.getTypeArguments(plainType as ts.TypeReference);
+    return { type: "array", items: schemaOf(parsedCode, itemType!, refuseParam, depth + 1) };
+  }
   const isPlain =
     flags & ts.TypeFlags.Object && !plainType.isClass() && !plainType.getCallSignatures().length;
   if (
     !isPlain ||
-    parsedCode.checker.isTupleType(plainType) ||
-    parsedCode.checker.getIndexInfosOfType(plainType).length ||
+    checker.isTupleType(plainType) ||
+    checker.getIndexInfosOfType(plainType).length ||
     isBuiltIn(plainType)
   )
     throw refuse();
-  return objectOf(parsedCode, plainType, refuseParam, depth);
-}
-
-function objectOf(
-  parsedCode: Code,
-  objectType: ts.Type,
-  refuseParam: (reason: string) => Error,
-  depth: number,
-): Json {
-  const required: string[] = [];
-  const properties: Json = {};
-  for (const property of parsedCode.checker.getPropertiesOfType(objectType)) {
-    const propertyType = parsedCode.checker.getTypeOfSymbolAtLocation(
-      property,
-      property.valueDeclaration ?? parsedCode.source,
-    );
-    const docText = ts
-      .displayPartsToString(property.getDocumentationComment(parsedCode.checker))
-      .trim();
-    properties[property.name] = {
-      ...schemaOf(parsedCode, propertyType, refuseParam, depth + 1),
-      ...(docText && { description: docText }),
-    };
-    if (!(property.flags & ts.SymbolFlags.Optional) && !takesUndefined(propertyType))
-      required.push(property.name);
-  }
-  return { type: "object", properties, required, additionalProperties: false };
+  return objectSchema(
+    checker.getPropertiesOfType(plainType).map((property) => {
+      const isOptional = Boolean(property.flags & ts.SymbolFlags.Optional);
+      return fieldOf(parsedCode, property, isOptional, refuseParam, depth + 1);
+    }),
+  );
 }
 
 /** Whether the type comes from TypeScript's own library, like Date and Map. */
@@ -315,10 +298,6 @@ const buildChoice = (type: string, members: ts.Type[]): Json => ({
   enum: members.map((member) => (member as ts.LiteralType).value),
 });
 const partsOf = (type: ts.Type): ts.Type[] => (type.isUnion() ? type.types : [type]);
-const takesUndefined = (type: ts.Type): boolean =>
-  partsOf(type).some(({ flags }) => Boolean(flags & ts.TypeFlags.Undefined));
-const isNullable = (type: ts.Type): boolean =>
-  partsOf(type).some(({ flags }) => Boolean(flags & ts.TypeFlags.Null));
 
 /** getHTTPStatus becomes get_http_status. */
 const toSnakeCase = (camelName: string): string =>

@@ -1,9 +1,8 @@
 // Writing plugins: --check-plugin and /plugin check, --new-plugin and /plugin new, the tool
 // write_plugin, --functions.
-import type { Choice, Ctx, Result, Zz } from "zz";
+import type { Choice, Ctx, Zz } from "zz";
 import { usage } from "zz/text";
 import { watchTypes } from "./background.ts";
-import type { Checked } from "./check.ts";
 import type { Checker } from "./checker.ts";
 import { addWriteTool } from "./write.ts";
 
@@ -22,17 +21,14 @@ export default (zz: Zz) => {
     group: "your plugins",
     description: "check a plugin's types; one of the home's is loaded as well",
     run: async (flagValue, ctx) => {
-      const [{ fileOf }, { check }] = await Promise.all([
+      const [{ fileOf }, { check }, { resultOf }] = await Promise.all([
         import("./checker.ts"),
         import("./check.ts"),
+        import("./print-check.ts"),
       ]);
       const absolutePath = fileOf(String(flagValue), ctx);
-      return checkResult(
-        String(flagValue),
-        absolutePath,
-        await check(absolutePath, ctx.permissions.compiler()),
-        ctx,
-      );
+      const checked = await check(absolutePath, ctx.permissions.compiler());
+      return resultOf(String(flagValue), absolutePath, checked, ctx);
     },
   });
   zz.flag({
@@ -81,12 +77,15 @@ async function runCommand(
       `Cannot run '/plugin${typedWords && ` ${typedWords}`}': ` +
         "use /plugin new NAME, or /plugin check NAME|FILE.",
     );
-  const { fileOf } = await import("./checker.ts");
+  const [{ fileOf }, { resultOf }] = await Promise.all([
+    import("./checker.ts"),
+    import("./print-check.ts"),
+  ]);
   const namedPlugin = ctx.about.plugins.find(({ name }) => name === nameOrFile);
   if (namedPlugin?.from === "zz") throw usage(`Cannot check '${nameOrFile}': it is zz's own.`);
   const pluginFile = fileOf(namedPlugin?.file ?? nameOrFile, ctx);
   const checked = await (await checker()).check(pluginFile, ctx);
-  ctx.note((await checkResult(nameOrFile, pluginFile, checked, ctx)).text);
+  ctx.note((await resultOf(nameOrFile, pluginFile, checked, ctx)).text);
 }
 
 function complete(typedWords: string, { about }: Ctx): Choice[] {
@@ -101,21 +100,4 @@ function complete(typedWords: string, { about }: Ctx): Choice[] {
       ? ownPlugins.map(({ name }) => ({ name: `check ${name}` }))
       : []),
   ].filter(({ name }) => name.startsWith(typedWords) && name !== typedWords);
-}
-
-async function checkResult(
-  shownName: string,
-  pluginFile: string,
-  checked: Checked,
-  ctx: Ctx,
-): Promise<Result> {
-  const { resultOf } = await import("./print-check.ts");
-  // like the loader
-  return resultOf(
-    shownName,
-    pluginFile,
-    checked,
-    ctx,
-    Number(ctx.io.variable("ZZ_LOAD_LIMIT")) || 10,
-  );
 }

@@ -13,10 +13,9 @@ export async function resultOf(
   file: string,
   { problems, unread, untyped }: Checked,
   ctx: Ctx,
-  seconds: number,
 ): Promise<Result> {
   const unloaded = whyUnloaded(file, unread, ctx);
-  const failure = unloaded ? undefined : await failureOf(file, ctx, seconds);
+  const failure = unloaded ? undefined : await failureOf(file, ctx);
   const isNewFailure = failure && !problems.some((problem) => isSameFailure(problem, failure));
   const untypedNames = untyped.map((untypedFile) => nearName(untypedFile, ctx.root)).join(", ");
   const notes = [

@@ -7,7 +7,7 @@ import path from "node:path";
 import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
-import { ownValue, tryTo } from "zz/text";
+import { isInside, isInsideAny, ownValue, tryTo } from "zz/text";
 import { contractFiles, packageAt, packageFolder } from "./locate-zz.ts";
 
 export { ts };
@@ -48,8 +48,7 @@ export interface Opened {
   checker: ts.TypeChecker;
   knowsNode: boolean; // Node's types are available
   unread: Set<string>; // imports of what may not be read, as "file\nname"
-  // imports that only TypeScript finds, as "file\nname": the file meant
-  misnamed: Map<string, string>;
+  misnamed: Map<ts.StringLiteralLike, string>; // imports that only TypeScript finds: the file meant
 }
 
 const fromDisk = (filePath: string): string | undefined =>
@@ -70,8 +69,8 @@ export function openProgram(
   if (!node) libs.set(NODE_FILE, NODE_TYPES);
   const host = createHost(rootFiles, { texts, libs, gate });
   const resolver = resolveImports(rootFiles[0]!, { host, options, node, gate });
-  host.resolveModuleNameLiterals = (specifiers, importer) =>
-    specifiers.map(({ text }) => resolver.resolve(text, importer));
+  host.resolveModuleNameLiterals = (literals, importer) =>
+    literals.map((literal) => resolver.resolve(literal, importer));
   const program = ts.createProgram({
     rootNames: [...(node ? [] : [NODE_FILE]), ...rootFiles],
     options,
@@ -91,15 +90,16 @@ interface Readable {
 function createHost(rootFiles: string[], { texts, libs, gate }: Readable): ts.CompilerHost {
   const folders = new Set([...texts.keys()].map((virtualFile) => path.dirname(virtualFile)));
   const providedText = (filePath: string) => texts.get(filePath) ?? libs.get(filePath);
-  const readText = (filePath: string) =>
+  const textIf = (isAllowed: (filePath: string) => boolean, filePath: string) =>
     providedText(filePath) ??
-    (isThere(filePath) && gate.mayRead(filePath) ? fromDisk(filePath) : undefined);
-  const cachedStat = askOnce(readStats);
+    (isThere(filePath) && isAllowed(filePath) ? fromDisk(filePath) : undefined);
+  const cachedStat = askOnce((filePath) =>
+    tryTo(() => fs.statSync(filePath, { throwIfNoEntry: false })),
+  );
   const isThere = (filePath: string) => cachedStat(filePath)?.isFile() === true;
   const isFolder = (folder: string) => cachedStat(folder)?.isDirectory() === true;
   const namedFiles = [...rootFiles, ...contractFiles()];
-  const isAbove = (folder: string) =>
-    namedFiles.some((namedFile) => namedFile.startsWith(`${folder.replace(/\/$/, "")}/`));
+  const isAbove = (folder: string) => namedFiles.some((namedFile) => isInside(folder, namedFile));
   return {
     fileExists: (filePath) =>
       providedText(filePath) !== undefined || (isThere(filePath) && gate.mayLookUp(filePath)),
@@ -111,14 +111,12 @@ function createHost(rootFiles: string[], { texts, libs, gate }: Readable): ts.Co
       (gate.mayList(folder) ? (tryTo(() => fs.readdirSync(folder)) ?? []) : []).filter(
         (childName) => isFolder(path.join(folder, childName)),
       ),
-    readFile: (filePath) =>
-      providedText(filePath) ??
-      (isThere(filePath) && gate.mayLookUp(filePath) ? fromDisk(filePath) : undefined),
+    readFile: (filePath) => textIf(gate.mayLookUp, filePath),
     realpath: askOnce((filePath) =>
       texts.has(filePath) ? filePath : (tryTo(() => fs.realpathSync(filePath)) ?? filePath),
     ),
     getSourceFile(filePath, version) {
-      const sourceText = readText(filePath);
+      const sourceText = textIf(gate.mayRead, filePath);
       return sourceText === undefined ? undefined : parseFile(filePath, sourceText, version);
     },
     getDefaultLibFileName: () => `${LIB_FOLDER}lib.esnext.d.ts`,
@@ -148,20 +146,20 @@ function resolveImports(mainFile: string, { host, options, node, gate }: Resolvi
   const librariesFolder = node
     ? path.dirname(path.dirname(node))
     : path.join(zzFolder, "node_modules");
-  const libraries = `${librariesFolder}/`;
   const moduleCache = ts.createModuleResolutionCache(
     path.dirname(mainFile),
     (filePath) => filePath,
     options,
   );
-  const [unread, misnamed] = [new Set<string>(), new Map<string, string>()];
+  const [unread, misnamed] = [new Set<string>(), new Map<ts.StringLiteralLike, string>()];
   return { unread, misnamed, resolve };
 
-  function resolve(specifier: string, importer: string): Resolution {
+  function resolve(literal: ts.StringLiteralLike, importer: string): Resolution {
+    const specifier = literal.text;
     // in Node's types
     if (isBuiltin(specifier))
       return { resolvedModule: undefined, failedLookupLocations: [] } as any;
-    const isLibrary = importer.startsWith(libraries) && DECLARATION.test(importer);
+    const isLibrary = isInside(librariesFolder, importer) && DECLARATION.test(importer);
     const knownLead = isLibrary ? IMPORT_LEADS.get(`${importer}\n${specifier}`) : undefined;
     const leadFile = knownLead?.resolvedModule?.resolvedFileName;
     if (leadFile && host.fileExists(leadFile)) return knownLead!;
@@ -183,7 +181,7 @@ function resolveImports(mainFile: string, { host, options, node, gate }: Resolvi
       isOwnImport &&
       !host.fileExists(path.resolve(path.dirname(importer), specifier))
     )
-      misnamed.set(`${importer}\n${specifier}`, resolvedFile);
+      misnamed.set(literal, resolvedFile);
     if (!resolvedFile && leadsOut(specifier, resolution, gate))
       unread.add(`${importer}\n${specifier}`);
     if (!isProvided || !zzSource || resolvedFile?.endsWith(".d.ts")) return resolution;
@@ -225,7 +223,7 @@ function parseFile(
   version: ts.ScriptTarget | ts.CreateSourceFileOptions,
 ): ts.SourceFile {
   const isDeclaration = DECLARATION.test(filePath);
-  const cachedFile = isDeclaration ? DECLARATIONS.get(filePath) : undefined;
+  const cachedFile = DECLARATIONS.get(filePath);
   if (cachedFile?.text === sourceText) return cachedFile;
   const { ParseAll, ParseNone } = ts.JSDocParsingMode;
   const jsDocParsingMode = isDeclaration ? ParseNone : ParseAll; // a fifth of the time to parse
@@ -270,20 +268,14 @@ const OPEN_GATE: CompilerGate = {
 
 /** The plugin's own files: not the packages it imports, not zz. */
 export function ownFiles({ program }: Opened): ts.SourceFile[] {
-  const zzFolder = packageFolder();
-  const zz = [
-    path.join(zzFolder, "zz.ts"),
-    `${path.join(zzFolder, "kernel")}/`,
-    `${path.join(zzFolder, "sdk")}/`,
-    `${path.join(zzFolder, "dist")}/`,
-  ];
+  const zzFiles = contractFiles();
   return program
     .getSourceFiles()
-    .filter(({ isDeclarationFile }) => !isDeclarationFile)
     .filter(
-      ({ fileName }) =>
+      ({ fileName, isDeclarationFile }) =>
+        !isDeclarationFile &&
         !fileName.includes("/node_modules/") &&
-        !zz.some((zzPrefix) => fileName.startsWith(zzPrefix)),
+        !isInsideAny(zzFiles, fileName),
     );
 }
 
@@ -295,6 +287,3 @@ export function messageOf(message: string | ts.DiagnosticMessageChain): string {
     .map((messageLine) => messageLine.trim())
     .join(" ");
 }
-
-const readStats = (filePath: string) =>
-  tryTo(() => fs.statSync(filePath, { throwIfNoEntry: false }));

@@ -1,5 +1,6 @@
 // Makes a plugin to start from: a file that works, its test, and what an editor and `node --test`
 // need to find zz.
+import { once } from "node:events";
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
@@ -128,20 +129,17 @@ async function fetchNodeTypes(
   const workFolder = temporaryFolder("types");
   try {
     const npmArguments = "install --ignore-scripts --no-audit --no-fund --no-save".split(" ");
-    const isFetched = await new Promise<boolean>((finish) => {
-      const npmProcess = programs.start("npm", [...npmArguments, NODE_TYPES], {
-        cwd: workFolder,
-        stdio: "ignore",
-        timeout: FETCH_MS,
-      });
-      npmProcess.on("error", () => finish(false));
-      npmProcess.on("exit", (exitCode) => finish(exitCode === 0));
+    const npmProcess = programs.start("npm", [...npmArguments, NODE_TYPES], {
+      cwd: workFolder,
+      stdio: "ignore",
+      timeout: FETCH_MS,
     });
-    if (!isFetched) return false;
+    const [exitCode] = await once(npmProcess, "exit");
+    if (exitCode !== 0) return false;
     for (const packageName of ["@types/node", "undici-types"]) {
       const fetchedFolder = path.join(workFolder, "node_modules", packageName);
       if (fs.existsSync(fetchedFolder))
-        fs.cpSync(fetchedFolder, path.join(modules, packageName), { recursive: true, force: true });
+        fs.cpSync(fetchedFolder, path.join(modules, packageName), { recursive: true });
     }
     const manifest = path.join(home, "package.json");
     const devDependencies = { "@types/node": `^${NODE_MAJOR}` };

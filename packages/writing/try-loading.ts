@@ -16,7 +16,6 @@ export async function tryOut(
   pluginCode: string,
   file: string,
   ctx: Ctx,
-  seconds: number,
 ): Promise<void> {
   const refuse = (reason: string) =>
     new Error(
@@ -35,11 +34,16 @@ export async function tryOut(
     throw new Error(`Cannot write plugin '${name}': ${diskReason(error)}`);
   }
   try {
-    const usable = ctx.about.plugins.filter(
-      (plugin) => !plugin.failure && !plugin.outdated && !plugin.disabled,
+    const otherPlugins = ctx.about.plugins.filter(
+      (plugin) =>
+        plugin.from !== "zz" &&
+        plugin.file !== file &&
+        !plugin.failure &&
+        !plugin.outdated &&
+        !plugin.disabled,
     );
-    const otherPlugins = usable.filter((plugin) => plugin.from !== "zz" && plugin.file !== file);
-    const { stdout, errors, ended } = await loadInChild(
+    const seconds = loadLimit(ctx);
+    const { plugins, errors, ended } = await loadInChild(
       [trialFile, pauseFile, ...otherPlugins.map((plugin) => plugin.file)],
       ctx,
       seconds,
@@ -49,22 +53,18 @@ export async function tryOut(
         .replaceAll(trialFile, file)
         .replaceAll(path.basename(trialFile, ".ts"), name)
         .replace(/\.?$/, ".");
-    const plugins = pluginsIn(stdout);
-    const trialPlugin = plugins?.find((plugin) => path.resolve(plugin.file) === trialFile);
-    const [failed] = [trialPlugin, ...(plugins ?? [])].filter((plugin) => plugin?.failure);
-    if (trialPlugin && !failed) return;
+    const trialPlugin = plugins.find((plugin) => path.resolve(plugin.file) === trialFile);
     if (trialPlugin?.failure)
       throw refuse(
         withRealName(trialPlugin.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")),
       );
+    const failed = plugins.find((plugin) => plugin.failure);
+    if (trialPlugin && !failed) return;
     if (trialPlugin) throw refuse(`with it another one fails. ${withRealName(failed!.failure!)}`);
     if (ended === "late")
       throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
     if (errors.includes("inside zz ended it")) throw refuse("it ended the process (process.exit).");
-    const lastLine = findLastLine(errors, ended);
-    throw refuse(
-      `the process that tried it ended (${ended})${lastLine ? `: ${withRealName(lastLine)}` : "."}`,
-    );
+    throw refuse(withRealName(howEnded(errors, ended)));
   } finally {
     for (const temporary of [trialFile, pauseFile]) fs.rmSync(temporary, { force: true });
     for (const newFolder of newFolders.toReversed()) removeEmpty(newFolder);
@@ -72,43 +72,33 @@ export async function tryOut(
 }
 
 /** Why zz cannot load the file, in zz's own words; undefined if it can. */
-export async function failureOf(
-  pluginFile: string,
-  ctx: Ctx,
-  seconds: number,
-): Promise<string | undefined> {
-  const environment = { ...process.env, ZZ_LOAD_LIMIT: String(seconds) };
-  const { stdout, errors, ended } = await loadInChild(
+export async function failureOf(pluginFile: string, ctx: Ctx): Promise<string | undefined> {
+  const { plugins, errors, ended } = await loadInChild(
     [pluginFile],
     ctx,
-    seconds + START_SECONDS,
-    environment,
+    loadLimit(ctx) + START_SECONDS,
   );
-  const loadedPlugin = pluginsIn(stdout)?.find(
+  const loadedPlugin = plugins.find(
     (plugin) => !plugin.disabled && path.resolve(plugin.file) === pluginFile,
   );
-  if (loadedPlugin) return loadedPlugin.failure;
-  const lastLine = findLastLine(errors, ended);
-  return (
-    `Cannot load '${pluginFile}': ` +
-    `the process that tried it ended (${ended})${lastLine ? `: ${lastLine}` : "."}`
-  );
+  return loadedPlugin
+    ? loadedPlugin.failure
+    : `Cannot load '${pluginFile}': ${howEnded(errors, ended)}`;
 }
-/** The last line of its errors, unless it was killed. */
-const findLastLine = (errorOutput: string, endReason: string) =>
-  endReason.startsWith("exit") ? (errorOutput.trim().split("\n").at(-1) ?? "") : "";
+/** With the last line of its errors, unless it was killed. */
+function howEnded(errors: string, ended: string): string {
+  const lastLine = ended.startsWith("exit") && errors.trim().split("\n").at(-1);
+  return `the process that tried it ended (${ended})${lastLine ? `: ${lastLine}` : "."}`;
+}
 const START_SECONDS = 10; // for zz itself, on a slow machine
 
-const pluginsIn = (stdout: string) =>
-  stdout.split("\n").map(jsonOrText).findLast(Array.isArray) as About["plugins"] | undefined;
+/** How many seconds a plugin may take, as zz's loader has it. */
+const loadLimit = ({ io }: Ctx): number => Number(io.variable("ZZ_LOAD_LIMIT")) || 10;
 
-/** The output of `zz --plugins` with these plugins. */
-async function loadInChild(
-  pluginFiles: string[],
-  { about, root, signal, programs, io: { clock } }: Ctx,
-  seconds: number,
-  environment: NodeJS.ProcessEnv = process.env,
-) {
+/** What `zz --plugins` says with these plugins. */
+async function loadInChild(pluginFiles: string[], ctx: Ctx, seconds: number) {
+  const { about, root, signal, programs } = ctx;
+  const { clock } = ctx.io;
   const pluginArgs = pluginFiles.flatMap((pluginFile) => ["--plugin", pluginFile]);
   const zzArguments = [
     "--home",
@@ -122,7 +112,7 @@ async function loadInChild(
     [...process.execArgv, programFile(), ...zzArguments],
     {
       cwd: root,
-      env: { ...environment, ZZ_DEBUG: undefined },
+      env: { ...process.env, ZZ_LOAD_LIMIT: String(loadLimit(ctx)), ZZ_DEBUG: undefined },
       stdio: ["ignore", "pipe", "pipe"],
       // its own process group, so that what it starts ends with it
       detached: process.platform !== "win32",
@@ -153,7 +143,9 @@ async function loadInChild(
     zzProcess.on("close", () => resolve());
     await promise;
     signal.throwIfAborted();
-    return { stdout, errors, ended };
+    const plugins: About["plugins"] =
+      stdout.split("\n").map(jsonOrText).findLast(Array.isArray) ?? [];
+    return { plugins, errors, ended };
   } finally {
     cancelLimit();
     stopProcess();

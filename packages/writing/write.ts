@@ -52,8 +52,7 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
         );
       const { tryOut } = await import("./try-loading.ts");
       await ctx.plugins.refresh(); // so that the previous version is known
-      const seconds = Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10; // like the loader
-      await tryOut(name, normalized(code), targetFile, ctx, seconds);
+      await tryOut(name, normalized(code), targetFile, ctx);
       await ctx.files.write(targetFile, normalized(code));
       written = targetFile;
       return [`Wrote ${targetFile}.`, ...(unreadOf.get(targetFile) ?? [])].join(" ");

@@ -253,7 +253,7 @@ async function importTree(plugin: LoadedPlugin, seconds: number, compiled = fals
       module.createRequire(import.meta.url)(AT_ONCE_SCHEME + pluginUrl),
     ).plugin;
   } catch (error) {
-    if (!codeOf(error).startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE_SCHEME))
+    if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE_SCHEME))
       throw error;
     // it waits for something at its top, or tsx, which loads by itself, is there
     return import(pluginUrl);

@@ -133,6 +133,7 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
   const rows: [what: string, source: string, reason: RegExp, line?: number][] = [
     ["a syntax error", "export default (zz: any) => {\n  const a = ;\n};\n", /(expect|unexpected).*[^.]\. Fix it; at the prompt, \/reload tries again\.$/i, 2],
     ["a throw at load", '\n\nthrow new Error("the sky is low");\n', /the sky is low/, 3],
+    ["a throw whose code is null", '\nthrow Object.assign(new Error("low"), { code: null });', /low/, 2],
     ["a throw at set-up", '\nexport default () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
     ["no default export", "export const x = 1;\n", /no default export.*export default/],
     ["an unknown event", '\nexport default (zz: any) =>\n  zz.on("caled", () => {});\n', /no event 'caled'\. Did you mean 'called'\?/, 3],

@@ -293,8 +293,13 @@ function breakLine(contentLine: string, rowWidth: number, indentWidth: number): 
  * one, so the sum is never too small.
  */
 function columnsOf(character: string, precedingWidth: number): number {
-  return character === "\t" ? 8 - (precedingWidth % 8) : widthOf(character);
+  if (character === "\t") return 8 - (precedingWidth % 8);
+  const columns = KNOWN_WIDTHS.get(character) ?? widthOf(character);
+  if (KNOWN_WIDTHS.size < MAX_WIDTHS) KNOWN_WIDTHS.set(character, columns);
+  return columns;
 }
+const KNOWN_WIDTHS = new Map<string, number>(); // measuring an emoji or a Thai letter takes time
+const MAX_WIDTHS = 10_000;
 
 const PRINTABLE_ASCII = /^[ -~]*$/;
 const PIECE_PATTERN = /(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu;

@@ -63,6 +63,18 @@ test("No row begins or ends with the space behind a word that fills a row", () =
   deepEqual(rows("┃ tenletters "), ["┃ tenletters"]);
 });
 
+test("A letter that is hard to measure is measured once", () => {
+  const fastest = (text: string) =>
+    Math.min(
+      ...[1, 2, 3].map(() => {
+        const started = performance.now();
+        rowsOf(text, 80);
+        return performance.now() - started;
+      }),
+    );
+  ok(fastest("ไ".repeat(20_000)) < 10 * fastest("中".repeat(20_000)));
+});
+
 /** A screen of so many rows, and somebody who presses these keys. */
 async function put(
   text: string,

@@ -90,7 +90,7 @@ export async function modelsOfPages(askPage: (cursor: string) => Promise<HttpAns
   let cursor = "";
   for (let pageCount = 0; pageCount < MAX_PAGES && listedModels.length < MAX_MODELS; pageCount++) {
     const { models, next } = readModelPage(await (await askPage(cursor)).json());
-    listedModels.push(...models);
+    listedModels.push(...models.slice(0, MAX_MODELS)); // a call takes about 100,000
     if (!next || next === cursor) break;
     cursor = next;
   }

@@ -1,7 +1,8 @@
 // What zz makes of the lists of models that servers give, whatever stands in them.
-import { deepEqual } from "node:assert/strict";
+import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { readModelPage } from "../../../plugins/wires/listed-models.ts";
+import { modelsOfPages } from "../../../plugins/wires/native.ts";
 
 const named = (id: string, more: object = {}) => ({ id, generates: true, ...more });
 const price = { prompt: "0.000001", completion: "0.000002" };
@@ -27,3 +28,8 @@ const LISTS: [what: string, body: unknown, models: object[], next?: string][] = 
 for (const [what, body, models, next] of LISTS)
   test(`a list of models: ${what}`, () =>
     deepEqual(readModelPage(body), { models, ...(next && { next }) }));
+
+test("a list of models: more than a call of a function takes", async () => {
+  const page = Response.json(Array(300_000).fill({ id: "a" }));
+  equal((await modelsOfPages(async () => page as any)).length, 10_000);
+});

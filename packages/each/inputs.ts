@@ -111,7 +111,7 @@ export async function messageOf(
 function fieldOf(rowFields: unknown, fieldPath: string): string {
   const fieldValue = fieldPath
     .split(".")
-    .reduce<any>((container, fieldKey) => ownValue(container, fieldKey), rowFields);
+    .reduce<any>((container, fieldKey) => ownValue(Object(container), fieldKey), rowFields);
   if (fieldValue === undefined)
     throw fault(`It has no field '${fieldPath}', which the prompt names.`);
   return typeof fieldValue === "string" ? fieldValue : JSON.stringify(fieldValue);

@@ -5,8 +5,10 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import type { Ctx } from "../../../kernel/contract.ts";
 import { askable, say } from "../../../test/support/fake/openai.ts";
 import { place, zz } from "../../../test/support/run.ts";
+import { messageOf } from "../inputs.ts";
 import { writeReduced } from "../print-outcomes.ts";
 
 const asks = async () => askable(({ body }) => say(`to ${body.messages.at(-1).content}`));
@@ -61,6 +63,11 @@ describe("rows", () => {
       equal(code, 1);
       match(stdout, new RegExp(`It has no field '${field}', which the prompt names`));
     }
+  });
+
+  test("have the length of a text, also of an empty one", async () => {
+    const row = { kind: "row", name: '{"a":""}' } as const;
+    equal((await messageOf("Say {a.length}.", row, {} as Ctx)).text.split("\n")[0], "Say 0.");
   });
 });
 

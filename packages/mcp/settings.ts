@@ -194,8 +194,11 @@ const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
 /** The environment variables that a server's settings refer to. */
 export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerConfig): string[] => {
-  const configText = JSON.stringify([command, url, cwd, args, env, headers]);
-  return [...new Set([...configText.matchAll(VARIABLE)].map(([, variableName]) => variableName!))];
+  // each by itself, as filledIn() does: a "${" of one would hide what another names
+  const ofBoth = [env, headers].map((texts = {}) => Object.values(texts));
+  const configTexts = [command, url, cwd, ...(args ?? []), ...ofBoth.flat()];
+  const found = configTexts.flatMap((text) => [...String(text ?? "").matchAll(VARIABLE)]);
+  return [...new Set(found.map(([, variableName]) => variableName!))];
 };
 
 /**

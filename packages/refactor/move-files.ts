@@ -226,10 +226,11 @@ function aliasesOf({ root, project }: OpenProject): Alias[] {
  * it leads to no such file.
  */
 function newAliased({ file, text }: Edit, aliases: Alias[], newPath: NewPath): string | undefined {
-  const [querySuffix = ""] = QUERY_SUFFIX.exec(text) ?? [];
   for (const { name, folder } of aliases) {
     if (!text.startsWith(name)) continue;
-    const resolvedPath = path.join(folder, text.slice(name.length).replace(QUERY_SUFFIX, ""));
+    const inFolder = text.slice(name.length); // the name itself may be "#"
+    const [querySuffix = ""] = QUERY_SUFFIX.exec(inFolder) ?? [];
+    const resolvedPath = path.join(folder, inFolder.replace(QUERY_SUFFIX, ""));
     const fileEnding = FILE_ENDINGS.find((ending) =>
       tryTo(() => fs.statSync(resolvedPath + ending))?.isFile(),
     );

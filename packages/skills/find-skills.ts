@@ -58,7 +58,8 @@ export function findSkills(ctx: Ctx, skillCache: SkillCache): FoundSkills {
       const file = realOf(path.join(parentFolder, folderName, FILE));
       // if the project is the home folder, its skills are the home's
       if (!file || seenFiles.has(file)) continue;
-      if (otherAgents.includes(parentFolder) && !isTrusted(ctx, file)) continue;
+      if (from === "project" && otherAgents.includes(parentFolder) && !isTrusted(ctx, file))
+        continue;
       seenFiles.add(file);
       const outcome = readOnce(ctx, skillCache, {
         from,

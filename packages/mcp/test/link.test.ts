@@ -1,8 +1,9 @@
-// What a server's connection says when nothing comes of it.
-import { rejects } from "node:assert/strict";
+// What a server's connection says when nothing comes of it, and which variables its settings name.
+import { deepEqual, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { standingClock } from "zz/test";
 import { openLink } from "../link.ts";
+import { variablesOf } from "../settings.ts";
 
 test("a server that does not say what it is in time is named with what it wrote", async () => {
   const clock = standingClock();
@@ -29,4 +30,14 @@ test("a server that does not say what it is in time is named with what it wrote"
   await sent.promise;
   await clock.pass(30_000);
   await refused;
+});
+
+test("a variable is asked for, whatever stands before it in the settings", () => {
+  const args = ["${A:-", "${SECRET}"];
+  const headers = { b: '${B:-"}${C}' };
+  deepEqual(variablesOf({ command: "x", args, env: { "${D}": "${E:-" }, headers }), [
+    "SECRET",
+    "B",
+    "C",
+  ]);
 });

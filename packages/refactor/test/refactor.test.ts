@@ -113,6 +113,8 @@ const MADE: Record<string, Row[]> = {
       { "src/logo.svg": undefined, "img/logo.svg": "<svg />", "src/use.ts": ALIASED("../img/logo.svg") }],
     ["what is moved along with what it takes by an alias, out of it", { ...TS, "src/ui/logo.svg": "<svg />", "src/ui/use.ts": ALIASED("@/ui/logo.svg") }, move("src/ui", "lib/deep/ui"),
       { "src/ui/logo.svg": undefined, "src/ui/use.ts": undefined, "lib/deep/ui/logo.svg": "<svg />", "lib/deep/ui/use.ts": ALIASED("./logo.svg") }],
+    ["what an alias takes that begins with #", { "tsconfig.json": TS["tsconfig.json"].replace("@/", "#"), "src/logo.svg": "<svg />", "src/add.ts": ADD, "src/use.ts": ALIASED("#logo.svg") + 'export { add } from "#add";\n' }, move("src/logo.svg", "src/img/logo.svg"),
+      { "src/logo.svg": undefined, "src/img/logo.svg": "<svg />", "src/use.ts": ALIASED("#img/logo.svg") + 'export { add } from "#add";\n' }],
     ["a script that an alias takes with a query, too", { ...BOTH, "src/w.ts": 'import W from "@/add?worker";\nimport { add } from "@/add";\nexport { W, add };\n' }, move("src/add.ts", "src/in/sum.ts"),
       { "src/add.ts": undefined, "src/in/sum.ts": ADD, "src/use.ts": USE.replace("./add", "./in/sum"), "src/w.ts": 'import W from "@/in/sum?worker";\nimport { add } from "@/in/sum";\nexport { W, add };\n' }],
     ["a folder: what is in it moves along, what it imports and what imports it follows",

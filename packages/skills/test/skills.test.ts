@@ -142,6 +142,12 @@ describe("the prompt", () => {
       match(stderr, new RegExp(`Skill '${name}' was left out: ${why.source}`));
   });
 
+  test("a home where other agents keep skills has its own nevertheless", async () => {
+    const where = having({ ".agents/skills/good/SKILL.md": skill("good", "Good one") });
+    const listed = await zz(where, ["--home", ".agents", "--call", "list_skills", "{}"]);
+    match(listed.stdout, /good: Good one \(home, /);
+  });
+
   test("a thousand skills are cut by whole skills, with how many were left out", async () => {
     const one = (i: number) => skill(`s${i}`, `${"long ".repeat(20)}end${i}.`);
     const many = Array.from({ length: 300 }, (_, i) => [`~/skills/s${i}/SKILL.md`, one(i)]);

@@ -241,10 +241,11 @@ async function answerPrompt(
   const { files = [], images = [], signal } = options;
   const answerSchema = schemaOf(options);
   if (typeof promptText !== "string") throw usage("Cannot ask: what is asked must be a text.");
-  signal?.throwIfAborted();
-  for (const { text = [], image = [] } of await Promise.all(
+  const attachments = await Promise.all(
     files.map((fileName) => readAttachment(fileName, ownCore.io.cwd())),
-  ))
+  );
+  signal?.throwIfAborted(); // also while files were read
+  for (const { text = [], image = [] } of attachments)
     for (const attachment of [text, image].flat()) chat.attach(attachment);
   images.forEach(chat.attach);
   const abortChat = () => chat.stop.abort(signal!.reason);

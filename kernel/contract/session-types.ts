@@ -60,7 +60,7 @@ export interface Entry {
   id: number;
   parent: number | null;
   at: string;
-  type: "message" | "state" | "back" | (string & {});
+  type: "message" | "draft" | "state" | "back" | (string & {});
   message?: Message;
   [field: string]: unknown;
 }

@@ -192,6 +192,7 @@ async function connect(
   { method = "GET", headers, body, signal, via }: HttpRequest,
 ): Promise<IncomingMessage> {
   const lookup = await via?.(location);
+  signal?.throwIfAborted(); // its listeners hear nothing of what happened meanwhile
   const ownConnection = lookup && ({ lookup, agent: false } as const); // a connection of its own
   const { request } = process.getBuiltinModule(
     location.protocol === "https:" ? "node:https" : "node:http",

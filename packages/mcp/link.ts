@@ -214,9 +214,11 @@ async function limited<T>(
 }
 
 export const rejection = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, rejectAborted) =>
-    signal.addEventListener("abort", () => rejectAborted(signal.reason), { once: true }),
-  );
+  new Promise((_, reject) => {
+    const rejectAborted = () => reject(signal.reason);
+    signal.addEventListener("abort", rejectAborted, { once: true });
+    if (signal.aborted) rejectAborted();
+  });
 
 export const wantsLogin = (serverName: string): Error =>
   fault(`MCP server '${serverName}' wants a login. Type: /mcp login ${serverName}`, {

@@ -288,6 +288,13 @@ for (const when of ["before it began", "before an answer", "in mid-answer"])
     if (when !== "before it began") await closed.promise;
   });
 
+test("An abort while its host is looked up sends nothing", async () => {
+  const stop = new AbortController();
+  const url = await serve((_, response) => void response.end("sent"));
+  const via = async () => stop.abort(new Error("late")) as never;
+  await rejects(sendHttp(url, { signal: stop.signal, via }), { message: "late" });
+});
+
 test("An abort in the moment when an answer ends harms nobody: its connection may be another's by then", async () => {
   const url = await serve((_, response) => response.end("whole"));
   const moments: ((f: () => void) => void)[] = [

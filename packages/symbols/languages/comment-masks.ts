@@ -54,7 +54,7 @@ const isQuoted = (sourceText: string, nameStart: number, nameLength: number) =>
   /["'`]/.test(sourceText[nameStart - 1] ?? "") &&
   sourceText[nameStart - 1] === sourceText[nameStart + nameLength];
 
-/** With blanks in place of all that is no code. */
+/** Blanks stand for comments and texts; code stays where it is. */
 export const codeAlone = (sourceText: string, charMask: Uint8Array): string =>
   sourceText.replace(/[^\n]/g, (letter, offset: number) => (charMask[offset] ? " " : letter));
 

@@ -40,13 +40,15 @@ export function openServer(options: Options): Server {
       const deadline =
         performance.now() +
         (isLost ? Math.min(FIRST_WAIT, options.seconds) : options.seconds) * 1_000;
+      let lastCode: string | undefined; // a connection that ends says less than one that is refused
       for (;;)
         try {
           const answer = await inTime(connected().then(askClient), deadline - performance.now());
           isLost = false;
           return answer;
         } catch (error) {
-          const refusal = refusalOf(error as Error, options);
+          lastCode = (error as NodeJS.ErrnoException).code ?? lastCode;
+          const refusal = refusalOf(error as Error, options, lastCode);
           const isTimeOver = performance.now() + RETRY_PAUSE_MS > deadline;
           if (
             error instanceof Refusal ||
@@ -203,6 +205,7 @@ function warningsOf({ isKnown, logs, saves, evicts }: Facts, { where }: Options)
 export function refusalOf(
   error: Error,
   { seconds, cluster }: Pick<Options, "seconds" | "cluster">,
+  lastCode?: string,
 ): { why: string; again: boolean } | undefined {
   const lasting = (why: string) => ({ why, again: false });
   const passing = (why: string) => ({ why, again: true });
@@ -221,9 +224,11 @@ export function refusalOf(
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOTFOUND")
     return lasting("there is no host of that name. Correct the setting `store`");
+  const reason = code ?? lastCode;
   if (code || CONNECTION_GONE.test(`${error.name} ${errorText}`))
     return passing(
-      `it cannot be reached${code ? ` (${code})` : ""}. Start it, or correct the setting \`store\``,
+      `it cannot be reached${reason ? ` (${reason})` : ""}. ` +
+        "Start it, or correct the setting `store`",
     );
   return /^[A-Z]{3,} /.test(error.message) ? lasting(`it says '${error.message}'`) : undefined;
 }

@@ -102,17 +102,20 @@ export async function encryptingServer(...options: string[]) {
   return { ...server, certificate, tlsPort: port };
 }
 
-/** The store of that server, as the settings would open it. */
-export function storeOf({ url }: Pick<Server, "url">, more: Partial<Options> = {}) {
-  const plain = {
-    password: "",
-    prefix: "zz",
-    cluster: false,
-    replicas: 0,
-    seconds: 60,
-    lockSeconds: 10,
-  };
-  const store = openRedis({ url, where: url, ...plain, ...more });
+/** As the settings would give them. */
+export const optionsOf = ({ url }: Pick<Server, "url">) => ({
+  url,
+  where: url,
+  password: "",
+  prefix: "zz",
+  cluster: false,
+  replicas: 0,
+  seconds: 60,
+  lockSeconds: 10,
+});
+
+export function storeOf(server: Pick<Server, "url">, more: Partial<Options> = {}) {
+  const store = openRedis({ ...optionsOf(server), ...more });
   after(() => store.close?.());
   return store;
 }

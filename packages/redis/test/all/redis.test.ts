@@ -1,6 +1,6 @@
 // Sessions in a real redis-server: through kills of either side, by two at once, by a server that
 // is full, slow or wrong.
-import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -16,9 +16,11 @@ import { has, needs } from "../../../../test/support/needs.ts";
 import { place, zz } from "../../../../test/support/run.ts";
 import { harness } from "../../../../test/support/script.ts";
 import { waitFor } from "../../../../test/support/wait.ts";
+import { openServer } from "../../server.ts";
 import {
   encryptingServer,
   LASTING,
+  optionsOf,
   proxy,
   redisServer,
   type Server,
@@ -446,6 +448,20 @@ describe("a server that is not as it should be", () => {
       .branch()
       .flatMap(({ message }) => message?.text ?? []);
     deepEqual(said, ["one", "answer 0", "two", "answer 1", "three", "answer 2"]);
+  });
+});
+
+describe("a server's question", () => {
+  test("that fails for its whole time names the last reason with a code, not the end of a connection", async () => {
+    const refused = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
+    const failures = [refused];
+    const { ask } = openServer({ ...optionsOf(server), owner: "test", seconds: 0.3 });
+    await rejects(
+      ask(() => {
+        throw failures.shift() ?? new Error("Connection is closed.");
+      }),
+      /it cannot be reached \(ECONNREFUSED\)\. Start it/,
+    );
   });
 });
 

@@ -88,7 +88,7 @@ import {
   printVersion,
   takeCommandNotes,
 } from "./kernel/program/print-outcome.ts";
-import { type EarlyStop, runAsProcess } from "./kernel/program/process-signals.ts";
+import { type EarlyStop, endProcess, runAsProcess } from "./kernel/program/process-signals.ts";
 import { type FirstMessage, readPrompt, startReadingStdin } from "./kernel/program/read-input.ts";
 import { dialogOf, runDialog } from "./kernel/program/run-dialog.ts";
 import { callTool, flagToRun, meetPerson, runFlag } from "./kernel/program/single-run.ts";
@@ -419,8 +419,7 @@ async function keepUnfinished(
 ): Promise<void> {
   const { core, chat, show, answer } = turn;
   const thought = thinking && { thinking };
-  const { model } = answer;
-  addMessage(core, chat, { role: "assistant", text, ...thought, cut: true, model });
+  addMessage(core, chat, { role: "assistant", text, ...thought, cut: true, model: answer.model });
   if (!show || !core.io.stdout.isTTY) return;
   enterPhase(core, chat, "responding");
   const draft = await rendered(turn, clean(text));
@@ -440,6 +439,7 @@ async function endTurn(turn: Turn): Promise<void> {
 
 /** zz as a program. */
 export const main = (argv: string[]): Promise<number> => runAsProcess(argv, run);
+export const start = (argv: string[]): Promise<void> => main(argv).then(endProcess);
 
 /** Runs the whole program with the given streams, environment and folder; returns the exit code. */
 export async function run(
@@ -547,4 +547,4 @@ export const embed = async (options: Embedding = {}): Promise<Embedded> =>
 export const zz: Script = scriptOfProcess(() => embed());
 
 // not awaited: a script imports this very file
-if (isProgram(import.meta.url)) void main(process.argv.slice(2)).then((code) => process.exit(code));
+if (isProgram(import.meta.url)) void start(process.argv.slice(2));

@@ -9,8 +9,8 @@ if (major < 22 || (major === 22 && minor < 18)) {
 }
 const cache = ownCache();
 if (cache) process.getBuiltinModule("node:module").enableCompileCache(cache);
-const { main } = await import("./kernel.js");
-process.exit(await main(process.argv.slice(2)));
+const { start } = await import("./kernel.js");
+await start(process.argv.slice(2));
 
 /**
  * What V8 compiled is as good as code: it lies in a folder that nobody else can write, and never in

@@ -4,6 +4,8 @@
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
+const LAST_MS = 20;
+
 /**
  * What a job gives: a value for JSON, and bytes. An error with `sentence: true` says itself why it
  * cannot; of others nothing is shown.
@@ -67,4 +69,5 @@ writeOutput("\n");
 const [outputHead, outputBytes] = await outcome(jobFile, JSON.parse(optionsJson));
 writeOutput(`${JSON.stringify(outputHead)}\n`);
 for (const outputPiece of outputBytes) writeOutput(outputPiece);
-writeOutput("", () => process.exit()); // a job may have left something running
+// a job may have left something running, and process.exit() at once can hang: see endProcess()
+writeOutput("", () => setTimeout(() => process.exit(), LAST_MS).unref());

@@ -72,6 +72,17 @@ export async function runAsProcess(argv: string[], runProgram: RunProgram): Prom
   }
 }
 
+const LAST_MS = 20;
+/**
+ * Ends this process as soon as nothing is left to wait for, or after 20 ms. process.exit() at once
+ * can hang for ever: it waits for V8's workers, and they may wait for a garbage collection, which
+ * only this thread can make (issue 54918 of Node).
+ */
+export function endProcess(exitCode: number): void {
+  process.exitCode = exitCode;
+  setTimeout(() => process.exit(), LAST_MS).unref();
+}
+
 export const wantsJson = (argv: string[]): boolean =>
   argv.includes("--json") || argv.includes("--json-lines");
 

@@ -49,7 +49,6 @@ export function openServer(options: Options): Server {
         } catch (error) {
           lastCode = (error as NodeJS.ErrnoException).code ?? lastCode;
           const refusal = refusalOf(error as Error, options, lastCode);
-          const isTimeOver = performance.now() + RETRY_PAUSE_MS > deadline;
           if (
             error instanceof Refusal ||
             error instanceof TooLate ||
@@ -58,7 +57,7 @@ export function openServer(options: Options): Server {
           )
             dropClient();
           isLost ||= Boolean(refusal?.again);
-          if (refusal && (!refusal.again || isTimeOver))
+          if (refusal && (!refusal.again || performance.now() + RETRY_PAUSE_MS > deadline))
             throw new Error(`Cannot use the store ${options.where}: ${refusal.why}.`);
           if (!refusal) throw error;
           await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));

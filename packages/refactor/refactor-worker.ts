@@ -45,8 +45,7 @@ process.on(
     const outcome = await makePlan(order, rules).catch((error: Error) => ({
       failure: error.message,
     }));
-    process.send!(outcome, () => process.exit());
+    if (process.connected) process.send!(outcome); // if not, it ends by itself
   },
 );
-process.on("disconnect", () => process.exit()); // nobody waits for it any more
 process.on("SIGINT", () => {}); // the parent decides when to stop

@@ -17,7 +17,6 @@ process.on("message", async ({ id, file, rules, text }: Order) => {
   } catch (error) {
     outcome.failure = error instanceof Error ? error.message : String(error);
   }
-  process.send!(outcome);
+  if (process.connected) process.send!(outcome); // if not, it ends by itself
 });
-process.on("disconnect", () => process.exit()); // no process waits for it any more
 process.on("SIGINT", () => {}); // the parent decides when to stop

@@ -30,6 +30,7 @@ import {
   place,
   type Ran,
   ROOT,
+  TELLING_ENDS,
   TELLING_LOADS,
   zz,
   zzProcess,
@@ -67,6 +68,27 @@ test("in a pipe, an answer with Markdown loads the client, and nothing that draw
   match(stdout, /^# Hi/);
   match(stderr, /loads \S*\bofficial\b/);
   doesNotMatch(stderr, /loads \S*\b(chalk|theme|markdown|highlight|prompts)\b/);
+});
+
+// process.exit() can wait for ever: for V8's workers, while these wait for this thread
+test("it ends by itself, and is ended where a plugin leaves something running", async () => {
+  const rows: [args: string[], code: number, plugin?: string][] = [
+    [["-m", "offline", "hello"], 0],
+    [["-m", "nobody/m", "hello"], 2],
+    [["--no-such-flag"], 2],
+    [["--version"], 0],
+    [["-m", "offline", "hello"], 0, "export default () => void setInterval(() => {}, 1_000);"],
+  ];
+  for (const [args, code, plugin] of rows) {
+    const where = place();
+    if (plugin) put(where.home, { "plugins/timer.ts": plugin });
+    const ran = await zzProcess(where, ["--once", ...args], { env: TELLING_ENDS, input: "" });
+    deepEqual(
+      [ran.code, /forced (\d+)/.exec(ran.stderr)?.[1]],
+      [code, plugin && `${code}`],
+      ran.stderr,
+    );
+  }
 });
 
 test("one answer loads no module of Node that it does not need, and no letter that takes two bytes", async () => {

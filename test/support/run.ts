@@ -42,10 +42,15 @@ export type Way = keyof typeof WAYS;
 
 const LOADS = `import{registerHooks}from"node:module";import{writeSync}from"node:fs";
   registerHooks({load:(url,context,next)=>(writeSync(2,"loads "+url+"\\n"),next(url,context))})`;
+const ENDS = `import{writeSync}from"node:fs";const{exit}=process;
+  process.exit=(code)=>(writeSync(2,"forced "+JSON.stringify(process.exitCode)+"\\n"),exit(code))`;
+const importing = (code: string) => ({
+  NODE_OPTIONS: `--import=data:text/javascript;base64,${Buffer.from(code).toString("base64")}`,
+});
 /** The environment of a process that says on stderr which modules it loads. */
-export const TELLING_LOADS = {
-  NODE_OPTIONS: `--import=data:text/javascript;base64,${Buffer.from(LOADS).toString("base64")}`,
-};
+export const TELLING_LOADS = importing(LOADS);
+/** And of one that says there that process.exit() ends it. */
+export const TELLING_ENDS = importing(ENDS);
 
 export interface Place {
   home: string;

@@ -12,9 +12,12 @@ import { waitFor } from "../../../test/support/wait.ts";
 import type { Options } from "../protocol.ts";
 import { openRedis } from "../store.ts";
 
-/** Below those that systems give out by themselves: nobody takes it while a server starts again. */
+/**
+ * Below those that systems give out by themselves: nobody takes it while a server starts again. The
+ * nodes of a cluster talk with one another on the port that is 10,000 above.
+ */
 export async function freePort(): Promise<number> {
-  const port = 20_000 + Math.floor(Math.random() * 12_000);
+  const port = 10_000 + Math.floor(Math.random() * 12_000);
   const server = createServer();
   const isFree = await new Promise((resolve) => {
     server.once("error", () => resolve(false));
@@ -50,9 +53,21 @@ const PROGRAM = process.env.REDIS_SERVER ?? "redis-server";
 
 export const LASTING = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
 
+/** On another port where one was taken after all, or the one of a cluster's node. */
 export async function redisServer(...options: string[]): Promise<Server> {
+  for (let tries = 1; ; tries++) {
+    const server = serverOn(await freePort(), options);
+    try {
+      await server.start();
+      return server;
+    } catch (error) {
+      if (tries === 3) throw error;
+    }
+  }
+}
+
+function serverOn(port: number, options: string[]): Server {
   const folder = mkdtempSync(join(tmpdir(), "zz-redis-"));
-  const port = await freePort();
   let child: ChildProcess | undefined;
   const server: Server = {
     port,
@@ -65,12 +80,14 @@ export async function redisServer(...options: string[]): Promise<Server> {
     async start() {
       const given = ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", folder, ...options];
       child = spawn(PROGRAM, given, { stdio: "ignore" });
-      await waitFor("the server to answer", () =>
-        tell(port, "PING").then(
+      const started = child;
+      await waitFor("the server to answer", () => {
+        if (started.exitCode !== null) throw new Error(`${PROGRAM} ended: is port ${port} taken?`);
+        return tell(port, "PING").then(
           (said) => !/LOADING|MASTERDOWN/.test(said),
           () => false,
-        ),
-      );
+        );
+      });
     },
     async kill() {
       if (!child || child.exitCode !== null) return;
@@ -84,7 +101,6 @@ export async function redisServer(...options: string[]): Promise<Server> {
     await server.kill();
     rmSync(folder, { recursive: true, force: true });
   });
-  await server.start();
   return server;
 }
 

@@ -39,6 +39,15 @@ export function summary(resultText: string): string {
   return filledRows.length > 1 ? `${filledRows.length} lines · ${filledRows[0]}` : resultText;
 }
 
+/** A summary beside what it is about: "Edited a.ts: line 2" names a.ts once more. */
+export function withoutSubject(resultSummary: string, subject: string): string {
+  const [verb = "", rest] = resultSummary.split(` ${subject}`, 2);
+  const isNamed = subject && !verb.includes(" ") && rest !== undefined;
+  return isNamed && /^([:.,]|$| \()/.test(rest)
+    ? verb + resultSummary.slice(verb.length + 1 + subject.length)
+    : resultSummary;
+}
+
 const MAX_FOLDED_CHARS = 200_000; // more would scroll by unread
 
 /** A text as rows; rows beyond `maxRows` are counted. */

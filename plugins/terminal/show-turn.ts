@@ -21,6 +21,7 @@ import {
   shortenToColumns,
   subjectOf,
   summary,
+  withoutSubject,
 } from "./shorten-for-rows.ts";
 import { SHOW_IMAGE } from "./show-image.ts";
 
@@ -221,7 +222,10 @@ function formatCallRow(
   const { ok, bad } = signsOf(screen);
   const resultSign = result.failed ? currentTheme(screen).bad(bad) : currentTheme(screen).ok(ok);
   const elapsedTime = ms < 1_000 ? "" : ` · ${seconds(ms)}`;
-  const resultSummary = shortenToColumns(shown ?? summary(result.text), columnsOf(screen));
+  const resultSummary = shortenToColumns(
+    shown ?? withoutSubject(summary(result.text), subject),
+    columnsOf(screen),
+  );
   const rowWidth = columnsOf(screen) - 1 - width(`✓ ${shortenToColumns(name)}  · ${elapsedTime}`);
   const headWith = (columns: number) =>
     [resultSign, shortenToColumns(name), shortenToColumns(subject, Math.max(columns, 4))]

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Ctx, Message, Programs, Zz } from "zz";
 import {
   codeBlocks,
-  expandHome,
+  fileToWrite,
   isInside,
   plural,
   sizeInWords,
@@ -151,7 +151,7 @@ async function saveToFile(zz: Zz, argument: string, ctx: Ctx): Promise<void> {
   const savedText = zz.veil(
     allWord ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`,
   );
-  const savedFile = path.resolve(root, expandHome(fileName));
+  const savedFile = path.resolve(root, fileToWrite(fileName));
   const realFile = tryTo(() => files.path(savedFile)) ?? root;
   const isInProject = realFile !== root && isInside(root, realFile);
   if (isInProject) await writeInside(savedFile, savedText, ctx);

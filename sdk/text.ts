@@ -23,6 +23,7 @@ export {
   entriesOf,
   expandHome,
   fileBeside,
+  fileToWrite,
   isInside,
   isInsideAny,
   repositoryTop,

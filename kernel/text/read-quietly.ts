@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { codeOf } from "./faults.ts";
+import { codeOf, usage } from "./faults.ts";
 import { tryTo } from "./words.ts";
 
 /** The text of a file, or "" if it cannot be read. */
@@ -28,6 +28,15 @@ const WITHOUT_WAITING = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK;
 /** What a person wrote, with `~` as their home. */
 export const expandHome = (typedPath: string): string =>
   typedPath.replace(/^~(?=\/|$)/, () => os.homedir());
+/** The same for a file that a command is to write: a misspelt flag is not taken for its name. */
+export function fileToWrite(typedPath: string): string {
+  if (!typedPath.startsWith("--")) return expandHome(typedPath);
+  const [flagWord] = typedPath.split(/\s/, 1);
+  throw usage(
+    `Cannot write '${typedPath}': there is no flag '${flagWord}' here. ` +
+      `A file of that name is './${typedPath}'.`,
+  );
+}
 
 /** The nearest folder with a .git in it, from this one upwards. */
 export function repositoryTop(startFolder: string): string | undefined {

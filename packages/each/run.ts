@@ -84,7 +84,8 @@ const EXAMPLES: Record<Input["kind"], string> = {
 };
 
 const refusal = (refusedNames: string[]): string =>
-  `${plural(refusedNames.length, "file")} may not be read without a question and were left out: ` +
+  `${plural(refusedNames.length, "file")} may not be read without a question and ` +
+  `${refusedNames.length === 1 ? "was" : "were"} left out: ` +
   `${refusedNames.slice(0, 5).map(visible).join(", ")}${refusedNames.length > 5 ? " …" : ""}. ` +
   "--allow-read=NAME reads one.";
 

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Saved, Zz } from "zz";
-import { expandHome, oneLine, sizeInWords, tryTo, usage, writeWhole } from "zz/text";
+import { fileToWrite, oneLine, sizeInWords, tryTo, usage, writeWhole } from "zz/text";
 
 export default (zz: Zz) => {
   zz.flag({
@@ -34,7 +34,7 @@ export default (zz: Zz) => {
       if (!ctx.chat.messages.length)
         throw new Error("Cannot share this conversation: nothing was said in it.");
       const pageHtml = await html(savedOf(ctx), ctx);
-      const namedPath = expandHome(typedName.trim());
+      const namedPath = fileToWrite(typedName.trim());
       const targetFile = freeName(path.resolve(ctx.root, namedPath || PAGE_NAME));
       writeWhole(targetFile, pageHtml);
       ctx.note(

@@ -26,9 +26,9 @@ export function programFile(): string {
   return findZzFile().endsWith(".ts") ? findZzFile() : path.join(packageFolder(), "dist", "zz.js");
 }
 
-/** The folder of a package that zz depends on, wherever npm has put it. */
-export function packageAt(packageName: string): string | undefined {
-  for (let searchFolder = packageFolder(); ; searchFolder = path.dirname(searchFolder)) {
+/** The folder of a package that zz (or what is in `from`) depends on, wherever npm has put it. */
+export function packageAt(packageName: string, from = packageFolder()): string | undefined {
+  for (let searchFolder = from; ; searchFolder = path.dirname(searchFolder)) {
     const candidate = path.join(searchFolder, "node_modules", packageName);
     if (fs.existsSync(candidate)) return fs.realpathSync(candidate);
     if (searchFolder === path.dirname(searchFolder)) return undefined;

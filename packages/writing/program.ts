@@ -17,7 +17,11 @@ const PROVIDED = /^(zod|typebox|zz)(\/|$)/; // as in kernel/plugins/load-plugins
 const NODE_TYPES = `declare module "node:*";
 declare var process: any;
 declare var Buffer: any;
+type Buffer = any;
 declare var global: any;
+declare var setImmediate: any;
+declare var clearImmediate: any;
+interface Number { ref(): any; unref(): any; hasRef(): boolean } // of a timer
 interface ImportMeta {
   dirname: string; filename: string; url: string; main: boolean;
   resolve(specifier: string): string;
@@ -63,7 +67,7 @@ export function openProgram(
   texts: ReadonlyMap<string, string> = new Map(),
   gate: CompilerGate = OPEN_GATE,
 ): Opened {
-  const node = packageAt("@types/node");
+  const node = nodeTypesFor(rootFiles[0]!, gate);
   const options = optionsFor(node);
   const libs = new Map(getLibFiles().map(({ fileName, text }) => [LIB_FOLDER + fileName, text]));
   if (!node) libs.set(NODE_FILE, NODE_TYPES);
@@ -78,6 +82,12 @@ export function openProgram(
   });
   const { unread, misnamed } = resolver;
   return { program, checker: program.getTypeChecker(), knowsNode: Boolean(node), unread, misnamed };
+}
+
+/** Node's types: zz's own, else those above the plugin, as --new-plugin puts into the home. */
+function nodeTypesFor(mainFile: string, gate: CompilerGate): string | undefined {
+  const nodeFolder = packageAt("@types/node") ?? packageAt("@types/node", path.dirname(mainFile));
+  return nodeFolder && gate.mayRead(path.join(nodeFolder, "index.d.ts")) ? nodeFolder : undefined;
 }
 
 interface Readable {

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Header, Listed, Message, Saved } from "zz";
 import {
-  expandHome,
+  fileToWrite,
   oneLine,
   ownValue,
   plural,
@@ -24,6 +24,8 @@ const FORMATS: Record<string, string | undefined> = {
   "--md": ".md",
   "--json": ".json",
   "--jsonl": ".jsonl",
+  "--html": ".html",
+  "--page": ".html",
 };
 const isFolder = (name: string): boolean => tryTo(() => fs.statSync(name).isDirectory()) ?? false;
 
@@ -40,7 +42,7 @@ export async function write(typedText: string, ctx: Ctx): Promise<void> {
   const saved = savedOf(otherId);
   const exportFile = path.resolve(
     root,
-    expandHome(fileName) || `${fileNameFor(saved.header)}${extension ?? ".md"}`,
+    fileToWrite(fileName) || `${fileNameFor(saved.header)}${extension ?? ".md"}`,
   );
   const format = extension ?? (/\.(jsonl?|md|html)$/i.exec(fileName)?.[0].toLowerCase() || ".md");
   const isJsonLines = format === ".jsonl";

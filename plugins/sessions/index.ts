@@ -82,8 +82,8 @@ function registerShorthands(zz: Zz): void {
     ["rename", "TITLE", "give this conversation another title", renames],
     [
       "export",
-      "[FILE] [--jsonl]",
-      "write this conversation to a file, as Markdown or JSON lines",
+      "[FILE] [--jsonl | --page]",
+      "write this conversation to a file, as Markdown, JSON lines or a page",
       exports,
     ],
   ] as const)

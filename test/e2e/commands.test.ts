@@ -319,6 +319,7 @@ describe("answers", () => {
     await tells("/undo 2", "Undid");
     equal(it.read("notes/a b.md"), undefined);
     it.write("../out.md", "mine");
+    await tells("/save --all", "there is no flag '--all' here. A file of that name is './--all'.");
     await tells("/save ../out.md", "Nothing was written.");
     match(it.questions.at(-1)!, /Overwrite it\? \[y\/N\]/);
     equal(it.read("../out.md"), "mine");

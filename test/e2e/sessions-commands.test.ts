@@ -245,6 +245,8 @@ test("/sessions export writes Markdown, JSON or the session's own lines, under a
   equal(it.read("m.md"), "mine");
   await tells("/sessions export alpha m.md", "Wrote ");
   match(it.read("m.md")!, /^# mend the parser/);
+  await tells("/export --json-lines", "Cannot write '--json-lines': there is no flag");
+  await tells("/export ./--x", /\/--x \([\d.]+ k?B?(?:bytes)?\)\./);
   await tells("/sessions export alpha no/m.md", "its folder does not exist. Make it first.");
 });
 

@@ -150,7 +150,11 @@ test("/share and /export FILE.html write the page beside the files, or into a fo
   await kit.command("/share");
   await kit.command("/share pages");
   await kit.command("/export talk.html");
+  const [told = ""] = await kit.command("/export --page");
+  match((await kit.command("/share --page").catch(String)).toString(), /no flag '--page' here/);
   const inFolder = "pages/zz-conversation.html";
-  for (const name of ["zz-conversation.html", "zz-conversation-2.html", inFolder, "talk.html"])
+  const [titled = "none"] = /zz-\d{4}-\d\d-\d\d-hi\.html/.exec(told) ?? [];
+  const byNumber = ["zz-conversation.html", "zz-conversation-2.html"];
+  for (const name of [...byNumber, inFolder, "talk.html", titled])
     match(kit.read(name) ?? "", /<!doctype html>[\s\S]*hello there/);
 });

@@ -17,6 +17,11 @@ const LINKS = ["@types", "typebox", "zod", "zz"];
 const START_DELAY_MS = 1_000; // after the first prompt
 const EXAMPLES = join(ROOT, "plugins", "examples");
 
+/** What npm does where it fetches Node's types. */
+const TYPES = `mkdir -p node_modules/@types
+cp -rL ${ROOT}/node_modules/@types/node node_modules/@types/
+cp -rL ${ROOT}/node_modules/undici-types node_modules/`;
+
 /** zz in one file, which brings no types of Node's; `npm` is what npm does. */
 async function installed(where: Place, args: string[], npm = "exit 1") {
   const bin = join(where.home, "..", "bin");
@@ -39,12 +44,26 @@ describe("in an installed zz", () => {
     }
   });
 
+  test("what Node alone has is no type error, with Node's types in the home or without", async () => {
+    const uses = `setTimeout(() => {}, 1).unref();
+setImmediate(() => {});
+export const bytes = (text: string): Buffer => Buffer.from(text, "utf8");
+export default () => void bytes("x").toString("hex");\n`;
+    for (const npm of [TYPES, "exit 1"]) {
+      const where = place({}, {}, { "plugins/bytes.ts": uses });
+      await installed(where, ["--new-plugin", "lamp"], npm);
+      const { stdout } = await installed(where, ["--check-plugin", "bytes"]);
+      match(stdout, /has no type errors/);
+    }
+    const where = place({}, {}, { "plugins/bytes.ts": `${uses}Buffer.from(1, 2, 3, 4);\n` });
+    await installed(where, ["--new-plugin", "lamp"], TYPES);
+    const told = await installed(where, ["--check-plugin", "bytes"]).catch((error) => error);
+    match(told.stdout + told.stderr, /bytes\.ts:5:\d+: /);
+  });
+
   test("--new-plugin brings Node's types, so that an editor finds no error in the test", async () => {
-    const types = `mkdir -p node_modules/@types
-cp -rL ${ROOT}/node_modules/@types/node node_modules/@types/
-cp -rL ${ROOT}/node_modules/undici-types node_modules/`;
     const where = place();
-    await installed(where, ["--new-plugin", "lamp"], types);
+    await installed(where, ["--new-plugin", "lamp"], TYPES);
     const { devDependencies } = JSON.parse(readFileSync(join(where.home, "package.json"), "utf8"));
     deepEqual(Object.keys(devDependencies), ["@types/node"]);
     const tsc = join(ROOT, "node_modules", ".bin", "tsc");

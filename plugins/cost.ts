@@ -48,12 +48,13 @@ export default (zz: Zz<Prices>) => {
     async run(_, ctx) {
       const { chat, note } = ctx;
       const prices = await pricesFor(ctx);
-      if (Object.keys(prices).length)
-        return note(listCosts(chat.tree().entries, prices).join("\n") || "Nothing was asked yet.");
-      note(
-        "No price is known. Give it per million tokens, such as\n" +
+      const costRows = listCosts(chat.tree().entries, prices);
+      if (!Object.keys(prices).length)
+        costRows.push(
+          "No price is known. Give it per million tokens, such as",
           `/config prices {"${chat.model}": ${EXAMPLE}}`,
-      );
+        );
+      note(costRows.join("\n") || "Nothing was asked yet.");
     },
   });
 

@@ -131,8 +131,8 @@ async function sendHelper(state: State, config: Config, errand: Errand, ctx: Ctx
   if (ctx.chat.phase === "idle" && !working.size) state.inTurn = 0;
   if (++state.inTurn > config.most)
     throw fault(
-      `Cannot send a helper: ${plural(config.most, "helper")} were sent in this turn ` +
-        '("helpers.most"). Answer with what they found.',
+      `Cannot send a helper: this turn has sent ${plural(config.most, "helper")} ` +
+        '("helpers.most"). Answer with what was found.',
     );
   if (!working.size) state.sent = 0;
   const newHelper: Helper = {

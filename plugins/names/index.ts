@@ -14,14 +14,14 @@ export default (zz: Zz) => {
       typedName && !isCommand(typedName, ctx)
         ? ownValue(COMMANDS, typedName.toLowerCase())
         : undefined;
-    if (!ownCommand) return nextLine(typedLine);
+    if (!ownCommand) return nextLine(askingHelp(typedLine));
     if (!ownCommand.startsWith("/")) {
       ctx.note(meaningOf(typedName)!);
       return "";
     }
     if (!toldNames.has(typedName)) ctx.note(meaningOf(typedName)!);
     toldNames.add(typedName);
-    return nextLine(`${ownCommand} ${typedWords}`.trim());
+    return nextLine(askingHelp(`${ownCommand} ${typedWords}`.trim()));
   });
   zz.wrap("words", async (typedLine, nextLine, ctx) => {
     const [firstWord = "", ...otherWords] = typedLine.words;
@@ -36,6 +36,10 @@ export default (zz: Zz) => {
     return [...instead];
   });
 };
+
+/** A command with --help alone, as a program would take it. */
+const askingHelp = (typedLine: string): string =>
+  typedLine.replace(/^\s*\/([A-Za-z][\w-]*)\s+--help\s*$/, "/help $1");
 
 const isCommand = (typedName: string, { about }: Ctx): boolean =>
   about.commands.some((command) => command.name === typedName);

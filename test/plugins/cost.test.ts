@@ -16,8 +16,8 @@ const TOLD = [
 ];
 
 /** Lines to one zz, whose provider tells what its model costs. */
-async function session(lines: string[], settings: object = {}) {
-  const fake = await fakeOpenAI([say("Hi")], TOLD);
+async function session(lines: string[], settings: object = {}, told = TOLD) {
+  const fake = await fakeOpenAI([say("Hi")], told);
   const where = having({ "~/zz.config.json": settings });
   const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "k"];
   const runs = [];
@@ -33,6 +33,14 @@ test("/cost takes the price that the provider tells, but the person's before it"
     const { runs } = await session(["hi", "/cost"], settings);
     match(runs[1]!.stdout + runs[1]!.stderr, new RegExp(`openai/m +61 in +9 out +${price}`));
   }
+});
+
+test("/cost without a price shows the tokens, and how to give one", async () => {
+  const { runs } = await session(["hi", "/cost"], {}, []);
+  match(
+    runs[1]!.stdout + runs[1]!.stderr,
+    /openai\/m +61 in +9 out +no price\nNo price is known\. [^\n]*\n\/config prices \{"openai\/m"/,
+  );
 });
 
 describe("a budget", { concurrency: 2 }, () => {

@@ -66,6 +66,8 @@ describe("Names from other agents", () => {
     await tells("/ide", "Editors drive zz by its flag --acp");
     await tells("/help resume", "/resume is /sessions load here.");
     await tells("/help bug", "debug.log");
+    await tells("/undo --help", /^\/undo [\s\S]*group: /m);
+    await tells("/settings --help", /^\/config [\s\S]*group: /m);
     equal(it.requests.length, 0);
   });
 

@@ -170,7 +170,7 @@ describe("task", () => {
     const { results } = await zz.ask("go");
     equal(results[0]!.text, "One.");
     const most =
-      /^Cannot send a helper: 3 helpers were sent in this turn \("helpers\.most"\)\. Answer with/;
+      /^Cannot send a helper: this turn has sent 3 helpers \("helpers\.most"\)\. Answer with/;
     match(results[1]!.text, most);
     equal((await zz.ask("more")).results[0]!.text, "Two.");
   });

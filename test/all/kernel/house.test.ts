@@ -15,9 +15,9 @@ const sources = (folder: string): string[] =>
 
 /** What the code may come to, in tokens: lines follow typesetting, and bytes follow names. */
 const BUDGETS = {
-  core: 156_200, // 150,000 before a team's settings, hooks, words alone and flags found by judging
-  plugins: 227_100, // 226,000 before vi's keys, lists of models by zod and sentences in two lines
-  packages: 374_500, // 330,000 before page and queue, 350,000 before telegram and hooks
+  core: 156_300, // 150,000 before a team's settings, hooks, words alone and flags found by judging
+  plugins: 227_300, // 226,000 before vi's keys, lists of models by zod and sentences in two lines
+  packages: 374_600, // 330,000 before page and queue, 350,000 before telegram and hooks
   file: 6_800,
   function: 1_400,
 };

@@ -178,10 +178,10 @@ function commandHelp(
     const similarNames = commands
       .filter(({ name }) => name.includes(topic) || topic.includes(name))
       .map(({ name }) => `/${name}`);
-    throw new Error(
-      `There is no command or key '${topic}'. ` +
-        `${similarNames.length ? `There is: ${similarNames.join(", ")}.` : "/help lists them."}`,
-    );
+    const remedy = similarNames.length
+      ? `There is: ${similarNames.join(", ")}.`
+      : `/help lists them, and /config ${topic} looks among the settings.`;
+    throw new Error(`There is no command or key '${topic}'. ${remedy}`);
   }
   const { name, usage = "", examples = {}, description, group = OTHER, owner } = command;
   const pluginFile = plugins.find((plugin) => plugin.name === owner && plugin.from !== "zz")?.file;

@@ -371,7 +371,10 @@ describe("help and templates", () => {
     );
     await tells("/help other", /^other:\n {2}\/dance \[HOW\] +a dance \(mine\)$/);
     await tells("/help danc", /^other:\n {2}\/dance \[HOW\] +a dance \(mine\)$/);
-    await tells("/help qqq", "There is no command or key 'qqq'. /help lists them.");
+    await tells(
+      "/help qqq",
+      "There is no command or key 'qqq'. /help lists them, and /config qqq looks among",
+    );
     await tells(
       "/help clipboard image",
       /conversation:\n {2}\/paste +attach the image[\s\S]*typing:\n {2}Ctrl\+V/,

@@ -76,9 +76,12 @@ const LAST_MS = 20;
 /**
  * Ends this process as soon as nothing is left to wait for, or after 20 ms. process.exit() at once
  * can hang for ever: it waits for V8's workers, and they may wait for a garbage collection, which
- * only this thread can make (issue 54918 of Node).
+ * only this thread can make (issue 54918 of Node). What still runs changes nothing any more.
  */
 export function endProcess(exitCode: number): void {
+  process.setUncaughtExceptionCaptureCallback(null);
+  process.setUncaughtExceptionCaptureCallback(() => {});
+  process.prependListener("exit", () => void (process.exitCode = exitCode));
   process.exitCode = exitCode;
   setTimeout(() => process.exit(), LAST_MS).unref();
 }

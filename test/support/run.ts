@@ -43,7 +43,7 @@ export type Way = keyof typeof WAYS;
 const LOADS = `import{registerHooks}from"node:module";import{writeSync}from"node:fs";
   registerHooks({load:(url,context,next)=>(writeSync(2,"loads "+url+"\\n"),next(url,context))})`;
 const ENDS = `import{writeSync}from"node:fs";const{exit}=process;
-  process.exit=(code)=>(writeSync(2,"forced "+JSON.stringify(process.exitCode)+"\\n"),exit(code))`;
+  process.exit=(code)=>(writeSync(2,"forced\\n"),exit(code))`;
 const importing = (code: string) => ({
   NODE_OPTIONS: `--import=data:text/javascript;base64,${Buffer.from(code).toString("base64")}`,
 });

@@ -1,12 +1,12 @@
 // What tools did to files in a conversation. The session keeps it, byte for byte.
 import { isUtf8 } from "node:buffer";
 import path from "node:path";
-import type { Changed } from "../contract.ts";
+import type { Changed, Saved } from "../contract.ts";
 import { saveChangeEntry, saveEntry, saveFault } from "../conversation/save-chat.ts";
 import { sessionsFolder } from "../conversation/session-files.ts";
 import { type Change, type Content, isChange } from "../conversation/session-lines.ts";
 import { sessionPlaceOf } from "../conversation/session-store.ts";
-import type { LiveChat, TurnContext } from "../instance.ts";
+import type { TurnContext } from "../instance.ts";
 import {
   missingFolders,
   removeEmptyFolders,
@@ -183,7 +183,7 @@ function difference({ file, from, to, moves }: ChangeStep, pastChanges: Change[]
  * All changes, on whichever branch, each with whether it is undone, and those that a redo would
  * restore, latest first.
  */
-export function changeHistory({ session }: LiveChat): {
+export function changeHistory({ session }: { session?: Pick<Saved, "entries"> | undefined }): {
   changes: (Change & { undone: boolean })[];
   redo: number[][];
 } {

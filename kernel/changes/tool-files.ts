@@ -22,12 +22,12 @@ import { absolutePath, projectContaining, realPath, shortestName } from "../syst
 import { codeOf, fault } from "../text/faults.ts";
 import { isInside } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
-import { changeEffect, changeHistory } from "./change-log.ts";
+import { changeEffect } from "./change-log.ts";
 import { commitChanges, keepChanges, type PendingChanges, showChange } from "./commit-changes.ts";
 import { type Moves, planMoves } from "./folder-moves.ts";
 import { listUnignored } from "./list-unignored.ts";
 import { markLinesSeen, mergeSpans, movedNow } from "./seen-files.ts";
-import { sessionWithChanges, undoOrRedo } from "./undo.ts";
+import { changesToShow, undoOrRedo } from "./undo.ts";
 
 /**
  * What one call may reach. `granted`: what the gate allowed by name; `held`: pending changes;
@@ -88,13 +88,13 @@ export function filesForCall(turnContext: TurnContext, callReach: CallReach): Fi
     apply: (fileStates, aboutText) => applyCopyEffects(hand, fileStates, aboutText),
     made: (statesBefore) => recordMade(hand, statesBefore),
     changes: () =>
-      changeHistory(sessionWithChanges(turnContext)).changes.map((pastChange) => {
+      changesToShow(turnContext).map((pastChange) => {
         const { change: id, turn, at, tool, path: filePath, undone } = pastChange;
         const did = changeEffect(pastChange);
         return { id, turn, at, tool, path: shortestName(options, filePath), did, undone };
       }),
     async diff(id) {
-      const pastChanges = changeHistory(sessionWithChanges(turnContext)).changes;
+      const pastChanges = changesToShow(turnContext);
       const pastChange = pastChanges.find((pastChange) => pastChange.change === id);
       if (!pastChange)
         throw fault(`Cannot show change ${id}: there is none of that number. /changes lists them.`);

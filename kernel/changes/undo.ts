@@ -43,28 +43,40 @@ import { countLines } from "./preview-change.ts";
  * For use outside of a conversation: the named session, or the last one of this folder with
  * changes.
  */
-export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
-  const { past, model } = chat;
-  if (!past || chat.session) return chat;
+function sessionWithChanges(turn: TurnContext): LiveChat {
+  const { core, chat } = turn;
+  const id = idWithChanges(turn);
+  if (!id) return chat;
   const place = sessionPlaceOf(core);
   const warnPerson = (warningText: string) => emitNote(core, warningText);
-  const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(place, id).entries)));
-  const id =
-    past === true
-      ? lastSession(place, core.options.root, warnPerson, changed)
-      : findSession(place, past);
-  if (!id) return chat;
   try {
-    return Object.assign(chat, openChat(core, model, openSession(place, id, warnPerson)));
+    return Object.assign(chat, openChat(core, chat.model, openSession(place, id, warnPerson)));
   } catch (error) {
     if (!/^(ENOSPC|EDQUOT|EROFS)$/.test(codeOf(error))) throw error;
     // what filled the disk may be what is to be undone
     const { header, entries } = readSession(place, id);
-    return Object.assign(chat, openChat(core, model, unsavedSession(header, entries)), {
+    return Object.assign(chat, openChat(core, chat.model, unsavedSession(header, entries)), {
       id: "",
       lost: id,
     });
   }
+}
+
+/** The changes to look at, read without the lock: another zz may go on in that session. */
+export function changesToShow(turn: TurnContext): ReturnType<typeof changeHistory>["changes"] {
+  const id = idWithChanges(turn);
+  return changeHistory(id ? { session: readSession(sessionPlaceOf(turn.core), id) } : turn.chat)
+    .changes;
+}
+
+function idWithChanges({ core, chat }: TurnContext): string | undefined {
+  if (!chat.past || chat.session) return undefined;
+  const place = sessionPlaceOf(core);
+  if (chat.past !== true) return findSession(place, chat.past);
+  const warnPerson = (warningText: string) => emitNote(core, warningText);
+  return lastSession(place, core.options.root, warnPerson, (id) =>
+    Boolean(tryTo(() => hasChanged(readSession(place, id).entries))),
+  );
 }
 
 /** Whether any change was made, and not only meant to be. */

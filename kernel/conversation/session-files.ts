@@ -153,7 +153,7 @@ export const sessionFiles = (home: string): SessionStore => ({
     const release = acquireLock(
       lockFile(filePath),
       `Cannot open session '${id}'`,
-      "Go on there, close it, or use a copy with --fork",
+      "Go on there, or close it; --fork goes on in a copy",
     );
     const openLines = fileLines(filePath, warnPerson, newFolders);
     const close = () => {

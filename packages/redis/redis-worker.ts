@@ -178,7 +178,7 @@ async function takeLock(id: string, isNew: boolean): Promise<string> {
     else
       throw new Error(
         `Cannot open session '${id}': ${holderOf(lockOrToken)} has it open. ` +
-          "Go on there, close it, or use a copy with --fork.",
+          "Go on there, or close it; --fork goes on in a copy.",
       );
   }
 }

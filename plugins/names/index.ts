@@ -39,7 +39,7 @@ export default (zz: Zz) => {
 
 /** A command with --help alone, as a program would take it. */
 const askingHelp = (typedLine: string): string =>
-  typedLine.replace(/^\s*\/([A-Za-z][\w-]*)\s+--help\s*$/, "/help $1");
+  typedLine.replace(/^\s*\/([A-Za-z][\w-]*)[^\S\n]+--help\s*$/, "/help $1");
 
 const isCommand = (typedName: string, { about }: Ctx): boolean =>
   about.commands.some((command) => command.name === typedName);

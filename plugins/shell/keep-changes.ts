@@ -11,10 +11,10 @@ const ON_COPY =
   "It ran on a copy of the project: no network, .git read-only, nothing else writable, " +
   "its own processes alone. What needs more: hosts, or direct: true.";
 
-type KeepOutcome = Pick<Result, "text" | "failed" | "refused"> & { unkept?: string };
+type KeepOutcome = Pick<Result, "text" | "failed" | "refused"> & { effect?: string };
 /**
- * The lines under the command's output, whether keeping its changes failed, and why nothing was
- * kept.
+ * The lines under the command's output, whether keeping its changes failed, and for its row what
+ * was kept or why nothing was.
  */
 export async function keepChanges(
   view: View,
@@ -49,7 +49,7 @@ const outcomeOf = (
 
 function keptNothing(report: Report, whyUnkept: string): KeepOutcome {
   report.lines.push(whyUnkept);
-  return outcomeOf(report, { failed: true, unkept: visible(whyUnkept) });
+  return outcomeOf(report, { failed: true, effect: visible(whyUnkept) });
 }
 
 async function askAndKeep(
@@ -68,7 +68,7 @@ async function askAndKeep(
       `Not kept, since tools write them again: ${dropped.slice(0, MAX_LINES).join(", ")}.`,
     );
   if (!states.length)
-    return outcomeOf(report, leftOut[0] === undefined ? {} : { unkept: visible(leftOut[0]) });
+    return outcomeOf(report, leftOut[0] === undefined ? {} : { effect: visible(leftOut[0]) });
   const whyUnkept = whyNotKept(effects, ctx);
   if (whyUnkept) return keptNothing(report, whyUnkept);
   if (raced.length)
@@ -83,11 +83,18 @@ async function askAndKeep(
     ...leftOut.map(visible),
   ];
   const applied = await ctx.files.apply(states, question.join("\n"));
-  lines.push(...keptLines(effects, applied, ctx));
-  const { refusal, said } = applied;
+  const { refusal, said, left = [] } = applied;
+  const keptStates = states.filter(
+    (state) => refusal === undefined && !left.includes(path.relative(ctx.root, state.path)),
+  );
+  lines.push(...keptLines(effects, keptStates, ctx));
   const closingLine = refusal ?? said;
   const text = outcomeOf(report).text + (closingLine ? `\n${closingLine}` : "");
-  return outcomeOf(report, { text, ...(refusal !== undefined && { failed: true, refused: true }) });
+  return outcomeOf(report, {
+    text,
+    ...(keptStates.length && { effect: keptForRow(keptStates, ctx.root) }),
+    ...(refusal !== undefined && { failed: true, refused: true }),
+  });
 }
 
 function whyNotKept({ states, raced }: Effects, ctx: Ctx): string | undefined {
@@ -108,14 +115,11 @@ function whyNotKept({ states, raced }: Effects, ctx: Ctx): string | undefined {
 
 function keptLines(
   { states, modes }: Effects,
-  { refusal, left = [] }: Awaited<ReturnType<Ctx["files"]["apply"]>>,
+  keptStates: FileState[],
   { root, ask }: Ctx,
 ): string[] {
   const outcomeLines: string[] = [];
-  const wasKept = ({ path: absolutePath }: FileState) =>
-    refusal === undefined && !left.includes(path.relative(root, absolutePath));
-  const keptStates = states.filter(wasKept);
-  const unchanged = states.filter((state) => !wasKept(state));
+  const unchanged = states.filter((state) => !keptStates.includes(state));
   if (keptStates.length) outcomeLines.push(`changed: ${namesOf(keptStates, root)} (kept)`);
   const whyUnchanged = ask ? "the person said no" : "not kept";
   const isSingle =
@@ -154,6 +158,10 @@ const listNames = (fileNames: string[]): string =>
   (fileNames.length > MAX_NAMES ? ` and ${fileNames.length - MAX_NAMES} more` : "");
 const namesOf = (states: FileState[], root: string): string =>
   listNames(states.map((state) => nameOfState(state, root)));
+const keptForRow = (states: FileState[], root: string): string =>
+  states.length === 1
+    ? `changed ${visible(nameOfState(states[0]!, root))}`
+    : `${states.length} changes kept`;
 /** The name of a change; a group of many is named by its folder, with their number. */
 const nameOfState = (state: FileState, root: string): string =>
   state.moves ? `${state.brief}: ${countOf(state)}` : path.relative(root, state.path);

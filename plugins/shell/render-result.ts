@@ -8,8 +8,8 @@ export const shownAsTyped = (command: string): string =>
     .split("\n")
     .map((commandLine, i) => `${i ? " " : "$"} ${commandLine}`)
     .join("\n");
-export type Shown = { exit: number | null; stdout: string; stderr: string; unkept?: string };
-export function renderRow({ exit, stdout, stderr, unkept }: Shown): string {
+export type Shown = { exit: number | null; stdout: string; stderr: string; effect?: string };
+export function renderRow({ exit, stdout, stderr, effect }: Shown): string {
   const bothOutputs = [stdout, stderr].join("\n");
   const omittedLines = [...bothOutputs.matchAll(/^\[… (\d+) lines?, /gm)].reduce(
     (sum, [, lineCount]) => sum + Number(lineCount) - 2,
@@ -18,8 +18,8 @@ export function renderRow({ exit, stdout, stderr, unkept }: Shown): string {
   const totalLines =
     bothOutputs.split("\n").filter((outputLine) => outputLine.trim()).length + omittedLines;
   const exitWords = exit ? `exit ${exit}` : "";
+  const noOutputWords = effect ? "" : "no output";
+  const outputWords = totalLines ? plural(totalLines, "line") : noOutputWords;
   const endWords = exit === null ? "killed" : exitWords;
-  return [endWords, totalLines ? plural(totalLines, "line") : "no output", unkept]
-    .filter(Boolean)
-    .join(" · ");
+  return [endWords, outputWords, effect].filter(Boolean).join(" · ");
 }

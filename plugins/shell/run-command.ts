@@ -131,9 +131,9 @@ async function resultOf(
   if (view) {
     const { keepChanges } = await import("./keep-changes.ts");
     const line = shownAsTyped(preparedCall.args.command);
-    const { unkept, ...kept } = await keepChanges(view, ctx, { line, failed, isStopped });
+    const { effect, ...kept } = await keepChanges(view, ctx, { line, failed, isStopped });
     const fullText = text + kept.text + (rerunResult && `\n[${rerunResult}]`);
-    return { ...kept, text: fullText, data: { ...data, ...(unkept && { unkept }) } };
+    return { ...kept, text: fullText, data: { ...data, ...(effect && { effect }) } };
   }
   const sandboxNote =
     failed && decision.sandbox

@@ -273,11 +273,13 @@ test("a lock of a live process refuses with a sentence that names it, and stays"
     deepEqual([code, stdout], [1, ""]);
     equal(
       stderr,
-      `Cannot open session '${ID}': another zz (process ${process.pid}) has it open. Go on there, close it, or use a copy with --fork.\n`,
+      `Cannot open session '${ID}': another zz (process ${process.pid}) has it open. Go on there, or close it; --fork goes on in a copy.\n`,
     );
     equal(fs.readFileSync(file, "utf8"), whole);
     equal(fs.readFileSync(lockOf(where.home), "utf8"), held);
     answered(await ask(where, ["--fork", ID]));
+    const changes = await zz(where, ["--session", ID, "--changes"]);
+    deepEqual([changes.code, changes.stderr], [0, ""], "to look at them needs no lock");
     throws(() => openSession(where.home, ID, silent), /another zz/, "nor twice in one process");
     const locks = folder(where.home).filter((name) => !name.endsWith(".jsonl"));
     deepEqual(locks, [`${ID}.lock`]);

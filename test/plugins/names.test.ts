@@ -79,6 +79,8 @@ describe("Names from other agents", () => {
     await tells("/constructor", "Cannot run '/constructor'");
     await it.ask("/settings\nis a message of two lines");
     match(it.requests[1]!.messages.at(-1)!.text, /^\/settings\nis/);
+    await it.ask("/settings\n--help");
+    match(it.requests[2]!.messages.at(-1)!.text, /^\/settings\n--help/);
   });
 });
 

@@ -98,6 +98,7 @@ async function shootServe(browser: Browser): Promise<void> {
   }, where.cwd);
   await page.screenshot({ path: join(ROOT, "docs", "serve.png") });
   await page.close();
+  await served.end();
 }
 
 async function shoot(

@@ -76,6 +76,9 @@ const calls = (where: Place, command: string, ...args: string[]) =>
 const run = (zz: Harness, command: string, more = {}) =>
   zz.call("run_command", { command, ...more });
 
+const lastRow = (zz: Harness): string =>
+  zz.events.findLast((event) => event.type === "called")?.shown ?? "";
+
 /** Makes a project with a folder for each script, as SETUP makes it. */
 function fillFolders(root: string, scripts: readonly unknown[]): void {
   for (const i of scripts.keys()) copyModel(SETUP, join(root, `${i}`));
@@ -446,11 +449,15 @@ describe("file by file", { concurrency: false }, () => {
     match(asked[0]!, /\[y\/n\/f\/A\/\?\]/);
     match(asked[1]!, /- one\n.*\+ A/);
     match(text, /changed: a, dist: 2 files, 4 bytes \(kept\)/);
+    equal(lastRow(zz), "2 changes kept");
     match(text, /changed: b, n \(the person said no: they are as they were\)/);
     match(text, /Refused: the person said no to write access to "b"/);
     equal(failed, false);
     await zz.command("/undo");
     deepEqual([zz.read("a"), zz.read("dist/1")], ["one\n", undefined]);
+    answered = always(() => "y");
+    await run(zz, script("echo once more > a; echo said"));
+    equal(lastRow(zz), "1 line · changed a");
   });
   test("a file that stays keeps its folder, and what was to come in its place does not", async () => {
     const zz = await freshZz(answers([/, | and /, "f"], [/change (src\/s|a)\./, "n"], [/./, "y"]));
@@ -577,11 +584,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     const { text } = await run(zz, script("sed -i s/one/ONE/ a; echo mine > dist/old"));
     deepEqual([zz.read("a"), zz.read("dist/old")], ["one\nthe person's\n", "the person's\n"], text);
     match(text, /Nothing that it changed was kept: Cannot write .*changed meanwhile/);
-    const called = zz.events.find((event) => event.type === "called");
-    match(
-      called?.shown ?? "",
-      /^no output · Nothing that it changed was kept: Cannot write .*changed meanwhile/,
-    );
+    match(lastRow(zz), /^Nothing that it changed was kept: Cannot write .*changed meanwhile/);
   });
 
   allTest("a socket and a FIFO in the project lead nowhere", async () => {

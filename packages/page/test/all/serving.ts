@@ -18,6 +18,7 @@ interface Serving {
   ask(method: string, path: string, body?: unknown, headers?: object): Promise<Asked>;
   /** Reads events until one fits. */
   listen(chat: string, lastId?: number): Listener;
+  end(): Promise<void>;
 }
 type Asked = { status: number; body: any };
 interface Listener {
@@ -43,11 +44,12 @@ export async function serving(
     stdio: ["ignore", "ignore", "pipe"],
   });
   const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
-  running.push(async () => {
+  const end = async () => {
     child.kill("SIGKILL");
     await exited;
     await fake.close();
-  });
+  };
+  running.push(end);
   let said = "";
   child.stderr.on("data", (piece) => (said += piece));
   const url = await waitFor(
@@ -102,7 +104,7 @@ export async function serving(
       );
     return { events, sees, close: () => stop.abort() };
   }
-  return { model: fake, where, url, origin, child, exited, ask, listen };
+  return { model: fake, where, url, origin, child, exited, ask, listen, end };
 }
 
 /** Begins a conversation and says something. */

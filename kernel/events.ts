@@ -47,6 +47,7 @@ const VEILED_EVENTS = words<keyof Events>(
     "asked noted answered failed compacted",
 );
 export const emitNote = (core: Core, text: string): void => void emit(core, "noted", { text });
+export const noteTo = (core: Core) => (text: string) => emitNote(core, text);
 
 /**
  * Runs a step through the wrappers around it. A wrapper's own time is limited, but not the time

@@ -148,13 +148,13 @@ const sumOf = (entries: readonly Entry[], prices: Readonly<Prices>): number =>
 
 function listCosts(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
   const usageByModel = spentOn(entries);
-  let totalDollars = 0;
+  const modelCosts: (number | undefined)[] = [];
   const someCached = [...usageByModel.values()].some(({ cached }) => cached);
   const tableRows = [...usageByModel].map(([modelName, modelUsage]) => {
     const { input, output, cached = 0 } = modelUsage;
     const modelPrice = ownValue(prices, modelName);
     const modelCost = modelPrice && costOf(modelUsage, modelPrice);
-    totalDollars += modelCost ?? 0;
+    modelCosts.push(modelCost);
     const costText = modelCost === undefined ? "no price" : modelCost.toFixed(4);
     return [
       modelName,
@@ -165,7 +165,7 @@ function listCosts(entries: readonly Entry[], prices: Readonly<Prices>): string[
     ];
   });
   if (tableRows.length > 1)
-    tableRows.push(["in all", ...tableRows[0]!.slice(2).map(() => ""), totalDollars.toFixed(4)]);
+    tableRows.push(["in all", ...tableRows[0]!.slice(2).map(() => ""), totalWords(modelCosts)]);
   const widths = (tableRows[0] ?? []).map((_, i) =>
     Math.max(...tableRows.map((tableRow) => tableRow[i]!.length)),
   );
@@ -175,6 +175,14 @@ function listCosts(entries: readonly Entry[], prices: Readonly<Prices>): string[
       ...countCells.map((countCell, i) => countCell.padStart(widths[i + 1]!)),
     ].join("  "),
   );
+}
+
+/** Models without a price cost something, too. */
+function totalWords(modelCosts: readonly (number | undefined)[]): string {
+  const knownCosts = modelCosts.filter((modelCost) => modelCost !== undefined);
+  if (!knownCosts.length) return "no price";
+  const total = knownCosts.reduce((sum, modelCost) => sum + modelCost, 0).toFixed(4);
+  return knownCosts.length < modelCosts.length ? `at least ${total}` : total;
 }
 
 /** The cost of the tokens, at prices per million. */

@@ -12,7 +12,7 @@ import {
 } from "../conversation/session-files.ts";
 import { type Change, isChange, unsavedSession } from "../conversation/session-lines.ts";
 import { sessionPlaceOf } from "../conversation/session-store.ts";
-import { emitNote } from "../events.ts";
+import { emitNote, noteTo } from "../events.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
   type Unfinished,
@@ -48,9 +48,8 @@ function sessionWithChanges(turn: TurnContext): LiveChat {
   const id = idWithChanges(turn);
   if (!id) return chat;
   const place = sessionPlaceOf(core);
-  const warnPerson = (warningText: string) => emitNote(core, warningText);
   try {
-    return Object.assign(chat, openChat(core, chat.model, openSession(place, id, warnPerson)));
+    return Object.assign(chat, openChat(core, chat.model, openSession(place, id, noteTo(core))));
   } catch (error) {
     if (!/^(ENOSPC|EDQUOT|EROFS)$/.test(codeOf(error))) throw error;
     // what filled the disk may be what is to be undone
@@ -73,8 +72,7 @@ function idWithChanges({ core, chat }: TurnContext): string | undefined {
   if (!chat.past || chat.session) return undefined;
   const place = sessionPlaceOf(core);
   if (chat.past !== true) return findSession(place, chat.past);
-  const warnPerson = (warningText: string) => emitNote(core, warningText);
-  return lastSession(place, core.options.root, warnPerson, (id) =>
+  return lastSession(place, core.options.root, noteTo(core), (id) =>
     Boolean(tryTo(() => hasChanged(readSession(place, id).entries))),
   );
 }

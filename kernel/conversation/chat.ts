@@ -9,7 +9,7 @@ import type {
   Sessions,
   Span,
 } from "../contract.ts";
-import { emit, emitNote } from "../events.ts";
+import { emit, emitNote, noteTo } from "../events.ts";
 import type { Core, LiveChat, Seen, Session, TurnContext } from "../instance.ts";
 import { allProviders } from "../settings/providers.ts";
 import { fault, usage } from "../text/faults.ts";
@@ -191,7 +191,7 @@ async function useModel(core: Core, chat: LiveChat, modelName: string): Promise<
 }
 
 export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Sessions {
-  const warnPerson = (warningText: string) => emitNote(core, warningText);
+  const warnPerson = noteTo(core);
   return {
     list: () => listSessions(sessionPlaceOf(core)),
     read: (id) => readSession(sessionPlaceOf(core), findSession(sessionPlaceOf(core), id)),

@@ -1,7 +1,7 @@
 // Saving a conversation: each entry as it comes, and what to do where that fails.
 import path from "node:path";
 import type { Entry, Fault, Header, Message } from "../contract.ts";
-import { emitNote } from "../events.ts";
+import { emitNote, noteTo } from "../events.ts";
 import type { Core, LiveChat } from "../instance.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { codeOf, fault } from "../text/faults.ts";
@@ -141,7 +141,7 @@ export function saveAgain(core: Core, chat: LiveChat): void {
   const { entries, header } = chat.session!;
   if (core.options.save === false) return;
   const sessionPlace = sessionPlaceOf(core);
-  const warnPerson = (warningText: string) => emitNote(core, warningText);
+  const warnPerson = noteTo(core);
   const reopened = chat.lost
     ? tryTo(() => openSession(sessionPlace, chat.lost!, warnPerson))
     : undefined;

@@ -20,7 +20,7 @@ import {
   UNSAVED_IN_FILES,
 } from "../conversation/session-files.ts";
 import { reachStore, sessionPlaceOf } from "../conversation/session-store.ts";
-import { emit, emitNote, runStep } from "../events.ts";
+import { emit, emitNote, noteTo, runStep } from "../events.ts";
 import { whyNotProject } from "../gate/sensitive-paths.ts";
 import {
   type Core,
@@ -203,7 +203,7 @@ export async function openConversation(
   await reachStore(core);
   const sessionPlace = sessionPlaceOf(core);
   const { root } = core.options;
-  const warnPerson = (warningText: string) => emitNote(core, warningText);
+  const warnPerson = noteTo(core);
   const namedSession = lastValue(cli, "fork") ?? lastValue(cli, "session");
   const wantsLast = !namedSession && (cli.values.has("continue") || cli.values.has("fork"));
   // --call saves sessions without a conversation.

@@ -4,18 +4,19 @@ import type { Preferences, Setting, Settings } from "../contract.ts";
 import { emitNote } from "../events.ts";
 import { initialRules } from "../gate/rules.ts";
 import type { Config, Project } from "../instance.ts";
-import { type Core, isFlagGiven } from "../instance.ts";
+import { type Core, isFlagGiven, registeredValues } from "../instance.ts";
 import { writePrivate } from "../system/atomic-write.ts";
 import { updatePrivateFile } from "../system/locks.ts";
 import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
 import { type Shape, withSwitches } from "../text/json-schema.ts";
 import { learnData, makeSecret, revealSecret, sealSecrets, sealUrl } from "../text/secrets.ts";
-import { byName, compare, isObject, mapValues, tryTo } from "../text/words.ts";
+import { byName, compare, isObject, mapValues, pickKeys, tryTo } from "../text/words.ts";
 import { configSchema, fillConfig, withChangeEvents, wrongSection } from "./plugin-settings.ts";
 import { allProviders } from "./providers.ts";
 import { noteOnRedirect, noteOnRefused, refusedSettings } from "./refused-settings.ts";
 import {
+  inOwnFile,
   keysFile,
   mergeHomeAndProject,
   SETTINGS_FILE_NAME,
@@ -262,7 +263,7 @@ export function unknownSettings(core: Core): string[] {
   const { home, project, team } = sourcesOf(core.options);
   let allSections: Sections | undefined;
   return [
-    ...strange(home, "", []),
+    ...strange(home, inOwnFile(core.options), []),
     ...(team ? faultsOf(team) : []),
     ...(project ? faultsOf(project) : []),
   ];
@@ -292,11 +293,14 @@ export function unknownSettings(core: Core): string[] {
         return unknownOfKernel(core, settingName, settingValue, sourceSuffix);
       allSections ??= sectionsOf(core);
       const section = allSections.get(settingName);
-      if (!section) return unknownSection(core, settingName, [...allSections.keys()], sourceSuffix);
+      if (!section) {
+        const isTheirs = settings !== home;
+        return unknownSection(core, settingName, [...allSections.keys()], sourceSuffix, isTheirs);
+      }
       if (!isObject(settingValue))
         return [`Cannot use the setting "${settingName}"${sourceSuffix}: it must be an object.`];
       if (!isTrusted) refusedNames.push(...refusedSettings(settingName, section, settingValue));
-      return unknownKeys(section.shape, settingValue, `${settingName}.`, sourceSuffix);
+      return unknownKeys(section.shape, settingValue, `${settingName}.`, sourceSuffix, true);
     });
   }
 }
@@ -312,11 +316,20 @@ function unknownOfKernel(
     core.options.own === false ||
     core.plugins.some(({ disabled, failure }) => disabled || failure) ||
     hasUntrustedPlugins(core);
-  const settingShape =
-    settingName === "providers" && !isPartial
-      ? { properties: providersOf(core) }
-      : SETTINGS[settingName]!;
-  return unknownKeys(settingShape, settingValue, `${settingName}.`, sourceSuffix);
+  if (settingName !== "providers" || isPartial || !isObject(settingValue))
+    return unknownKeys(SETTINGS[settingName]!, settingValue, `${settingName}.`, sourceSuffix);
+  const names = registeredValues(core.providers).map(({ name }) => name);
+  const isUnlike = ({ like }: any) => typeof like === "string" && !names.includes(like);
+  const unlike = pickKeys(settingValue, (_, endpoint) => isUnlike(endpoint));
+  const others = pickKeys(settingValue, (name) => !Object.hasOwn(unlike, name));
+  return [
+    ...Object.entries(unlike).map(
+      ([name, { like }]: [string, any]) =>
+        `Cannot use the setting "providers.${shortenName(name)}.like"${sourceSuffix}: ` +
+        unknown("provider", shortenName(like), names),
+    ),
+    ...unknownKeys({ properties: providersOf(core) }, others, "providers.", sourceSuffix),
+  ];
 }
 
 /** None if its plugin may come. */
@@ -325,6 +338,7 @@ function unknownSection(
   sectionName: string,
   sections: string[],
   sourceSuffix: string,
+  isTheirs: boolean,
 ): string[] {
   const isPluginOff = core.plugins.some(
     (plugin) => plugin.name === sectionName && (plugin.disabled || plugin.failure),
@@ -333,12 +347,9 @@ function unknownSection(
     isPluginOff ||
     core.options.own === false ||
     isFlagGiven(core, "alone") ||
-    (sourceSuffix && hasUntrustedPlugins(core));
+    (isTheirs && hasUntrustedPlugins(core));
   if (mayCome) return [];
-  const settingsFile = core.options.config ?? path.join(core.options.home, SETTINGS_FILE_NAME);
-  const removalAdvice =
-    `Remove it ${sourceSuffix ? "there" : `from '${settingsFile}'`}, ` +
-    "or install the plugin that takes it.";
+  const removalAdvice = "Remove it there, or install the plugin that takes it.";
   return unknownSetting(
     sectionName,
     [...Object.keys(SETTINGS), ...sections],
@@ -378,13 +389,17 @@ function sectionsOf({ configs, plugins }: Core): Sections {
   return sections;
 }
 
+/** In a plugin's section, its schema has told of what is inside of closed objects. */
 function unknownKeys(
   parentShape: Shape,
   settings: unknown,
   parentPath: string,
   sourceSuffix: string,
+  isPlugins = false,
 ): string[] {
   if (!isObject(settings)) return [];
+  if (isPlugins && parentShape.additionalProperties === false && /\..*\./.test(parentPath))
+    return [];
   const { properties = {}, additionalProperties } = parentShape;
   return Object.entries(settings).flatMap(([settingKey, settingValue]) => {
     const isMisspelt =
@@ -396,7 +411,13 @@ function unknownKeys(
       : !isMisspelt && additionalProperties;
     if (isObject(innerShape))
       return innerShape.properties || innerShape.additionalProperties
-        ? unknownKeys(innerShape, settingValue, `${parentPath}${settingKey}.`, sourceSuffix)
+        ? unknownKeys(
+            innerShape,
+            settingValue,
+            `${parentPath}${settingKey}.`,
+            sourceSuffix,
+            isPlugins,
+          )
         : [];
     return innerShape || (!parentShape.properties && !additionalProperties)
       ? []

@@ -18,6 +18,7 @@ import { errorMessage } from "../text/secrets.ts";
 import { isObject, mapValues, pickKeys, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import {
+  inOwnFile,
   keysFile,
   merge,
   quoted,
@@ -45,6 +46,12 @@ export function configOf(core: Core, pluginName: string, exports: any): Awaitabl
 }
 
 type TellFault = (faultText: string) => unknown;
+/** Where settings stand, and how what is wrong with them is said. */
+interface Source {
+  tellFault: TellFault | undefined;
+  suffix: string;
+  isOwn: boolean;
+}
 export function fillConfig(
   { options }: Core,
   config: Config,
@@ -68,8 +75,9 @@ export function fillConfig(
   async function checked(): Promise<Config> {
     const fittingTeams = await fitting(team, teamSection, defaults);
     const baseValues = merge(defaults, fittingTeams);
+    const ownSource = { tellFault, suffix: inOwnFile(options), isOwn: true };
     const fittingOwn =
-      homeSection && (await fittingKeys(options.home, config, homeSection, baseValues, tellFault));
+      homeSection && (await fittingKeys(options.home, config, homeSection, baseValues, ownSource));
     const fittingTheirs = await fitting(project, projectSection, merge(baseValues, fittingOwn));
     return fillLive(config, fittingOwn, fittingTheirs, fittingTeams);
   }
@@ -81,14 +89,9 @@ export function fillConfig(
   ) {
     if (!settingsSource || !wantedValues) return undefined;
     const noteFault = tellFault && ((faultText: string) => settingsSource.faults.push(faultText));
-    return fittingKeys(
-      options.home,
-      config,
-      wantedValues,
-      baseValues,
-      noteFault,
-      ` in '${settingsSource.file}'`,
-    );
+    const suffix = ` in '${settingsSource.file}'`;
+    const source = { tellFault: noteFault, suffix, isOwn: false };
+    return fittingKeys(options.home, config, wantedValues, baseValues, source);
   }
 }
 
@@ -136,25 +139,24 @@ async function fittingKeys(
   config: Config,
   wantedValues: object,
   baseValues: unknown,
-  tellFault: TellFault = () => {},
-  sourceSuffix = "",
+  { tellFault, suffix, isOwn }: Source,
 ) {
-  const { section } = config;
-  const remedyFor = (ownRemedy: string, subjectVerb: string) =>
-    sourceSuffix ? `${subjectVerb} ignored.` : ownRemedy;
+  const { section, defaults } = config;
   const misfits = await misfitsIn(homeFolder, config, merge(baseValues, wantedValues));
   const { properties = {}, additionalProperties: allowsOthers } = configSchema(config);
   for (const { path, words } of misfits) {
     const [settingKey = ""] = path;
     const fullMisfit = { path: [section, ...path], words };
     if (Object.hasOwn(wantedValues, settingKey)) config.fault ??= quoted(fullMisfit);
+    const ownRemedy = Object.hasOwn(defaults, settingKey)
+      ? "Its default is used"
+      : "It is left out";
     if (
       Object.hasOwn(wantedValues, settingKey) &&
       (allowsOthers || Object.hasOwn(properties, settingKey))
     )
-      tellFault(
-        `${unusable(fullMisfit, sourceSuffix)} ` +
-          remedyFor("Its default is used; fix it.", "It is"),
+      tellFault?.(
+        `${unusable(fullMisfit, suffix)} ${isOwn ? `${ownRemedy}; fix it` : "It is ignored"}.`,
       );
   }
   const fittingValues = pickKeys(
@@ -166,9 +168,9 @@ async function fittingKeys(
     : "";
   if (!remainingFault) return fittingValues;
   config.fault ??= `"${section}" does not fit: ${remainingFault}`;
-  tellFault(
-    `Cannot use the settings under "${section}"${sourceSuffix}: ${remainingFault}. ` +
-      remedyFor("Its defaults are used; fix them.", "They are"),
+  tellFault?.(
+    `Cannot use the settings under "${section}"${suffix}: ${remainingFault}. ` +
+      (isOwn ? "Its defaults are used; fix them." : "They are ignored."),
   );
   return undefined;
 }

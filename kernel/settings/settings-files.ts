@@ -370,5 +370,8 @@ function withKeys(homeFolder: string, settings: Settings): Settings {
   return { ...settings, providers };
 }
 
+/** Where the person's own settings stand; nothing if they came from no file. */
+export const inOwnFile = ({ sources, home = "", config }: Options): string =>
+  sources ? ` in '${config ?? path.join(home, SETTINGS_FILE_NAME)}'` : "";
 export const sourcesOf = ({ settings = {}, sources = { home: settings } }: Options): Sources =>
   sources;

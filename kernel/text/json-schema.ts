@@ -195,7 +195,7 @@ function sentenceOfZod({
   const unionSentences = errors.map(
     ([{ path, message }]: any) => `${path.length ? `its entry ${path.join(".")} ` : ""}${message}`,
   );
-  return [...new Set(unionSentences)].join(", or ");
+  return [...new Set(unionSentences)].join(", or ").replaceAll(", or must be ", ", or ");
 }
 
 /** The same of typebox. */

@@ -84,7 +84,7 @@ test("edit.auto counts without a conversation, after a denial, as true or false,
       { edit: { auto: "yes" } },
       {},
       4,
-      /^Cannot use the setting "edit\.auto": it must be true or false\. /,
+      /^Cannot use the setting "edit\.auto" in '.*': it must be true or false\. /,
     ],
   ] as const) {
     const where = place({ ".zz/zz.config.json": project }, home);

@@ -266,19 +266,25 @@ describe("a project's file that is of no use is named and passed over:", { concu
 
 describe("what is wrong is named with the nearest right one", { concurrency: 2 }, () => {
   const rows: [given: object, home: string, project: string][] = [
-    [{ rouds: 3 }, `Unknown setting "rouds": there is no setting 'rouds'. Did you mean 'rounds'?`, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`],
-    [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary": there is no setting 'sumary'. Did you mean 'summary'?`, ""],
-    [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai": there is no setting 'opnai'. Did you mean 'openai'?`, ""],
-    [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme": it must be one of auto, dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of auto, dark, light, none; nearest to "drak" is "dark". It is ignored.`],
-    [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds": it must be a number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`],
+    [{ rouds: 3 }, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`],
+    [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary" in FILE: there is no setting 'sumary'. Did you mean 'summary'?`, ""],
+    [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai" in FILE: there is no setting 'opnai'. Did you mean 'openai'?`, ""],
+    [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme" in FILE: it must be one of auto, dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of auto, dark, light, none; nearest to "drak" is "dark". It is ignored.`],
+    [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds" in FILE: it must be a number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`],
+    [{ providers: { work: { like: "openia" } } }, `Cannot use the setting "providers.work.like" in FILE: there is no provider 'openia'. Did you mean 'openai'?`, ""],
+    [{ display: { colours: { headding: "bold" } } }, `Cannot use the setting "display.colours.headding" in FILE: it is not known; nearest to "headding" is "heading". Its default is used; fix it.`, ""],
+    [{ mcpServers: { a: { command: "x", sandbox: "no" } } }, `Cannot use the setting "mcpServers.a.sandbox" in FILE: it must be true or false, or an object. It is left out; fix it.`, ""],
     [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: it must be a number. It is ignored.`],
     [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: it is not known; nearest to "dney" is "deny". It is ignored.`],
     [{ permissions: { deny: { net: ["a b"] } } }, "", `Cannot use deny net "a b" in the settings: it is not a host's name. Write a host alone, such as example.com, *.example.com or example.com:443. This is in FILE, whose permissions are ignored.`],
   ]; // biome-ignore format: a table
   for (const [given, home, project] of rows) {
     if (home)
-      test(`home: ${JSON.stringify(given)}`, async () =>
-        deepEqual((await inForce(having(given))).notes, [home]));
+      test(`home: ${JSON.stringify(given)}`, async () => {
+        const where = having(given);
+        const { notes } = await inForce(where);
+        deepEqual(notes, [home.replace("FILE", `'${homeFile(where)}'`)]);
+      });
     if (project)
       test(`project: ${JSON.stringify(given)}`, async () => {
         const where = having({}, given);
@@ -313,13 +319,15 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ permissions: [] }, `"permissions" must be an object`],
     [{ permissions: { deny: ["a"] } }, `"permissions.deny" must be an object`],
     [{ permissions: { deny: { read: "a" } } },
-      `"permissions.deny.read" must be true, or must be a list`],
+      `"permissions.deny.read" must be true, or a list`],
     [{ window: 0 }, `"window" must be more than 0`],
+    [{ window: 0.5 }, `"window" must be a whole number`],
+    [{ rounds: 1.5 }, `"rounds" must be a whole number`],
     [{ disabled: [""] }, `"disabled.0" must not be empty`],
     [{ plugins: { off: [""] } }, `"plugins.off.0" must not be empty`],
     [{ plugins: { off: "git" } }, `"plugins.off" must be a list`],
     [{ plugins: { of: [] } }, `"plugins.of" is not known; nearest to "of" is "off"`],
-    [{ budget: "x" }, `"budget" must be a number, or must be an object`],
+    [{ budget: "x" }, `"budget" must be a number, or an object`],
   ] as const) // biome-ignore format: a table
     test(`home: ${JSON.stringify(given)} ends zz with 2`, async () => {
       const where = having(given);
@@ -337,9 +345,9 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
 
   test("A section whose plugin is gone: one short note says what to do, and --no-plugins says nothing", async () => {
     const where = having({ "zz-plain": { unit: "F" } });
-    const remedy = `Remove it from '${homeFile(where)}', or install the plugin that takes it.`;
+    const remedy = "Remove it there, or install the plugin that takes it.";
     deepEqual((await inForce(where)).notes, [
-      `Unknown setting "zz-plain": there is no setting 'zz-plain'. ${remedy}`,
+      `Unknown setting "zz-plain" in '${homeFile(where)}': there is no setting 'zz-plain'. ${remedy}`,
     ]);
     equal((await zz(where, ["--no-plugins", "--tools"])).stderr, "");
     const theirs = having(undefined, { "zz-plain": {} });
@@ -375,8 +383,8 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     const { value, notes } = await inForce(where);
     deepEqual([value("lamp.unit"), value("lamp.watts"), value("lock.tires")], ["C", 40, 1]);
     deepEqual(notes, [
-      `Cannot use the settings under "lock": code is missing. Its defaults are used; fix them.`,
-      `Unknown setting "lamp.unti": there is no setting 'unti'. Did you mean 'unit'?`,
+      `Cannot use the settings under "lock" in '${homeFile(where)}': code is missing. Its defaults are used; fix them.`,
+      `Unknown setting "lamp.unti" in '${homeFile(where)}': there is no setting 'unti'. Did you mean 'unit'?`,
     ]);
   });
 });

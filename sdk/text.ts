@@ -9,6 +9,7 @@ export {
   eventPieces,
 } from "../kernel/conversation/server-sent-events.ts";
 export { runsByItself } from "../kernel/gate/sensitive-paths.ts";
+export { checkSettings } from "../kernel/settings/plugin-settings.ts";
 export { acquireLock, updatePrivateFile } from "../kernel/system/locks.ts";
 export { SYSTEM_FOLDERS } from "../kernel/system/other-programs.ts";
 export { removeTree, temporaryFolder } from "../kernel/system/temporary-files.ts";

@@ -205,6 +205,17 @@ export async function wrongSection(
   );
 }
 
+/** A value of another file, as settings of that schema would be, or what is wrong with it. */
+export async function checkSettings(
+  homeFolder: string,
+  schema: Schema,
+  rawValue: unknown,
+): Promise<{ value?: any; wrong?: string }> {
+  const value = withSwitches(toJsonSchema(schema), rawValue);
+  const misfits = await misfitsOf(homeFolder, schema, value);
+  return misfits.length ? { wrong: inOneLine(misfits) } : { value };
+}
+
 /** Runs what may change settings, then tells plugins which ones changed. */
 export async function withChangeEvents(
   core: Core,

@@ -60,8 +60,8 @@ export const registeredNameOf = (
 ): string | undefined => names.get(`${serverName} ${remoteTool}`);
 
 /** Brings the list of servers up to date; those whose settings did not change keep running. */
-export function lookUp(hub: Hub, ctx: Ctx): void {
-  const [configuredServers, leftOut] = configured(ctx, hub.zz.config, hub.lent);
+export async function lookUp(hub: Hub, ctx: Ctx): Promise<void> {
+  const [configuredServers, leftOut] = await configured(ctx, hub.zz.config, hub.lent);
   hub.leftOut = leftOut;
   const newServers = [...configuredServers.values()].filter(
     ({ name, id }) => hub.servers.get(name)?.id !== id,

@@ -65,7 +65,7 @@ export default (zz: Zz<Config>) => {
       description,
       set: () => void (hub.accepts[subject as keyof Accepts] = true),
     });
-  zz.on("started", (_, ctx) => void upToDate(hub, ctx));
+  zz.on("started", async (_, ctx) => void (await upToDate(hub, ctx)));
   zz.wrap("offer", (tools, next, ctx) => offerTools(hub, tools, next, ctx), {
     limit: NO_TIMEOUT_MS,
   });
@@ -75,7 +75,7 @@ export default (zz: Zz<Config>) => {
   zz.service("mcpServers", {
     async add(servers, ctx) {
       Object.assign(hub.lent, servers);
-      upToDate(hub, ctx);
+      await upToDate(hub, ctx);
     },
   });
   zz.command({
@@ -90,9 +90,9 @@ export default (zz: Zz<Config>) => {
     },
     group: "settings",
     complete: async (typedText, ctx) =>
-      (await import("./command.ts")).complete(upToDate(hub, ctx), typedText),
+      (await import("./command.ts")).complete(await upToDate(hub, ctx), typedText),
     run: async (typedText, ctx) =>
-      (await import("./command.ts")).run(upToDate(hub, ctx), typedText, ctx),
+      (await import("./command.ts")).run(await upToDate(hub, ctx), typedText, ctx),
   });
   addServing(zz);
   if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), PROJECT_FILE)))
@@ -113,8 +113,8 @@ function addServing(zz: Zz<Config>): void {
 }
 
 /** The hub with the servers as they are configured now. */
-function upToDate(hub: Hub, ctx: Ctx): Hub {
-  lookUp(hub, ctx);
+async function upToDate(hub: Hub, ctx: Ctx): Promise<Hub> {
+  await lookUp(hub, ctx);
   if (hub.servers.size || hub.leftOut.length) register(hub);
   for (const sentence of hub.leftOut) tell(hub, ctx, sentence);
   return hub;
@@ -178,25 +178,26 @@ function registerUses(hub: Hub): void {
       },
       required: ["server", "tool"],
     } as object,
-    needs: ({ server, tool }: any, ctx) => needsOf(upToDate(hub, ctx), server, tool, ctx),
-    run: ({ server, tool, arguments: callArguments = {} }: any, ctx) =>
-      use.call(upToDate(hub, ctx), server, tool, callArguments, ctx),
+    needs: async ({ server, tool }: any, ctx) =>
+      needsOf(await upToDate(hub, ctx), server, tool, ctx),
+    run: async ({ server, tool, arguments: callArguments = {} }: any, ctx) =>
+      use.call(await upToDate(hub, ctx), server, tool, callArguments, ctx),
   } as Tool);
   zz.tool({
     ...COMMON_FIELDS,
     name: "mcp_resource",
     description: "Read a resource of an MCP server; without a URI: list them.",
     params: { server: "string its name", uri: "string? as listed" },
-    needs: ({ server }, ctx) => needsOf(upToDate(hub, ctx), server, RESOURCES, ctx),
-    run: ({ server, uri }, ctx) => use.resource(upToDate(hub, ctx), server, uri, ctx),
+    needs: async ({ server }, ctx) => needsOf(await upToDate(hub, ctx), server, RESOURCES, ctx),
+    run: async ({ server, uri }, ctx) => use.resource(await upToDate(hub, ctx), server, uri, ctx),
   });
   zz.tool({
     ...COMMON_FIELDS,
     name: "mcp_start",
     description: "Start an MCP server.",
     params: { server: "string its name" },
-    needs: ({ server }, ctx) => use.startNeedsOf(upToDate(hub, ctx), [server], ctx),
-    run: ({ server }, ctx) => use.start(upToDate(hub, ctx), server, ctx),
+    needs: async ({ server }, ctx) => use.startNeedsOf(await upToDate(hub, ctx), [server], ctx),
+    run: async ({ server }, ctx) => use.start(await upToDate(hub, ctx), server, ctx),
   });
 }
 
@@ -240,9 +241,9 @@ function registerMore(hub: Hub): void {
     timeout: NO_TIMEOUT_MS,
     description: "Get the tools of MCP servers that are not described yet.",
     params: { servers: "string[] as listed" },
-    needs: ({ servers }, ctx) => use.startNeedsOf(upToDate(hub, ctx), servers, ctx),
+    needs: async ({ servers }, ctx) => use.startNeedsOf(await upToDate(hub, ctx), servers, ctx),
     async run({ servers }, ctx) {
-      const describedText = await use.describeAll(upToDate(hub, ctx), servers, ctx);
+      const describedText = await use.describeAll(await upToDate(hub, ctx), servers, ctx);
       state.open = [...new Set([...state.open, ...servers])];
       return describedText;
     },
@@ -259,7 +260,7 @@ async function offerTools(
   nextOffer: (keptTools: Tools) => Promise<Tools>,
   ctx: Ctx,
 ): Promise<Tools> {
-  upToDate(hub, ctx);
+  await upToDate(hub, ctx);
   if (!hub.isRegistered) return nextOffer(offeredTools);
   await use.renew(hub, ctx);
   // --tool may leave some out
@@ -307,5 +308,5 @@ async function offerTools(
 
 async function withResources(hub: Hub, typedLine: string, ctx: Ctx): Promise<string> {
   if (!/@[A-Za-z][\w-]*:/.test(typedLine) || typedLine.startsWith("!")) return typedLine;
-  return use.attachResources(upToDate(hub, ctx), typedLine, ctx);
+  return use.attachResources(await upToDate(hub, ctx), typedLine, ctx);
 }

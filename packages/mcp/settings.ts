@@ -1,8 +1,8 @@
 // Collects the MCP servers: those in the person's settings, those in .mcp.json of a project that
 // the person trusts, and those that an editor names for its conversation.
 import path from "node:path";
-import type { Ctx, Zz } from "zz";
-import { fault, nearest, plural, textOf, tryTo } from "zz/text";
+import type { Ctx, Schema, Zz } from "zz";
+import { checkSettings, fault, nearest, plural, textOf, tryTo } from "zz/text";
 import { SCHEMA, type ServerConfig } from "./settings-schema.ts";
 
 export type { ServerConfig } from "./settings-schema.ts";
@@ -34,11 +34,11 @@ const SETTINGS = ".zz/zz.config.json";
 const MAX_FILE_BYTES = 1_000_000;
 
 /** All servers by name, and a sentence for each that is left out. */
-export function configured(
+export async function configured(
   ctx: Ctx,
   ownServers: Servers,
   lentServers: Servers,
-): [Map<string, Configured>, string[]] {
+): Promise<[Map<string, Configured>, string[]]> {
   const servers = new Map<string, Configured>();
   const leftOut: string[] = [];
   const byProject = sourcesOf(ctx);
@@ -57,7 +57,7 @@ export function configured(
         `MCP server '${serverName}' of ${PROJECT_FILE} is left out: ` +
           "your settings have one of that name. Rename one of them.",
       );
-    else addServer(serverName, projectConfig, "project");
+    else await addOfFile(serverName, projectConfig);
   for (const [serverName, lentConfig] of Object.entries(lentServers))
     if (servers.has(serverName))
       leftOut.push(
@@ -67,11 +67,25 @@ export function configured(
     else addServer(serverName, lentConfig, "editor");
   return [servers, leftOut];
 
-  function addServer(name: string, rawConfig: ServerConfig, from: Source): void {
+  /** Settings were checked when they were read; those of the project's file are checked here. */
+  async function addOfFile(name: string, rawConfig: ServerConfig): Promise<void> {
     const config = withOurNames(rawConfig);
-    const problemWords = wrongIn(name, config);
+    const isObject = typeof config === "object" && config !== null;
+    const checked = isObject ? await checkSettings(ctx.about.home, SERVER, config) : {};
+    addServer(
+      name,
+      checked.value ?? config,
+      "project",
+      checked.wrong && `${checked.wrong}. Fix it.`,
+    );
+  }
+
+  function addServer(name: string, rawConfig: ServerConfig, from: Source, misfit?: string): void {
+    const config = withOurNames(rawConfig);
+    const problemWords = misfit ?? wrongIn(name, config);
+    const ofFile = from === "project" && !byProject.has(name) ? ` of ${PROJECT_FILE}` : "";
     if (problemWords)
-      leftOut.push(`MCP server '${name.slice(0, 60)}' is left out: ${problemWords}`);
+      leftOut.push(`MCP server '${name.slice(0, 60)}'${ofFile} is left out: ${problemWords}`);
     else if (!config.disabled && config.enabled !== false)
       servers.set(name, { name, config, from, id: idOf(name, config, from, ctx.root) });
   }
@@ -134,8 +148,9 @@ function wrongIn(serverName: string, config: ServerConfig): string | undefined {
       : `Its fields are ${KNOWN_FIELDS.join(", ")}.`;
     return `it has "${strange.slice(0, 60)}", which zz does not know. ${nextStep}`;
   }
-  if (config.url !== undefined && !URL.canParse(config.url.replace(VARIABLE, "x")))
-    return "its url is not a URL. Fix it.";
+  // it may begin with a variable
+  if (config.url !== undefined && !/^(https?:\/\/[^/]|\$\{)/.test(config.url))
+    return "its url does not begin with http:// or https://. Fix it.";
   return undefined;
 }
 
@@ -183,6 +198,7 @@ function projectServers({ root, plugins }: Ctx, leftOut: string[]): Record<strin
   return {};
 }
 
+const SERVER = SCHEMA.additionalProperties as object as Schema;
 const KNOWN_FIELDS = Object.keys(SCHEMA.additionalProperties.properties);
 /** Fields that other programs have in such a file. */
 const OF_OTHERS =

@@ -335,6 +335,38 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     match((await zz(where, args)).stderr, /\.mcp\.json changed since you trusted it/);
   });
 
+  test("what is wrong in a trusted project's file is one sentence with the field, and switches may be on and off", async (t) => {
+    // biome-ignore format: a server a row
+    const rows: [server: unknown, wrong: string][] = [
+      [{ command: "x", args: "y" }, "args must be a list"],
+      [{ command: "x", args: [3] }, "args.0 must be a string"],
+      [{ command: "x", env: { A: 3 } }, "env.A must be a string"],
+      [{ command: 3, url: "http://127.0.0.1:1/" }, "command must be a string"],
+      [{ serverUrl: 3 }, "url must be a string"],
+      [{ command: "x", timeout: "soon" }, "timeout must be a number"],
+      [{ command: "x", readOnly: "yes" }, "readOnly must be one of ask, believe"],
+      [{ command: "x", disabledTools: "a" }, "disabledTools must be a list"],
+      [{ command: "x", sandbox: "no" }, "sandbox must be true or false, or an object"],
+      [{ command: "x", oauth: 3 }, "oauth must be an object"],
+      [{ command: "x", disabled: "maybe" }, "disabled must be true or false"],
+      [{ url: "ftp://x" }, "its url does not begin with http:// or https://"],
+      [3, "it must be an object"],
+      [{ commnd: "x" }, 'it has neither "command" nor "url". Add one'],
+    ];
+    const servers = Object.fromEntries(rows.map(([server], i) => [`s${i}`, server]));
+    const mcpServers = { ...servers, off: { command: "x", disabled: "on" }, it: { command: "x" } };
+    const files = { ".mcp.json": JSON.stringify({ mcpServers }) };
+    const zz = await harness({ plugins: [PLUGIN], files }, t);
+    await zz.ctx.plugins.trust(true);
+    const notes = await zz.command("/mcp");
+    const wrong = rows.map(([, wrong], i) => {
+      const remedy = /^it /.test(wrong) ? "." : ". Fix it.";
+      return `MCP server 's${i}' of .mcp.json is left out: ${wrong}${remedy}`;
+    });
+    deepEqual(notes.at(-1)!.split("\n").slice(1), wrong);
+    match(notes.at(-1)!, /^it {2}not needed yet/);
+  });
+
   test("a trusted project's server outside of the sandbox, its hosts and variables are asked for", async (t) => {
     const theirs = { ...fake("env"), env: { X: "${HOME}" } };
     const mcpServers = JSON.stringify({

@@ -181,7 +181,14 @@ function answerFrom(
     },
     body: readBody(),
     text: () => readText(),
-    json: async () => JSON.parse(await readText(MAX_JSON_BYTES)),
+    async json() {
+      const sentText = await readText(MAX_JSON_BYTES);
+      try {
+        return JSON.parse(sentText);
+      } catch {
+        throw new SyntaxError(`Cannot use what '${host}' sent: it is not JSON.`);
+      }
+    },
   };
 }
 // what wires add to a base URL

@@ -204,18 +204,20 @@ async function readExchanges(cassetteFile: string, shownPath: string): Promise<E
   } catch (error) {
     throw cannot(errnoSentence(error) || "it cannot be read. Name another file.");
   }
-  const [headerLine, ...exchangeLines] = cassetteText.split("\n").filter(Boolean);
-  if (!headerLine || tryTo(() => JSON.parse(headerLine))?.zz !== CASSETTE_HEADER.zz)
-    throw cannot("it is not a cassette. --record makes one.");
+  const [headerLine = "", ...exchangeLines] = cassetteText.split("\n").filter(Boolean);
+  const header = tryTo(() => JSON.parse(headerLine));
+  if (header?.zz !== CASSETTE_HEADER.zz) throw cannot("it is not a cassette. --record makes one.");
+  if (header.version !== CASSETTE_HEADER.version)
+    throw cannot("another version of zz recorded it. Record it again.");
   const { exchange } = await import("./exchange.ts");
   return exchangeLines.map((exchangeLine, i) => {
     const { data, error } = exchange.safeParse(tryTo(() => JSON.parse(exchangeLine)));
-    const location = error?.issues[0]?.path.join(".");
+    const { path = [], message = "" } = error?.issues[0] ?? {};
+    const place = path.length
+      ? ` ("${path.join(".")}"${message.replace(/^Invalid input/, "")})`
+      : "";
     if (!data)
-      throw cannot(
-        `line ${i + 2} is not a recorded exchange${location && ` (see "${location}")`}. ` +
-          "Record it again.",
-      );
+      throw cannot(`line ${i + 2} is not a recorded exchange${place}. ` + "Record it again.");
     return data;
   });
 }

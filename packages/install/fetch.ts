@@ -8,7 +8,7 @@ import { entriesOf, fault, isInside, tryTo } from "zz/text";
 import { counter, plain, sumOf } from "./files.ts";
 import { archiveCommit } from "./git.ts";
 import { assertAllowed, installPackage, type NpmLock } from "./npm.ts";
-import { packageOf } from "./package.ts";
+import { checked, packageOf } from "./package.ts";
 import type { LockEntry } from "./put-in-place.ts";
 import { hostOf, pathOf, type Spec } from "./spec.ts";
 import { PACKAGE_FOLDER } from "./try-loading.ts";
@@ -109,6 +109,7 @@ async function fromFolder(
   copyFolder(sourceFolder, copiedFolder);
   const declared = packageOf(path.join(copiedFolder, "package.json"));
   if (!declared) return { pluginPath: copiedFolder, base };
+  checked(declared);
   const manifest = fs.readFileSync(path.join(copiedFolder, "package.json"));
   // npm wants both; and npm 10 runs scripts of folders even if it is told not to.
   const rewritten = { name: base.toLowerCase(), version: "0.0.0", ...declared, scripts: {} };

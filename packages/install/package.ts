@@ -33,6 +33,13 @@ const MANIFEST = z.looseObject({
       "has to be an object",
     )
     .optional(),
+  dependencies: z
+    .record(
+      z.string(),
+      z.string("has to name versions, as text"),
+      "has to be an object of names with versions",
+    )
+    .optional(),
   keywords: z.array(z.unknown()).optional().catch(undefined),
   version: described,
   license: z.preprocess((license: any) => license?.type ?? license, described),
@@ -52,8 +59,7 @@ export function aboutOf(pluginPath: string, baseName: string): About {
         'A plugin\'s package.json names its file under "zz"',
     );
   if (!declared) return { name: nameFrom(baseName) };
-  const { success, data, error } = MANIFEST.safeParse(declared);
-  if (!success) throw fault(`its package.json is wrong: ${firstIssue(error)}. Fix it`);
+  const data = checked(declared);
   const { zz, keywords, name = baseName, version, license, description } = data;
   if (zz === undefined && !keywords?.includes(KEYWORD))
     throw fault(
@@ -64,8 +70,13 @@ export function aboutOf(pluginPath: string, baseName: string): About {
   return { name: nameFrom(name), version, license, description, typeless };
 }
 
-const firstIssue = ({ issues: [issue] }: z.ZodError): string =>
-  `"${issue!.path.join(".")}" ${issue!.message}`;
+/** Throws what is wrong in a package.json, which npm would say in words of its own. */
+export function checked(declared: Record<string, unknown>): z.infer<typeof MANIFEST> {
+  const { data, error } = MANIFEST.safeParse(declared);
+  const issue = error?.issues[0];
+  if (!issue) return data!;
+  throw fault(`its package.json is wrong: "${issue.path.join(".")}" ${issue.message}. Fix it`);
+}
 
 /** undefined if there is none. */
 export function packageOf(packageFile: string): Record<string, unknown> | undefined {

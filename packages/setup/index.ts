@@ -310,12 +310,11 @@ async function listModels(
         headers: { authorization: `Bearer ${secretKey ?? "none"}` },
         signal: AbortSignal.any([signal, zz.io.clock.limit(10_000)]),
       });
-      const answerBody = (await response.json()) as any;
-      const listedModels: any[] = Array.isArray(answerBody)
-        ? answerBody
-        : (answerBody.data ?? answerBody.models ?? []);
-      const modelIds = listedModels
-        .map((listedModel) => String(listedModel.id ?? listedModel.name))
+      const answerBody = Object(await response.json());
+      const lists = [answerBody, answerBody.data, answerBody.models];
+      const modelIds = ((lists.find(Array.isArray) ?? []) as any[])
+        .map((listedModel) => listedModel?.id ?? listedModel?.name)
+        .filter((id) => typeof id === "string")
         .sort();
       return { at: address, ids: modelIds.filter((id) => !/[\x00-\x1f\x7f-\x9f]/.test(id)) };
     } catch (error) {

@@ -30,7 +30,7 @@ async function keyed(t: TestContext) {
   const fake = await serve([sayOpenAI("From the server.")], {
     "GET /v1/models": ({ headers }) => {
       keys.push(String(headers.authorization).replace("Bearer ", ""));
-      if (keys.at(-1) === SECRET) return refuse(200, { object: "list", data });
+      if (keys.at(-1) === SECRET) return refuse(200, { data: [null, { id: {} }, ...data] });
       const message = `Incorrect API key provided: ${keys.at(-1)}. You can find your key in your account.`;
       return refuse(401, {
         error: { message, type: "invalid_request_error", code: "invalid_api_key" },

@@ -45,6 +45,13 @@ const take = (answer: Answering) => async (request: IncomingMessage, response: S
   answer(Object.assign(request, { body }), response);
 };
 
+test("What is read as JSON and is none is told with its server", async () => {
+  const url = await serve((_, response) => response.end("<html>"));
+  const { json } = await sendHttp(url);
+  const message = `Cannot use what '${new URL(url).host}' sent: it is not JSON.`;
+  await rejects(json(), { name: "SyntaxError", message });
+});
+
 const PACKED: [name: string, pack: (text: string) => Buffer][] = [
   ["utf-8", Buffer.from],
   ["gzip, gzip", (text) => gzipSync(gzipSync(text))],

@@ -171,6 +171,10 @@ const THEIRS: [string, string, RegExp][] = [
   ["a colon in the code of a table's head is another text", "| `a:b` |\n|---|\n| c |", /COLON/],
   ["a line break of HTML is shown as HTML", "a<br>b", /<br>/],
   ["the words of an image keep their marks", "![a *b*](c.png)", /\*b\*/],
+  ["a box is shown twice", "- [x] a", /\[X\] {2}\[X\] a/],
+  ["an address of mail is shown twice", "<a@b.c>", /a@b\.c \(mailto:a@b\.c\)/],
+  ["characters that turn text around are kept", "`a\u202eb`", /\u202e/],
+  ["a name of a character is shown as a name", "&eacute;", /&eacute;/],
   ["wide characters take one column", "你好世界你好世界你好世界你好世界", /^\S{16}/m],
   ["a long word is cut", "a https://example.com/long/path", /^a https/],
 ];

@@ -159,7 +159,9 @@ describe("a cassette", { concurrency: 3 }, () => {
     ["none", undefined, /^Cannot replay 'none': no such file or folder\. Check the path\.$/m],
     ["plain", "hello\n", /^Cannot replay 'plain': it is not a cassette\. --record makes one\.$/m],
     ["torn", '{"zz":"cassette","version":1}\n{"asked":{"url"', /line 2 is not a recorded exchange\. Record/],
-    ["odd", '{"zz":"cassette","version":1}\n{"asked":{"method":"GET","url":"x"},"pieces":[{"base64":3}]}', /line 2 is not a recorded exchange \(see "pieces\.0"\)\. Record/],
+    ["odd", '{"zz":"cassette","version":1}\n{"asked":{"method":"GET","url":"x"},"pieces":[{"base64":3}]}', /line 2 is not a recorded exchange \("pieces\.0"\)\. Record/],
+    ["wrong", '{"zz":"cassette","version":1}\n{"asked":{"method":"GET","url":"x"},"status":"200"}', /line 2 is not a recorded exchange \("status": expected number, received string\)\. Record/],
+    ["newer", '{"zz":"cassette","version":9}', /another version of zz recorded it\. Record it again/],
     [".", undefined, /^Cannot replay '\.': it is a folder/m],
   ]; // biome-ignore format: one a row
   for (const [name, content, said] of wrong)

@@ -36,6 +36,8 @@ const WRONG = {
   ),
   "needs/package.json": manifest("needs", { dependencies: { "none-such": "1" } }),
   "named/package.json": manifest("A B!"),
+  "nameless/package.json": manifest("a", { name: 3 }),
+  "three/package.json": manifest("three", { dependencies: { a: 3 } }),
   "aix/package.json": manifest("aix", { os: ["aix"] }),
 };
 const shows = (name: string) =>
@@ -143,6 +145,8 @@ describe("from npm", () => {
     ["an archive that is none", ["./none.tgz"], /the archive is damaged\. Get it once more\./],
     ["a half archive", ["./half.tgz"], /the archive is damaged\. Get it once more\./],
     ["a name that is none", ["./named"], /npm takes no such name or version as 'A B!'\./],
+    ["a name that is no text", ["./nameless"], /package\.json is wrong: "name" has to be text\./],
+    ["a version that is no text", ["./three"], /wrong: "dependencies\.a" has to name versions, as/],
     ["another system", ["./aix"], /'aix@1\.0\.0' is not made for this system\./],
     ["no login", ["answers-401"], /the registry requires a login\. Use npm login first\./],
     ["no right", ["answers-403"], /the registry requires a login\. Use npm login first\./],

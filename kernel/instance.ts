@@ -250,7 +250,7 @@ export interface LoadedPlugin extends Omit<contract.About["plugins"][number], "a
   stamps: Map<string, string>; // its files, as they were when it was loaded
   trusts?: Within["trusts"]; // of a project's plugin
   isPackage?: true; // one of zz's that the home may replace
-  forZz?: string; // the versions of zz that its package.json names
+  unusable?: string; // why nothing of it is imported, by its folder and package.json
 }
 
 // the folder that it may import from

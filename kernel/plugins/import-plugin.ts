@@ -178,8 +178,7 @@ export function startImport(
 }
 
 async function importOnce(plugin: LoadedPlugin, seconds: number): Promise<any> {
-  const wrongVersion = plugin.forZz === undefined ? undefined : whyWrongVersion(plugin.forZz);
-  if (wrongVersion) throw fault(wrongVersion);
+  if (plugin.unusable) throw fault(plugin.unusable);
   const startTime = CLOCK.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
   try {

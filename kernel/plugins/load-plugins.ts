@@ -12,7 +12,7 @@ import { IS_BUILT, PACKAGE_FOLDER, SELF_URL, ZZ_FOLDER } from "../system/install
 import { clockOf } from "../text/clock.ts";
 import { usage } from "../text/faults.ts";
 import { entriesOf, jsonIn, stampOf } from "../text/read-quietly.ts";
-import { byName, tryTo } from "../text/words.ts";
+import { byName, isObject, tryTo } from "../text/words.ts";
 import {
   forbidExitDuring,
   newLoadedPlugin,
@@ -20,6 +20,7 @@ import {
   providePackages,
   stampsOf,
   startImport,
+  whyWrongVersion,
 } from "./import-plugin.ts";
 import { loadLimit, setUpPlugin, unregisterPlugin } from "./plugin-handle.ts";
 
@@ -190,7 +191,7 @@ const pluginsIn = (parentFolder: string, from: LoadedPlugin["from"]): LoadedPlug
   entriesOf(parentFolder)
     .filter((fileName) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(fileName))
     .flatMap((fileName) => pluginAt(path.join(parentFolder, fileName), from))
-    .filter(({ file }) => fs.existsSync(file))
+    .filter(({ file, unusable }) => unusable || fs.existsSync(file))
     .sort(byName);
 
 /** A plugin is a file, or a folder with an index, or one whose package.json names its file. */
@@ -201,16 +202,35 @@ function pluginAt(pluginPath: string, from: LoadedPlugin["from"]): LoadedPlugin[
   const entryFile = entryNames
     .map((entryName) => path.join(pluginPath, entryName))
     .find((candidate) => fs.existsSync(candidate));
-  const forZz = manifest.engines?.zz;
-  return entryFile
-    ? [
-        {
-          ...newLoadedPlugin(entryFile, from),
-          name: path.basename(pluginPath),
-          ...(typeof forZz === "string" && { forZz }),
-        },
-      ]
-    : [];
+  const unusable = whyUnusable(pluginPath, entryFile);
+  if (!entryFile && !unusable) return [];
+  return [
+    {
+      ...newLoadedPlugin(entryFile ?? path.join(pluginPath, "index.ts"), from),
+      name: path.basename(pluginPath),
+      ...(unusable && { unusable }),
+    },
+  ];
+}
+
+/** Why a folder cannot be loaded as a plugin; undefined: it can, or is not meant as one. */
+function whyUnusable(folder: string, entryFile: string | undefined): string | undefined {
+  const manifestFile = path.join(folder, "package.json");
+  if (!fs.existsSync(manifestFile)) {
+    const isFolder = tryTo(() => fs.statSync(folder))?.isDirectory();
+    return isFolder && !entriesOf(folder).length
+      ? "its folder is empty. Put an index.ts there, or remove the folder."
+      : undefined;
+  }
+  const manifest = jsonIn(manifestFile);
+  if (!isObject(manifest)) return "its package.json is not a JSON object. Correct it.";
+  const { zz, keywords, engines } = manifest as any;
+  if (entryFile) return engines?.zz == null ? undefined : whyWrongVersion(String(engines.zz));
+  if (zz === undefined && !keywords?.includes?.("zz-plugin")) return undefined;
+  const namedFile = namedEntryFile(manifest);
+  return `its package.json names ${
+    namedFile ? `'${namedFile}', which is not there` : "no file"
+  }. Correct it under "zz".`;
 }
 
 /**
@@ -271,6 +291,7 @@ async function refreshNow(core: Core, again: boolean): Promise<Reloaded[]> {
       loadedPlugin?.disabled ||
       (loadedPlugin &&
         !(again && loadedPlugin.failure) &&
+        loadedPlugin.unusable === candidate.unusable &&
         [...loadedPlugin.stamps].every(([filePath, oldStamp]) => stampOf(filePath) === oldStamp))
     )
       continue;

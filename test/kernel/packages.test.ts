@@ -1,7 +1,7 @@
 // packages/: each is a plugin package as a stranger would write it, and what a home or a version
 // does to one.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { whyWrongVersion } from "../../kernel/plugins/import-plugin.ts";
@@ -183,5 +183,49 @@ describe("a package of another version of zz", () => {
       stderr,
       /^Cannot load plugin 'later' \(.*index\.js\): it is for zz \^9\.0\.0, and this is \d.*\.$/m,
     );
+  });
+});
+
+describe("a folder in plugins/ that cannot be loaded is named and skipped, and zz answers", () => {
+  const manifest = (fields: object) => ({ "package.json": { type: "module", ...fields } });
+  for (const [what, files, why] of [
+    ["is empty", {}, "its folder is empty. Put an index.ts there, or remove the folder."],
+    ["has a package.json that is cut off",
+      { "package.json": '{ "zz": "./main.js', "main.js": "" },
+      "its package.json is not a JSON object. Correct it."],
+    ["has a package.json that is no object",
+      { "package.json": "[1]", "index.js": says("bad", "ran") },
+      "its package.json is not a JSON object. Correct it."],
+    ["names a file that is not there", manifest({ zz: "./gone.js" }),
+      "its package.json names './gone.js', which is not there. Correct it under \"zz\"."],
+    ["names no file", manifest({ zz: 3 }),
+      'its package.json names no file. Correct it under "zz".'],
+    ["is for a version that is no text",
+      { ...manifest({ engines: { zz: 9 } }), "index.js": says("bad", "ran") },
+      `it is for zz 9, and this is ${root.version}. Install the one for this version.`],
+    ["is no plugin at all", { "shared.js": "" }, ""],
+  ] as [string, Record<string, string | object>, string][]) // biome-ignore format: a table
+    test(`one that ${what}`, async () => {
+      const where = place();
+      const folder = join(where.home, "plugins", "bad");
+      mkdirSync(folder, { recursive: true });
+      put(folder, files);
+      const { code, stderr } = await zz(where, ["--call", "list_dir"]);
+      equal(code, 0);
+      const [, said = ""] = /^Cannot load plugin 'bad' \(.*?\): (.*)$/m.exec(stderr) ?? [];
+      equal(said, why);
+    });
+
+  test("it is loaded once its package.json is put right", async (t) => {
+    const zz = await harness({ own: true }, t);
+    const folder = join(zz.home, "plugins", "bad");
+    put(folder, { "package.json": "{", "index.js": says("good", "now") });
+    const did = async () => (await zz.ctx.plugins.refresh()).map(({ did }) => did);
+    deepEqual(await did(), ["failed"]);
+    deepEqual(await did(), []);
+    put(folder, { "package.json": { type: "module" } });
+    deepEqual(await did(), ["reloaded"]);
+    await zz.command("/good");
+    equal(zz.notes.at(-1), "now");
   });
 });

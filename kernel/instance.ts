@@ -250,6 +250,7 @@ export interface LoadedPlugin extends Omit<contract.About["plugins"][number], "a
   stamps: Map<string, string>; // its files, as they were when it was loaded
   trusts?: Within["trusts"]; // of a project's plugin
   isPackage?: true; // one of zz's that the home may replace
+  section?: string; // of its settings, if it is off and they are not named after it
   unusable?: string; // why nothing of it is imported, by its folder and package.json
 }
 

@@ -140,7 +140,7 @@ function createAbout(turn: TurnContext): About {
         owner,
       })),
     plugins: () =>
-      core.plugins.map(({ undo, ms, version, stamps, isPackage, unusable, ...plugin }) => {
+      core.plugins.map(({ undo, ms, version, stamps, isPackage, section, unusable, ...plugin }) => {
         const adds = () => addedBy(core, plugin.name); // slow, and seldom asked for
         return Object.assign(lazily({ adds }), plugin, { ms: Math.round(ms * 10) / 10 });
       }),

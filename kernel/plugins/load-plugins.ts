@@ -43,8 +43,17 @@ async function loadAll(core: Core): Promise<void> {
   );
   for (const plugin of toLoad) {
     core.plugins.push(plugin);
-    if (!plugin.disabled) await loadPlugin(core, plugin, imports.get(plugin));
+    if (plugin.disabled) await noteSection(plugin, bundled);
+    else await loadPlugin(core, plugin, imports.get(plugin));
   }
+}
+
+/** The settings of one of zz's own that is off stay known: it may come back. */
+async function noteSection(plugin: LoadedPlugin, bundled: Bundle): Promise<void> {
+  if (plugin.from !== "zz") return;
+  const imported = await Promise.resolve(startImport(plugin, bundled.default, 1)).catch(() => {});
+  const section = imported?.settings?.name;
+  if (section) plugin.section = section;
 }
 
 /**
@@ -60,8 +69,8 @@ async function loadOwn(
   for (const plugin of allPlugins) {
     if (plugin.from !== "zz") continue;
     core.plugins.push(plugin);
-    if (!plugin.disabled)
-      await loadPlugin(core, plugin, startImport(plugin, bundled.default, loadLimit(core)));
+    if (plugin.disabled) await noteSection(plugin, bundled);
+    else await loadPlugin(core, plugin, startImport(plugin, bundled.default, loadLimit(core)));
   }
   return isFlagGiven(core, "alone") ? [] : allPlugins.filter(({ from }) => from !== "zz");
 }

@@ -341,22 +341,23 @@ function unknownSection(
   isTheirs: boolean,
 ): string[] {
   const isPluginOff = core.plugins.some(
-    (plugin) => plugin.name === sectionName && (plugin.disabled || plugin.failure),
+    ({ name, section, disabled, failure }) =>
+      (disabled && section === sectionName) || (name === sectionName && (disabled || failure)),
   );
+  const knownNames = [...Object.keys(SETTINGS), ...sections];
+  // what one of the person's takes is known once it is loaded
+  const isOthersOff =
+    core.plugins.some(({ from, disabled }) => disabled && from !== "zz") &&
+    !nearest(sectionName, knownNames);
   const mayCome =
     isPluginOff ||
+    isOthersOff ||
     core.options.own === false ||
     isFlagGiven(core, "alone") ||
     (isTheirs && hasUntrustedPlugins(core));
   if (mayCome) return [];
   const removalAdvice = "Remove it there, or install the plugin that takes it.";
-  return unknownSetting(
-    sectionName,
-    [...Object.keys(SETTINGS), ...sections],
-    "",
-    sourceSuffix,
-    removalAdvice,
-  );
+  return unknownSetting(sectionName, knownNames, "", sourceSuffix, removalAdvice);
 }
 
 const MAX_NOTES = 5;

@@ -343,6 +343,23 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     equal((await zz(where, ["--permissions"])).stderr, "");
   });
 
+  test("The same for a section that is not named after its plugin, of zz or of the person", async () => {
+    const off = ["mcp", "terminal", "cost", "lamp"];
+    const sections = {
+      mcpServers: {},
+      display: { theme: "light" },
+      prices: {},
+      light: { unit: "F" },
+    };
+    const where = having({ ...sections, plugins: { off }, rouds: 3 });
+    const code = "export const settings = { name: 'light' }; export default () => {};";
+    writeFileSync(join(where.home, "plugins", "lamp.js"), code);
+    equal(
+      (await zz(where, ["--permissions"])).stderr,
+      `Unknown setting "rouds": there is no setting 'rouds'. Did you mean 'rounds'?\n`,
+    );
+  });
+
   test("A section whose plugin is gone: one short note says what to do, and --no-plugins says nothing", async () => {
     const where = having({ "zz-plain": { unit: "F" } });
     const remedy = "Remove it there, or install the plugin that takes it.";

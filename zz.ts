@@ -40,7 +40,6 @@ import { initialRules } from "./kernel/gate/rules.ts";
 import { projectExtras } from "./kernel/gate/trust.ts";
 import {
   type Core,
-  commandNamed,
   emptyInstance,
   type LiveChat,
   MAX_SAME_CALLS,
@@ -51,6 +50,7 @@ import {
 import { createCtx } from "./kernel/plugins/create-ctx.ts";
 import { explainError } from "./kernel/plugins/import-plugin.ts";
 import { loadPlugins } from "./kernel/plugins/load-plugins.ts";
+import { commandNamed } from "./kernel/plugins/off-plugins.ts";
 import { closeInstance } from "./kernel/plugins/plugin-handle.ts";
 import {
   nextBatch,
@@ -155,7 +155,7 @@ export async function obey(
   const { core, chat } = turn;
   const line = await runStep(turn, "line", typed);
   const { name, words } = commandIn(core, line);
-  if (name) await runCommand(turn, commandNamed(core, name).name, words);
+  if (name) await runCommand(turn, (await commandNamed(core, name)).name, words);
   else if (line) chat.send(line.replace(/^\/\//, "/"));
   return sendQueued(core, chat, options);
 }

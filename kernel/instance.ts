@@ -3,7 +3,7 @@
 import type * as contract from "./contract.ts";
 import type { Awaitable, Events, Steps } from "./contract.ts";
 import { unknown } from "./text/did-you-mean.ts";
-import { fault, usage } from "./text/faults.ts";
+import { fault } from "./text/faults.ts";
 
 /** What an embedding program passes to createZz(); main makes it from the flags. */
 export interface Options {
@@ -122,16 +122,6 @@ export const registeredValues = <T>(registry: Map<string, Owned<T>>): T[] =>
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 export function assertKnown(noun: string, wantedName: string, knownNames: readonly string[]): void {
   if (!knownNames.includes(wantedName)) throw fault(unknown(noun, String(wantedName), knownNames));
-}
-export function commandNamed(core: Core, typedName: string): contract.Command {
-  const command = core.commands.get(typedName)?.value;
-  const listNames = () => [...core.commands.keys()].map((commandName) => `/${commandName}`);
-  if (!command)
-    throw usage(
-      `Cannot run '/${typedName}': ` +
-        `${unknown("command", `/${typedName}`, listNames(), "/help lists them.")}`,
-    );
-  return command;
 }
 
 /** Where a step runs: in which instance, and with which ctx. */

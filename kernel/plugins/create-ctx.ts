@@ -25,7 +25,7 @@ import { effectOf } from "../gate/gate.ts";
 import { permissions } from "../gate/permissions.ts";
 import { keepTrust, projectExtras } from "../gate/trust.ts";
 import type { Core, LiveChat, Owned, ProjectExtras, TurnContext } from "../instance.ts";
-import { commandNamed, NO_MODEL_ID, newId, ZZ } from "../instance.ts";
+import { NO_MODEL_ID, newId, ZZ } from "../instance.ts";
 import { preferences } from "../settings/change-settings.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { allProviders } from "../settings/providers.ts";
@@ -40,8 +40,9 @@ import { errorMessage } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
 import { byName, lazily } from "../text/words.ts";
 import { refreshPlugins } from "./load-plugins.ts";
+import { commandNamed } from "./off-plugins.ts";
 import { pluginIoOf } from "./plugin-handle.ts";
-import { describeCall, offeredTools, requireTool, runCall } from "./run-call.ts";
+import { describeCall, findTool, offeredTools, runCall } from "./run-call.ts";
 import { sideRequest } from "./side-request.ts";
 
 export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
@@ -78,7 +79,10 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
       ),
     service: (serviceName: string) => core.services.get(serviceName)?.value.offer as any,
     command: async (commandName: string, commandWords = "") =>
-      commandNamed(core, commandName).run(commandWords, createCtx(core, chat, `/${commandName}`)),
+      (await commandNamed(core, commandName)).run(
+        commandWords,
+        createCtx(core, chat, `/${commandName}`),
+      ),
     note: (text: string) =>
       void emit(core, "noted", { text, ...(actor.startsWith("/") && { command: actor.slice(1) }) }),
     keep: (fileName: string, rewriteText: (fileText: string) => string) =>
@@ -127,7 +131,7 @@ function createAbout(turn: TurnContext): About {
       offeredTools(core).map((tool) => ({
         ...tool,
         owner: ownerOf(tool.name),
-        kind: effectOf(requireTool(core, tool.name)),
+        kind: effectOf(findTool(core, tool.name)!),
       })),
     commands: () =>
       [...core.commands.values()]

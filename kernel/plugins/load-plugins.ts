@@ -76,7 +76,7 @@ async function loadOwn(
 }
 
 /** The built zz has its plugins in one file: importing each by itself takes a tenth of a start. */
-const loadBundle = async ({ options }: Core): Promise<Bundle> =>
+export const loadBundle = async ({ options }: Core): Promise<Bundle> =>
   IS_BUILT && !options.bare
     ? await import(`${SELF_URL}/plugins.js`)
     : { default: {}, packages: [] };

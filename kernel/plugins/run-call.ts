@@ -26,6 +26,7 @@ import { fault, usage } from "../text/faults.ts";
 import { checkValue, parametersOf, toJsonSchema } from "../text/json-schema.ts";
 import { errorMessage, veil, veilData } from "../text/secrets.ts";
 import { byName, isObject, tryTo } from "../text/words.ts";
+import { whyOff } from "./off-plugins.ts";
 
 /**
  * The arguments as the tool will see them. Throws a sentence that says what is wrong with them and
@@ -182,7 +183,7 @@ function withoutSecrets(result: Result): Result {
 
 async function runTool(turn: TurnContext, call: Call): Promise<Result> {
   const { core, ctx } = turn;
-  const tool = requireTool(core, call.name);
+  const tool = findTool(core, call.name) ?? (await requireTool(core, call.name));
   if (call.broken) throw fault(call.broken);
   const namedArgs = normalizeArgs(tool, call.args);
   const askedArgs = await validateArgs(
@@ -346,11 +347,12 @@ function deepFreeze<T>(frozenValue: T): T {
   return Object.freeze(frozenValue);
 }
 
-export function requireTool(core: Core, toolName: string, verb = "call"): Tool {
+export async function requireTool(core: Core, toolName: string, verb = "call"): Promise<Tool> {
   const tool = findTool(core, toolName);
-  if (!tool)
-    throw usage(`Cannot ${verb} '${toolName}': ${unknown("tool", toolName, core.tools.keys())}`);
-  return tool;
+  if (tool) return tool;
+  const ownerIn = (trial: Core) => trial.tools.get(findTool(trial, toolName)?.name ?? "")?.owner;
+  const reason = (await whyOff(core, ownerIn)) ?? unknown("tool", toolName, core.tools.keys());
+  throw usage(`Cannot ${verb} '${toolName}': ${reason}`);
 }
 
 const toolNames = (core: Core) =>

@@ -21,7 +21,7 @@ export async function sideRequest(turn: TurnContext, sideQuestion: SideRequest):
     rounds = HELPER_ROUNDS,
   } = sideQuestion;
   const messages = [...sideQuestion.messages];
-  const usableTools = toolsFor(core, sideQuestion.tools ?? []);
+  const usableTools = await toolsFor(core, sideQuestion.tools ?? []);
   const helperTurn = { core, chat: chatForHelper(chat, messages), ctx };
   const progress: HelperProgress = { calls: [], usages: [], started: Date.now() };
   try {
@@ -89,8 +89,12 @@ function keepHelper(
 }
 
 /** The tools that it may use, among those of this run. An unknown name is refused. */
-function toolsFor(core: Core, wantedNames: string[]): ReturnType<typeof offeredTools> {
-  const toolNames = wantedNames.map((wantedName) => requireTool(core, wantedName).name);
+async function toolsFor(
+  core: Core,
+  wantedNames: string[],
+): Promise<ReturnType<typeof offeredTools>> {
+  const tools = await Promise.all(wantedNames.map((wantedName) => requireTool(core, wantedName)));
+  const toolNames = tools.map((tool) => tool.name);
   return offeredTools(core).filter(({ name }) => toolNames.includes(name));
 }
 

@@ -30,6 +30,7 @@ import {
   type Session,
 } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
+import { whyOff } from "../plugins/off-plugins.ts";
 import { requireToolMeant } from "../plugins/run-call.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { fileFault } from "../system/atomic-write.ts";
@@ -120,7 +121,7 @@ export async function checkNamedModel(core: Core): Promise<void> {
 /** The command line by all flags, those of plugins too, which are set. */
 export async function parseAllFlags(core: Core, argv: string[]): Promise<CommandLine> {
   const parsedLine = parseFlags(argv, allFlags(core));
-  checkFlags(core, parsedLine);
+  await checkFlags(core, parsedLine);
   const cli = await setPluginFlags(core, parsedLine, argv);
   const replacement = PLAIN_WORD.test(cli.words[0] ?? "")
     ? await rewriteWords(core, cli)
@@ -163,11 +164,14 @@ async function setPluginFlags(core: Core, cli: CommandLine, argv: string[]): Pro
 }
 
 /** Refuses unknown flags. */
-function checkFlags(core: Core, cli: CommandLine): void {
+async function checkFlags(core: Core, cli: CommandLine): Promise<void> {
   const [unknownFlag] = cli.unknown;
   if (!unknownFlag) return;
+  const flagName = unknownFlag.replace(/^-+/, "");
+  const offReason = await whyOff(core, ({ flags }) => flags.get(flagName)?.owner);
+  if (offReason) throw usage(`Cannot use ${unknownFlag}: ${offReason}`);
   const flagNames = allFlags(core).map(({ name }) => name);
-  const nearestFlag = unknownFlag.length > 2 && nearest(unknownFlag.replace(/^-+/, ""), flagNames);
+  const nearestFlag = unknownFlag.length > 2 && nearest(flagName, flagNames);
   throw usage(
     `Unknown flag ${unknownFlag}. ` +
       `${nearestFlag ? `Did you mean --${nearestFlag}?` : "zz --help lists them."}`,

@@ -80,7 +80,7 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
   };
   const ctx = createCtx(core, chat);
   for (const ownCall of isOwnTool ? await callsMeant(core, toolCall, ctx) : []) {
-    const namedTool = requireTool(core, ownCall.name);
+    const namedTool = await requireTool(core, ownCall.name);
     const argsHint = "zz --tools --json shows its parameters.";
     await validateArgs(namedTool, normalizeArgs(namedTool, ownCall.args), argsHint);
   }

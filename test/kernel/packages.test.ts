@@ -1,6 +1,6 @@
 // packages/: each is a plugin package as a stranger would write it, and what a home or a version
 // does to one.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -85,6 +85,37 @@ describe("each package", () => {
         dependencies,
         `${name} in package-lock.json: npm install`,
       );
+  });
+});
+
+describe("what a package brings that is off", () => {
+  test("is gone, and who asks for a tool or command of it is told how to turn it on", async (t) => {
+    const on = (await harness({ own: true }, t)).ctx.about.plugins;
+    const { ctx } = await harness({ own: true, settings: { plugins: { off: NAMES } } }, t);
+    for (const { name, adds } of on.filter((plugin) => NAMES.includes(plugin.name))) {
+      const plugin = ctx.about.plugins.find((plugin) => plugin.name === name)!;
+      deepEqual([plugin.disabled, plugin.adds], [true, []], name);
+      const why = `the plugin '${name}' is off. /plugins on ${name} turns it on.`;
+      for (const { kind, name: added } of adds)
+        if (kind === "tool")
+          equal((await ctx.call(added, {})).text, `Cannot call '${added}': ${why}`);
+        else if (kind === "command")
+          await rejects(ctx.command(added), { message: `Cannot run '/${added}': ${why}` });
+    }
+  });
+
+  test("the same for a flag; what nothing brings is unknown as ever, and so is what a replacement lacks", async () => {
+    const off = place({}, { plugins: { off: ["mcp", "eval"] } });
+    const saysOf = async (where: ReturnType<typeof place>, word: string) =>
+      (await zz(where, [word])).stderr.trim();
+    equal(
+      await saysOf(off, "--mcp"),
+      "Cannot use --mcp: the plugin 'mcp' is off. /plugins on mcp turns it on.",
+    );
+    match(await saysOf(off, "--mcpp"), /^Unknown flag --mcpp\./);
+    match(await saysOf(off, "/mccp"), /there is no command '\/mccp'/);
+    const replaced = place({}, {}, { "plugins/eval/index.js": says("mine", "mine") });
+    match(await saysOf(replaced, "/eval"), /there is no command '\/eval'/);
   });
 });
 

@@ -100,7 +100,7 @@ export class RunningServers implements LanguageServers {
       ? sandbox?.startReader(program.argv, program.reads, ctx)
       : sandbox?.start(program.argv, {}, ctx));
     if (!sandboxed && serverKind !== TYPESCRIPT)
-      return `${serverKind.name} runs only in a sandbox, and there is none here`;
+      return `${serverKind.name} runs only in a sandbox, and ${sandbox ? "there is none here" : SHELL_OFF}`;
     const started = this.#start(serverKind, program, sandboxed, serverKey, ctx);
     this.#running.set(serverKind.name, started);
     return started;
@@ -185,6 +185,7 @@ export class RunningServers implements LanguageServers {
 }
 
 /** The variables that a program needs to run at all; the person's keys are not among them. */
+const SHELL_OFF = "the plugin 'shell' is off (/plugins on shell turns it on)";
 const VARIABLES =
   "HOME LANG LC_ALL LOGNAME PATH SHELL USER GOPATH GOROOT JAVA_HOME RUSTUP_HOME CARGO_HOME".split(
     " ",

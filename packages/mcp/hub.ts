@@ -21,6 +21,7 @@ export type Config = Record<string, ServerConfig>;
 // in the home: what servers reported about themselves the last time
 export const CACHE = "mcp-tools.json";
 const [CALL_SECONDS, START_SECONDS, MAX_KEPT] = [120, 30, 100];
+const SHELL_OFF = "the plugin 'shell' is off (/plugins on shell turns it on)";
 const MAX_FAILURES = 2; // of the first start and one restart
 const FORGIVEN_MS = 600_000; // failures older than this no longer count
 
@@ -345,11 +346,12 @@ function callNeed({ name, config, catalog }: Server, callTarget: string): Need {
  */
 async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
   if (config.sandbox === false && from === "home") return [];
-  if (config.sandbox !== false && (await ctx.service("sandbox")?.name(ctx))) return [];
+  const service = ctx.service("sandbox");
+  if (config.sandbox !== false && (await service?.name(ctx))) return [];
   const sandboxState =
     config.sandbox === false
       ? "outside of the sandbox"
-      : "without a sandbox, since there is none here";
+      : `without a sandbox, since ${service ? "there is none here" : SHELL_OFF}`;
   const reason = `the MCP server would run ${sandboxState}`;
   return [{ name: commandLine(config), verdict: "ask", why: reason }];
 }

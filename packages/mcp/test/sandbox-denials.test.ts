@@ -125,5 +125,12 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
     const nobody = await harness({ own: true, settings, answer: "nobody" }, t);
     const refused = await nobody.call("mcp_tools", { servers: ["f"] });
     match(refused.text, /^Refused: requires run access to ".*mcp\.mjs env"/);
+    const off = { mcpServers, plugins: { off: ["shell"] } } as Setup["settings"];
+    const without = await harness({ own: true, settings: off, answer: "no" }, t);
+    await without.call("mcp_call", { server: "f", tool: "one" });
+    match(
+      without.questions[0]!,
+      /without a sandbox, since the plugin 'shell' is off \(\/plugins on shell turns it on\)\./,
+    );
   });
 });

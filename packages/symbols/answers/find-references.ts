@@ -110,7 +110,7 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
   } else if (scriptDefinitions.length) await askServer(scriptDefinitions, byNameSince);
   for (const [, fileGroup] of Map.groupBy(others, ({ path }) => endOf(path))) {
     await askServer(spotsOf(fileGroup, wanted), (reason) => {
-      if (!/not installed|no language server|turned off/.test(reason)) failure = reason;
+      if (!/not installed|no language server/.test(reason)) failure = reason;
       byName.push(...fileGroup);
       return NO_USES;
     });

@@ -74,13 +74,15 @@ export async function atDesk<T>(
     ctx,
   );
   if (reason) answer = { error: new NoServer(reason) };
-  else if (!answer) answer = { error: new NoServer("the plugin 'code' is turned off") };
+  else if (!answer) answer = { error: new NoServer(CODE_OFF) };
   else state.hasServer = true;
   if (answer && "value" in answer) return answer.value;
   const { error } = answer!;
   if (instead && error instanceof NoServer) return instead(error.message);
   throw error;
 }
+
+const CODE_OFF = "the plugin 'code' is off (/plugins on code turns it on)";
 
 /** Starts the server of such a file, while the index is brought up to date. */
 export function startServerEarly(filePath: string | undefined, ctx: Ctx): void {

@@ -149,6 +149,20 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
   );
   const uses = await said("find_references", { symbol: "Light" });
   match(uses, /since gopls runs only in a sandbox, and there is none here\]/);
+  const without = async (names: string[]) =>
+    harness({ ...how, settings: { plugins: { off: names } } }, t);
+  const because = async (names: string[], symbol: string) =>
+    (await (await without(names)).call("find_references", { symbol })).text.split("\n")[0];
+  equal(
+    await because(["shell"], "Light"),
+    "[By name: what else is called Light counts too, since gopls runs only in a sandbox, " +
+      "and the plugin 'shell' is off (/plugins on shell turns it on)]",
+  );
+  equal(
+    await because(["code"], "lamp"),
+    "[By name: what else is called lamp counts too, since the plugin 'code' is off " +
+      "(/plugins on code turns it on)]",
+  );
   const types = await said("check_types", { paths: ["a.ts"] });
   match(types, /^Cannot check types: there is no sandbox here, and imports may lead/);
   const other = await harness({ ...how, allow: { read: true } }, t);

@@ -356,7 +356,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     writeFileSync(join(where.home, "plugins", "lamp.js"), code);
     equal(
       (await zz(where, ["--permissions"])).stderr,
-      `Unknown setting "rouds": there is no setting 'rouds'. Did you mean 'rounds'?\n`,
+      `Unknown setting "rouds" in '${homeFile(where)}': there is no setting 'rouds'. Did you mean 'rounds'?\n`,
     );
   });
 

@@ -99,8 +99,10 @@ export class RunningServers implements LanguageServers {
     const sandboxed = await (serverKind === TYPESCRIPT
       ? sandbox?.startReader(program.argv, program.reads, ctx)
       : sandbox?.start(program.argv, {}, ctx));
-    if (!sandboxed && serverKind !== TYPESCRIPT)
-      return `${serverKind.name} runs only in a sandbox, and ${sandbox ? "there is none here" : SHELL_OFF}`;
+    if (!sandboxed && serverKind !== TYPESCRIPT) {
+      const whyNone = sandbox ? "there is none here" : SHELL_OFF;
+      return `${serverKind.name} runs only in a sandbox, and ${whyNone}`;
+    }
     const started = this.#start(serverKind, program, sandboxed, serverKey, ctx);
     this.#running.set(serverKind.name, started);
     return started;

@@ -130,7 +130,7 @@ export async function textAt(desk: Desk, filePath: string): Promise<Text> {
   if (hash) desk.state.texts.set(filePath, { hash, text: fileText });
   return fileText;
 }
-const MAX_KEPT = 200; // texts, for the next question
+export const MAX_KEPT = 200; // texts, for the next question
 /** As if a file had this text. */
 export function textOf({ index }: Desk, filePath: string, text: string): Text {
   const mark = text.startsWith(BYTE_ORDER_MARK) ? 1 : 0;

@@ -5,20 +5,39 @@ import { compare } from "zz/text";
 import { folderOf, SCRIPT } from "../resolve/paths.ts";
 import { filesUsing } from "../rows.ts";
 import type { CodeUse, Group, SymbolSpot } from "./code-uses.ts";
-import { type Desk, locate, NoServer, showFile, titleOf, toCodeUse } from "./desk.ts";
+import {
+  type Desk,
+  locate,
+  MAX_KEPT,
+  NoServer,
+  showFile,
+  textAt,
+  titleOf,
+  toCodeUse,
+} from "./desk.ts";
 import { missedUses, type Taking, takingOf } from "./missed.ts";
 
 const MAX_SHOWN = 300; // files; of more, one for each folder with settings of its own
 const C_FAMILY = /\.(?:c|h)(?:c|h|pp|xx)?$/i;
 
 export async function groupedReferences(desk: Desk, targetSpot: SymbolSpot): Promise<Group[]> {
-  const targetPoint = await locate(desk, targetSpot);
+  const isLoaded = desk.server.shows(targetSpot.path);
+  const locating = locate(desk, targetSpot);
+  locating.catch(() => {}); // awaited below
+  if (!isLoaded) await readUsers(desk, targetSpot.name); // meanwhile
+  const targetPoint = await locating;
   const groupTitle = titleOf(desk, targetPoint, targetSpot.name); // meanwhile
   groupTitle.catch(() => {}); // awaited below
   const { allUses } = await usesAt(desk, targetSpot, targetPoint);
   return allUses.length
     ? [{ symbol: await groupTitle, places: sortUses(allUses, targetSpot.path) }]
     : [];
+}
+
+/** Where the name stands is looked at in any case, and a server takes a while to load a project. */
+async function readUsers(desk: Desk, name: string): Promise<void> {
+  const readable = filesUsing(desk.index, name).filter(desk.mayShow);
+  for (const filePath of readable.slice(0, MAX_KEPT)) await textAt(desk, filePath).catch(() => {});
 }
 
 /** What the server knows, who takes it by a way that the server does not follow, and all places. */

@@ -1,6 +1,7 @@
 // /mcp: lists the servers and what they are doing, and starts, stops or shows one.
 import type { Choice, Ctx } from "zz";
 import { clip, oneLine, usage } from "zz/text";
+import { shownName } from "./describe.ts";
 import { countOf, type Hub, type Server, serverNamed, stop } from "./hub.ts";
 import { resource, startThroughGate } from "./use-servers.ts";
 
@@ -92,13 +93,13 @@ function listTools({ name, catalog, held }: Server): string {
     );
     const heldReason = held.get(listedTool.name);
     return (
-      `${listedTool.name}${hintNames.length ? ` [${hintNames.join(", ")}]` : ""}` +
+      `${shownName(listedTool.name)}${hintNames.length ? ` [${hintNames.join(", ")}]` : ""}` +
       `${heldReason ? ` (left out: ${heldReason})` : ""}: ` +
       clip(oneLine(listedTool.description), 300)
     );
   });
   const missingRows = [...held]
     .filter(([heldName]) => !catalog!.tools.some((knownTool) => knownTool.name === heldName))
-    .map(([heldName, heldReason]) => `${heldName} (left out: ${heldReason})`);
+    .map(([heldName, heldReason]) => `${shownName(heldName)} (left out: ${heldReason})`);
   return [...toolRows, ...missingRows].join("\n") || `MCP server '${name}' has no tools.`;
 }

@@ -51,6 +51,9 @@ export function knownTool({
   };
 }
 
+/** A server's own name for something, as the person and the model read it: one line. */
+export const shownName = (remoteName: string): string => clip(oneLine(stripUnseen(remoteName)), 80);
+
 /** The text without invisible characters, which could hide words. */
 const stripUnseen = (serverText: string): string =>
   clean(serverText).replace(UNSEEN_CHARS, "").trim();

@@ -86,7 +86,9 @@ async function answerFor(
   const choices = formField.enum ?? formField.oneOf?.map((option) => option.const);
   for (let attempts = 0; attempts < MAX_TRIES; attempts++) {
     if (choices?.length && ctx.pick) {
-      const pickedText = await ctx.pick(`${fieldTitle}${aboutWords}`, choices.map(String));
+      const isDefault = (choice: unknown) => choice === formField.default;
+      const sorted = [...choices].sort((a, b) => Number(isDefault(b)) - Number(isDefault(a)));
+      const pickedText = await ctx.pick(`${fieldTitle}${aboutWords}`, sorted.map(String));
       if (pickedText !== undefined) return choices.find((choice) => String(choice) === pickedText);
       return required ? CANCELLED : formField.default;
     }

@@ -3,7 +3,7 @@
 import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
-import type { Catalog } from "./describe.ts";
+import type { Catalog, KnownTool } from "./describe.ts";
 import type { Answers, Era, Link } from "./link.ts";
 import { allow, type Denials, describeDenials, hasDenials } from "./sandbox-denials.ts";
 import {
@@ -165,7 +165,10 @@ async function openServer(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   const filledConfig = filledIn(hub.zz, ctx, server);
   ctx.progress(`starting MCP server ${name}`);
   server.kept = undefined;
-  const startInEra = (era?: Era) => beginLink(hub, server, filledConfig, ctx, era);
+  const { clock } = hub.zz.io;
+  const startedAt = clock.now();
+  const startInEra = (era?: Era) =>
+    beginLink(hub, server, filledConfig, ctx, { era, spentMs: clock.now() - startedAt });
   const link = await startInEra(server.catalog?.era).catch((error) => {
     ctx.signal.throwIfAborted();
     const retryEra = otherEra(server, error);
@@ -192,7 +195,7 @@ async function beginLink(
   server: Server,
   filledConfig: ServerConfig,
   ctx: Ctx,
-  era?: Era,
+  { era, spentMs }: { era?: Era | undefined; spentMs: number },
 ): Promise<Link> {
   const { name } = server;
   const [{ openLink }, { transportOf }] = await Promise.all([
@@ -214,6 +217,7 @@ async function beginLink(
       endReason,
       answers: hub.answers(name),
       era,
+      spentMs,
       seconds: {
         call: filledConfig.timeout ?? CALL_SECONDS,
         start: Math.max(filledConfig.timeout ?? 0, START_SECONDS),
@@ -244,7 +248,7 @@ function couldNot(server: Server, error: unknown, denials: Denials): Error {
       : `Cannot start ${serverTitle}: ${message
           .replace(`Cannot talk to ${serverTitle}: `, "")
           .replace(`${serverTitle} `, "it ")
-          .replace(/^Cannot/, "cannot")}`;
+          .replace(/^(Cannot|What) /, (word) => word.toLowerCase())}`;
   const sandboxHint = hasDenials(denials) ? ` ${describeDenials(server, denials)}` : "";
   return Object.assign(fault(`${sentence.replace(/(?<![.?])$/, ".")}${sandboxHint}`), { code });
 }
@@ -257,9 +261,7 @@ async function learnCatalog(hub: Hub, server: Server, link: Link, ctx: Ctx): Pro
   server.stale = false;
   const previousCatalog = server.catalog;
   const [listedTools, prompts] = [
-    link.can.tools
-      ? (await link.tools(ctx)).filter(({ name }) => !server.config.disabledTools?.includes(name))
-      : [],
+    link.can.tools ? chosenTools(hub, server, await link.tools(ctx), ctx) : [],
     link.can.prompts ? await link.prompts(ctx) : [],
   ];
   const { settleTools } = await import("./pins.ts");
@@ -268,7 +270,7 @@ async function learnCatalog(hub: Hub, server: Server, link: Link, ctx: Ctx): Pro
   const { kept, held, gone } = await settleTools(
     server,
     previousCatalog,
-    [...new Map(listedTools.map((listedTool) => [listedTool.name, listedTool])).values()],
+    listedTools,
     ctx,
     accepts,
   );
@@ -290,10 +292,45 @@ async function learnCatalog(hub: Hub, server: Server, link: Link, ctx: Ctx): Pro
   hub.learned(server);
 }
 
+const MAX_TOOLS = 500;
+/** Those that the settings do not leave out, each name once. */
+function chosenTools(
+  hub: Hub,
+  { name, config }: Server,
+  listedTools: KnownTool[],
+  ctx: Ctx,
+): KnownTool[] {
+  const byToolName = new Map(listedTools.map((listedTool) => [listedTool.name, listedTool]));
+  for (const disabledTool of config.disabledTools ?? []) byToolName.delete(disabledTool);
+  const chosen = [...byToolName.values()];
+  if (chosen.length > MAX_TOOLS)
+    tell(
+      hub,
+      ctx,
+      `MCP server '${name}' has ${chosen.length} tools, and zz takes the first ${MAX_TOOLS}. ` +
+        '"disabledTools" in its settings leaves out those that you do not need.',
+    );
+  return chosen.slice(0, MAX_TOOLS);
+}
+
 export async function stop(server: Server): Promise<void> {
   const link = await server.link?.catch(() => undefined);
   server.link = server.running = undefined;
   await link?.close().catch(() => {});
+}
+
+/** Uses a server that runs; once more with a new session, where it knows the one before no more. */
+export async function withLink<T>(
+  hub: Hub,
+  server: Server,
+  ctx: Ctx,
+  use: (link: Link) => Promise<T>,
+): Promise<T> {
+  return use(await ensureRunning(hub, server, ctx)).catch(async (error) => {
+    if (error.code !== "SESSION_LOST") throw error;
+    await stop(server);
+    return use(await ensureRunning(hub, server, ctx));
+  });
 }
 
 export const RESOURCES = "resources/read";

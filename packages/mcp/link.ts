@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import { Client, SdkErrorCode, type Transport } from "@modelcontextprotocol/client";
 import type { Clock, Ctx } from "zz";
 import { clean, clip, fault, jsonOrText, oneLine, plural } from "zz/text";
+import { NO_ANSWER, withoutJson } from "./answers.ts";
 import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
 import { UNCHECKED } from "./settings.ts";
 
@@ -11,7 +12,7 @@ const NO_LIMIT_MS = 2 ** 31 - 1;
 const SILENT_REMEDY = 'Check its command or its address, or raise its "timeout".';
 const LISTING = "list what it has";
 const SLOW_REMEDY = 'Try again, or raise its "timeout".';
-const [MAX_TOOLS, MAX_PAGES] = [500, 20];
+const [MAX_LISTED, MAX_PAGES] = [500, 20];
 // of the time for a start: what does not answer a question of 2026 until then is greeted
 const PROBE_SHARE = 0.5;
 const MAX_ASKED = 50; // how often a server may ask the model or the person in one conversation
@@ -33,6 +34,7 @@ type Opening = {
   transport: Transport;
   endReason(): string; // what is known about why the server ended
   seconds: { start: number; call: number }; // limits
+  spentMs?: number; // of the time for its start, by a try before
   era?: Era | undefined; // as known from the last time: "legacy" is not asked again
   answers: Answers;
   changed(listName: "tools" | "prompts" | "resources"): void;
@@ -71,7 +73,7 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
     ctx,
     "say what it is",
     (options) => client.connect(transport, { ...options, ...priorEra }),
-    { seconds: opening.seconds.start, remedy: SILENT_REMEDY },
+    { seconds: opening.seconds.start, remedy: SILENT_REMEDY, spentMs: opening.spentMs ?? 0 },
   ).catch(async (error) => {
     await transport.close().catch(() => {});
     throw error;
@@ -101,7 +103,7 @@ function newClient(opening: Opening): Client {
 async function allPages(live: Live, ctx: Ctx, method: string, listField: string): Promise<any[]> {
   const listedItems: any[] = [];
   let cursor: string | undefined;
-  for (let pageCount = 0; pageCount < MAX_PAGES && listedItems.length < MAX_TOOLS; pageCount++) {
+  for (let pageCount = 0; pageCount < MAX_PAGES && listedItems.length < MAX_LISTED; pageCount++) {
     const request = { method, params: { cursor } } as never;
     const requestPage = (options: object): Promise<any> => live.client.request(request, options);
     const response = await limited(live, ctx, LISTING, requestPage);
@@ -109,15 +111,14 @@ async function allPages(live: Live, ctx: Ctx, method: string, listField: string)
     cursor = response.nextCursor;
     if (cursor === undefined) break;
   }
-  return listedItems.slice(0, MAX_TOOLS);
+  return listedItems.slice(0, MAX_LISTED);
 }
 
 /** The client keeps them, since a server may want arguments of theirs in headers. */
 async function listTools(live: Live, ctx: Ctx): Promise<KnownTool[]> {
   const requestTools = (options: object) =>
     live.client.listTools(undefined, { ...options, cacheMode: "refresh" });
-  const { tools } = await limited(live, ctx, LISTING, requestTools);
-  return tools.slice(0, MAX_TOOLS).map(knownTool);
+  return (await limited(live, ctx, LISTING, requestTools)).tools.map(knownTool);
 }
 
 function makeLink(live: Live) {
@@ -170,13 +171,17 @@ async function limited<T>(
   requestCtx: Ctx,
   actionWords: string,
   sendRequest: (options: object) => Promise<T>,
-  { seconds, remedy } = { seconds: live.opening.seconds.call, remedy: SLOW_REMEDY },
+  { seconds, remedy, spentMs } = {
+    seconds: live.opening.seconds.call,
+    remedy: SLOW_REMEDY,
+    spentMs: 0,
+  },
 ): Promise<T> {
-  const { name, endReason } = live.opening;
+  const { name, endReason, transport } = live.opening;
   const because = () => (endReason() ? `: ${endReason()}` : "");
   if (!live.isOpen) throw fault(`MCP server '${name}' has ended${because()}.`);
   live.latestCtx = requestCtx;
-  const timeLimit = patience(requestCtx.io.clock, seconds * 1_000);
+  const timeLimit = patience(requestCtx.io.clock, seconds * 1_000 - spentMs);
   live.waits.add(timeLimit);
   const onprogress = ({ message, progress, total }: any) => {
     timeLimit.putOff();
@@ -206,11 +211,22 @@ async function limited<T>(
         fault(`MCP server '${name}' ended before it could ${actionWords}${because()}.`),
         { code },
       );
+    if (transport.sessionId && isSessionLost(error))
+      throw fault(`MCP server '${name}' knows its session no more. Try again.`, {
+        code: SESSION_LOST,
+      } as object);
     throw serverError(name, error);
   } finally {
     timeLimit.hold(); // for good
     live.waits.delete(timeLimit);
   }
+}
+
+/** A server that was started again knows no session of before. Many say 400 instead of 404. */
+export const SESSION_LOST = "SESSION_LOST";
+function isSessionLost({ status, data }: any): boolean {
+  const { status: httpStatus = status, text = "" } = Object(data);
+  return httpStatus === 404 || (httpStatus === 400 && /session/i.test(text));
 }
 
 export const rejection = (signal: AbortSignal): Promise<never> =>
@@ -235,13 +251,20 @@ function serverError(serverName: string, error: unknown): Error {
     kind?: string;
   };
   if (code === SdkErrorCode.EraNegotiationFailed && cause) return serverError(serverName, cause);
-  if (kind === "network") return error as Error; // zz's own words: nothing came from the server
+  if (kind === "network" || kind === "provider") return error as Error; // zz's own words
   if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
     return wantsLogin(serverName);
-  const sentence = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(
-    /\.$/,
-    "",
-  );
+  if (Object.hasOwn(error as object, "requiredScope")) {
+    const { requiredScope = "" } = error as { requiredScope?: string };
+    const scopeWords = clip(oneLine(clean(requiredScope)), 200);
+    return fault(
+      `MCP server '${serverName}' wants a login for more` +
+        `${scopeWords && ` (${scopeWords})`}. Type: /mcp login ${serverName}`,
+    );
+  }
+  const words = data?.status ? answerOf(data) : withoutJson(message);
+  const sentence = clip(oneLine(clean(words)), 600).replace(/\.$/, "");
+  if (code === NO_ANSWER) return fault(`MCP server '${serverName}' ${sentence}.`);
   if (/protocol version is not supported/.test(sentence) || code === UNKNOWN_VERSION) {
     const supported: unknown = data?.supported;
     const spokenVersions =
@@ -252,7 +275,7 @@ function serverError(serverName: string, error: unknown): Error {
       { code },
     );
   }
-  if (code === SdkErrorCode.InvalidResult)
+  if (code === SdkErrorCode.InvalidResult || code === SdkErrorCode.ClientHttpUnexpectedContent)
     return fault(
       `MCP server '${serverName}' sent something that is not an answer: ${clip(sentence, 200)}.`,
     );

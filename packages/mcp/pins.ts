@@ -1,8 +1,8 @@
 // Pins a server's tools as first seen. One that changes, or that tries to steer the model, needs
 // the person's approval.
 import type { Ctx } from "zz";
-import { clip, oneLine, plural } from "zz/text";
-import { type Catalog, type KnownTool, steering } from "./describe.ts";
+import { oneLine, plural } from "zz/text";
+import { type Catalog, type KnownTool, shownName, steering } from "./describe.ts";
 import type { Server } from "./hub.ts";
 
 const MAX_GONE = 1_000;
@@ -38,14 +38,14 @@ export async function settleTools(
   if (newTools.length)
     ctx.note(
       `MCP server '${name}' has ${plural(newTools.length, "new tool")}: ${newTools
-        .map((addedTool) => addedTool.name)
         .slice(0, 20)
+        .map((addedTool) => shownName(addedTool.name))
         .join(", ")}.`,
     );
   if (!doubtful.length) return { kept: current, held: new Map(), gone };
   const doubtfulRows = doubtful.flatMap(({ tool, old, words }) => [
     "  " +
-      `${clip(tool.name, 80)}${old ? " says something else than before:" : ""}` +
+      `${shownName(tool.name)}${old ? " says something else than before:" : ""}` +
       `${words ? " says what would steer the model:" : ""}`,
     ...(old ? [`    - ${describeTool(old)}`] : []),
     `    + ${describeTool(tool)}`,
@@ -63,7 +63,7 @@ export async function settleTools(
   const held = new Map(doubtful.map(({ tool, old }) => [tool.name, reasonFor(old)] as const));
   ctx.note(
     `Tools of MCP server '${name}' are left out: ` +
-      `${[...held].map(([heldName, because]) => `${heldName} (${because})`).join(", ")}. ` +
+      `${[...held].map(([heldName, because]) => `${shownName(heldName)} (${because})`).join(", ")}. ` +
       `/mcp tools ${name} shows them.`,
   );
   return {

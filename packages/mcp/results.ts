@@ -1,6 +1,6 @@
 // Turns a server's answer into a result: its texts joined and cut, and its images.
 import type { Image, Result } from "zz";
-import { MAX_MEDIA_BYTES, plural } from "zz/text";
+import { clean, mediaIn, oneLine, plural, tryTo } from "zz/text";
 
 const MAX_RESULT_CHARS = 60_000; // more than this the model does not read
 const MAX_IMAGES = 8;
@@ -54,13 +54,14 @@ function ofResource({ uri, text, blob, mimeType }: Resource, imageList: Image[])
 /** Adds data to the images; what cannot be sent to the model is named in the text instead. */
 function addMedia(base64Data: unknown, type = "bytes", imageList: Image[]): string {
   if (typeof base64Data !== "string") return "";
-  const byteCount = Math.floor(base64Data.length * 0.75);
-  const isSendable = /^(image\/(png|jpeg|gif|webp)|application\/pdf|audio\/(mpeg|wav))$/.test(type);
-  if (!isSendable || byteCount > MAX_MEDIA_BYTES || imageList.length >= MAX_IMAGES)
-    return `[${type}, ${plural(byteCount, "byte")}, left out]`;
-  imageList.push({ type, base64: base64Data });
+  const dataBytes = Buffer.from(base64Data, "base64");
+  const media = tryTo(() => mediaIn(dataBytes)); // servers may call anything an image
+  if (!media || !SENDABLE.test(media.type) || imageList.length >= MAX_IMAGES)
+    return `[${oneLine(clean(type))}, ${plural(dataBytes.length, "byte")}, left out]`;
+  imageList.push({ type: media.type, base64: media.base64 });
   return "";
 }
+const SENDABLE = /^(image\/(png|jpeg|gif|webp)|application\/pdf|audio\/(mpeg|wav))$/;
 
 /** Cuts a text that is too long in the middle. */
 export function cut(longText: string, maxChars = MAX_RESULT_CHARS): string {

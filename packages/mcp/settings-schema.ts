@@ -38,8 +38,8 @@ export const SCHEMA = {
       timeout: {
         type: "number",
         exclusiveMinimum: 0,
-        maximum: 86_400,
-        description: "seconds that one call or a start may take",
+        maximum: 86_400_000,
+        description: "seconds that one call or a start may take; 10000 and more: milliseconds",
       },
       disabledTools: { ...textList, description: "tools that are left out" },
       readOnly: {

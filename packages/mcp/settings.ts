@@ -106,9 +106,15 @@ function withOurNames(foreignConfig: ServerConfig): ServerConfig {
     serverUrl?: string;
     httpUrl?: string;
   };
-  const url = ownFields.url ?? httpUrl ?? serverUrl;
-  return url === undefined ? ownFields : { ...ownFields, url };
+  const { timeout, url = httpUrl ?? serverUrl } = ownFields;
+  return {
+    ...ownFields,
+    ...(url !== undefined && { url }),
+    ...(timeout && timeout >= LEAST_MS && { timeout: timeout / 1_000 }),
+  };
 }
+/** A timeout of so much is meant as milliseconds, as some other programs count. */
+const LEAST_MS = 10_000;
 /** By these, other programs run tools without a question. */
 const UNUSED_FIELDS = ["alwaysAllow", "autoApprove", "trust"];
 export const unusedIn = (config: ServerConfig): string[] =>
@@ -206,7 +212,8 @@ const OF_OTHERS =
     autoStart trust tools enabledTools includeTools excludeTools gallery dev startup_timeout_sec
     tool_timeout_sec`.split(/\s+/);
 
-const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
+const VARIABLE = /\$\{(?:env:)?(\w+)(?::-([^}]*))?\}/g;
+const PROJECT_FOLDER = "workspaceFolder"; // so other programs name it
 
 /** The environment variables that a server's settings refer to. */
 export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerConfig): string[] => {
@@ -214,7 +221,8 @@ export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerCon
   const ofBoth = [env, headers].map((texts = {}) => Object.values(texts));
   const configTexts = [command, url, cwd, ...(args ?? []), ...ofBoth.flat()];
   const found = configTexts.flatMap((text) => [...String(text ?? "").matchAll(VARIABLE)]);
-  return [...new Set(found.map(([, variableName]) => variableName!))];
+  const names = new Set(found.map(([, variableName]) => variableName!));
+  return [...names].filter((variableName) => variableName !== PROJECT_FOLDER);
 };
 
 /**
@@ -223,13 +231,14 @@ export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerCon
  */
 export function filledIn(
   zz: Zz<any>,
-  { about }: Ctx,
+  { about, root }: Ctx,
   { name, config, from }: Configured,
 ): ServerConfig {
   if (from === "editor") return asGiven(zz, config);
   const keptVariables = objectIn(textOf(path.join(about.home, "env.json")));
   const fillVariables = (configText: string) =>
     configText.replace(VARIABLE, (_, variable: string, otherwise?: string) => {
+      if (variable === PROJECT_FOLDER) return root;
       const variableValue = zz.io.variable(variable) ?? keptVariables[variable];
       if (variableValue) zz.secret(variableValue);
       if (variableValue === undefined && otherwise === undefined)

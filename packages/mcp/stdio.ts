@@ -3,29 +3,30 @@ import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { clean, clip, fault, oneLine, tryTo } from "zz/text";
+import { answerTo } from "./answers.ts";
 import { lineReader, type Message, salvage } from "./read-lines.ts";
 
 /** How much a server may send without a request, between two answers, before it is ended. */
 const [MAX_UNASKED, MAX_UNASKED_BYTES] = [20_000, 50_000_000];
-const MAX_STDERR_CHARS = 4_000;
+const MAX_PRINTED_CHARS = 4_000;
 const GRACE_MS = 1_000; // from closing its stdin to SIGTERM, and from there to SIGKILL
 
 interface Stdio extends Transport {
   endReason(): string; // what is known about why it ended
-  errors(): string; // the end of what it wrote there
+  errors(): string; // the end of what it printed beside its messages
 }
 
-function lastWordsIn(stderrText: string): string {
+function lastWordsIn(printedText: string): string {
   // where an error came from says less than the error, which stands before it
-  const withoutTraces = stderrText.replace(/^[ \t]+at .*\n/gm, "");
-  return stderrText && `its last words: ${clip(oneLine(clean(withoutTraces)).slice(-300), 300)}`;
+  const withoutTraces = printedText.replace(/^[ \t]+at .*\n/gm, "");
+  return printedText && `its last words: ${clip(oneLine(clean(withoutTraces)).slice(-300), 300)}`;
 }
 
 /** The transport. `startProgram` starts the program once the client connects. */
 export function stdio(startProgram: () => ChildProcess): Stdio {
   const pending = new Set<string | number>();
   let serverProcess: ChildProcess | undefined;
-  let [stderrEnd, endedBecause] = ["", ""];
+  let [printedEnd, endedBecause] = ["", ""];
   let isClosed = false;
   const readMessages = openInbox(pending, {
     give: (message) => void (isClosed || transport.onmessage?.(message as JSONRPCMessage)),
@@ -33,15 +34,16 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
       signalGroup(serverProcess, "SIGKILL");
       markEnded("it sent far more than anybody asked for, and was ended");
     },
+    stray: (words) => keepWords(`${words}\n`),
   });
   const transport: Stdio & { stderr: null; pid: undefined } = {
     stderr: null,
     pid: undefined, // by which the client knows a program: one that is silent is of the older era
-    errors: () => stderrEnd,
+    errors: () => printedEnd,
     start: () => startServer(),
     send,
     close,
-    endReason: () => [endedBecause, lastWordsIn(stderrEnd)].filter(Boolean).join("; "),
+    endReason: () => [endedBecause, lastWordsIn(printedEnd)].filter(Boolean).join("; "),
   };
   return transport;
 
@@ -49,13 +51,15 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
     serverProcess = startProgram();
     endWithZz(serverProcess);
     serverProcess.stdout!.on("data", readMessages);
-    const keepErrors = (errorText: string) =>
-      void (stderrEnd = (stderrEnd + errorText).slice(-MAX_STDERR_CHARS));
-    serverProcess.stderr!.setEncoding("utf8").on("data", keepErrors);
+    serverProcess.stderr!.setEncoding("utf8").on("data", keepWords);
     serverProcess.on("close", (code, exitSignal) => {
       markEnded(exitSignal ? `it was ended by ${exitSignal}` : `it ended with exit code ${code}`);
     });
     await spawned(serverProcess);
+  }
+
+  function keepWords(words: string): void {
+    printedEnd = (printedEnd + words.slice(-MAX_PRINTED_CHARS)).slice(-MAX_PRINTED_CHARS);
   }
 
   async function send(message: JSONRPCMessage): Promise<void> {
@@ -140,7 +144,7 @@ function signalGroup(serverProcess: ChildProcess | undefined, signalName: NodeJS
  */
 function openInbox(
   pending: Set<string | number>,
-  inboxEvents: { give(message: Message): void; flood(): void },
+  inboxEvents: { give(message: Message): void; flood(): void; stray(words: string): void },
 ) {
   let [unasked, unaskedBytes] = [0, 0];
   const reader = lineReader(readLine, (overlongCut) => {
@@ -155,17 +159,22 @@ function openInbox(
     const message = tryTo(() => JSON.parse(messageLine)) as Message | undefined;
     // older versions of the protocol batch messages
     const messages = Array.isArray(message) ? message : [message];
+    if (message === undefined) inboxEvents.stray(messageLine);
     for (const singleMessage of messages)
-      if (typeof singleMessage === "object" && singleMessage?.jsonrpc === "2.0")
+      if (typeof singleMessage === "object" && singleMessage)
         receive(singleMessage, messageLine.length);
       else countUnasked(messageLine.length);
   }
 
   function receive(message: Message, length: number): void {
-    if (message.method === undefined && message.id !== undefined && pending.delete(message.id))
+    const { id } = message;
+    if (message.method === undefined && id !== undefined && pending.delete(id)) {
       [unasked, unaskedBytes] = [0, 0];
-    else countUnasked(length);
-    inboxEvents.give(message);
+      inboxEvents.give(answerTo(id, message));
+      return;
+    }
+    countUnasked(length);
+    if (message.jsonrpc === "2.0") inboxEvents.give(message);
   }
 
   function countUnasked(length: number): void {

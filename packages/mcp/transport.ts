@@ -41,6 +41,12 @@ async function atAddress(
     import("./http.ts"),
     import("./oauth.ts"),
   ]);
+  try {
+    new Headers(headers);
+  } catch {
+    const reason = "one of its headers has a character that none may have. Correct it";
+    throw fault(`Cannot start MCP server '${server.name}': ${reason}.`);
+  }
   const { login, provider: authProvider } = loginOf(zz, ctx, server);
   const transport = new StreamableHTTPClientTransport(new URL(url!), {
     fetch: fetchOf(zz, guardOf(ctx, server, url!, login)),
@@ -99,12 +105,16 @@ async function asProgram(
   const program = ctx.programs.find(command, env.PATH);
   if (!program) {
     const reason = "it is not installed, or only where the project could have put it";
+    const remedy = /\s/.test(command)
+      ? 'What follows the program belongs into its "args".'
+      : "Install it, or name it by its whole path.";
     throw fault(
-      `Cannot start MCP server '${name}': '${command}' was not found: ${reason}. ` +
-        "Install it, or name it by its whole path.",
+      `Cannot start MCP server '${name}': '${command}' was not found: ${reason}. ${remedy}`,
     );
   }
   const workFolder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);
+  if (!fs.existsSync(workFolder))
+    throw fault(`Cannot start MCP server '${name}': its cwd '${workFolder}' is not there.`);
   const allowed = typeof sandbox === "object" ? sandbox : {};
   const service = sandbox === false ? undefined : ctx.service("sandbox");
   const cache =

@@ -2,7 +2,7 @@
 // answers their questions.
 import type { Ctx, Message, Needs, Result, Tool } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf } from "zz/text";
-import { type KnownPrompt, type KnownTool, steering } from "./describe.ts";
+import { type KnownPrompt, type KnownTool, shownName, steering } from "./describe.ts";
 import {
   countOf,
   ensureRunning,
@@ -15,6 +15,7 @@ import {
   serverNamed,
   stop,
   tell,
+  withLink,
 } from "./hub.ts";
 import type { Answers } from "./link.ts";
 import { cut, readContent, resultOf } from "./results.ts";
@@ -83,23 +84,12 @@ export async function call(
   ctx: Ctx,
 ): Promise<Result> {
   const server = serverNamed(hub, serverName);
-  const link = await ensureRunning(hub, server, ctx);
-  const heldReason = server.held.get(remoteTool);
-  if (heldReason)
-    throw fault(
-      `Cannot call '${remoteTool}' of MCP server '${serverName}': ${heldReason}. ` +
-        `The person can look at it: /mcp accept ${serverName}`,
-    );
-  if (!server.catalog!.tools.some((candidate) => candidate.name === remoteTool)) {
-    const knownNames = server
-      .catalog!.tools.map((candidate) => candidate.name)
-      .slice(0, MAX_LISTED);
-    throw fault(
-      `Cannot call '${remoteTool}' of MCP server '${serverName}': it has no such tool. ` +
-        `It has: ${knownNames.join(", ") || "none"}.`,
-    );
-  }
-  const result = resultOf(await link.call(remoteTool, callArguments, ctx));
+  const result = resultOf(
+    await withLink(hub, server, ctx, (link) => {
+      assertOffered(server, remoteTool);
+      return link.call(remoteTool, callArguments, ctx);
+    }),
+  );
   const denials = result.failed ? server.kept?.(result.text) : undefined;
   if (!denials || !hasDenials(denials)) return result;
   const isAllowed = await allow(hub, server, denials, ctx);
@@ -108,6 +98,16 @@ export async function call(
     ? "It is allowed now: call it again."
     : describeDenials(server, denials);
   return { ...result, text: `${result.text}\n[zz: ${nextStep}]` };
+}
+
+function assertOffered({ name, held, catalog }: Server, remoteTool: string): void {
+  const heldReason = held.get(remoteTool);
+  const problem = `Cannot call '${remoteTool}' of MCP server '${name}': `;
+  if (heldReason)
+    throw fault(`${problem}${heldReason}. The person can look at it: /mcp accept ${name}`);
+  if (catalog!.tools.some((candidate) => candidate.name === remoteTool)) return;
+  const knownNames = catalog!.tools.slice(0, MAX_LISTED).map((known) => shownName(known.name));
+  throw fault(`${problem}it has no such tool. It has: ${knownNames.join(", ") || "none"}.`);
 }
 
 /** The tools of a server that the model is offered. */
@@ -124,7 +124,7 @@ export function offeredOf(hub: Hub, server: Server) {
 /** `github (35 tools: search_issues, …)`. */
 export function briefly({ name, catalog }: Server): string {
   if (!catalog) return `${name} (not started yet)`;
-  const firstNames = catalog.tools.slice(0, MAX_NAMES).map((catalogTool) => catalogTool.name);
+  const firstNames = catalog.tools.slice(0, MAX_NAMES).map((known) => shownName(known.name));
   return clip(
     `${name} (${plural(catalog.tools.length, "tool")}: ` +
       `${firstNames.join(", ")}${catalog.tools.length > MAX_NAMES ? ", …" : ""})`,
@@ -186,14 +186,15 @@ export async function resource(
   uri: string | undefined,
   ctx: Ctx,
 ): Promise<Result> {
-  const link = await ensureRunning(hub, serverNamed(hub, serverName), ctx);
-  if (!link.can.resources) throw fault(`MCP server '${serverName}' has no resources.`);
+  const server = serverNamed(hub, serverName);
+  const { can } = await ensureRunning(hub, server, ctx);
+  if (!can.resources) throw fault(`MCP server '${serverName}' has no resources.`);
   if (uri !== undefined) {
-    const { contents } = await link.read(uri, ctx);
+    const { contents } = await withLink(hub, server, ctx, (link) => link.read(uri, ctx));
     const content = contents.map((resource) => ({ type: "resource", resource }));
     return resultOf({ content }, "[It is empty.]");
   }
-  const resources = await link.resources(ctx);
+  const resources = await withLink(hub, server, ctx, (link) => link.resources(ctx));
   const resourceRows = resources
     .slice(0, MAX_LISTED)
     .map(
@@ -271,7 +272,7 @@ export async function sendPrompt(
 ): Promise<void> {
   const server = serverNamed(hub, serverName);
   await startThroughGate(serverName, ctx);
-  const link = await ensureRunning(hub, server, ctx);
+  await ensureRunning(hub, server, ctx);
   const knownPrompt = server.catalog!.prompts.find((candidate) => candidate.name === promptName);
   if (!knownPrompt)
     throw fault(`MCP server '${serverName}' no longer has the prompt '${promptName}'.`);
@@ -283,7 +284,9 @@ export async function sendPrompt(
     throw fault(
       `Cannot send '${promptName}': it needs ${missing.join(" and ")}. Type them after the name.`,
     );
-  const { messages = [] } = await link.prompt(promptName, promptArguments, ctx);
+  const { messages = [] } = await withLink(hub, server, ctx, (link) =>
+    link.prompt(promptName, promptArguments, ctx),
+  );
   const messageTexts = messages.map(({ role, content }: any) => {
     const { text, images } = readContent([content].flat());
     images.forEach(ctx.chat.attach);

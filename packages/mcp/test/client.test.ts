@@ -60,6 +60,14 @@ describe("MCP servers", { concurrency: 2 }, () => {
       ["modern", /^one \{"text":"x"\}/],
       ["strict", /^one \{"text":"x"\}/], // it ends at what it does not know, and is greeted
       ["nonsense", /^MCP server 'it' sent something that is not an answer: /],
+      ["null", /^MCP server 'it' sent something that is not an answer: .*"result":null\}\.$/],
+      [
+        "odd-error",
+        /^MCP server 'it' sent something that is not an .*"error":"the disk is full"\}\.$/,
+      ],
+      ["both", /^Fine\.$/],
+      ["no-picture", /^\[image\/png, 4 bytes, left out\]$/],
+      ["prints", /: it ended with exit code 2; its last words: Error: no key is set\.$/],
       ["refuses", /^MCP server 'it' says: the disk is full\.$/],
       [
         "version",
@@ -267,6 +275,13 @@ describe("MCP servers", { concurrency: 2 }, () => {
     deepEqual(zz.notes.filter((note) => /does not use/.test(note)), [told]); // biome-ignore format: short
   });
 
+  test("of very many tools the first are taken, and it is said; a name is one line", async (t) => {
+    const zz = await started(t, { it: { ...fake("crowd"), disabledTools: ["tool\n0"] } });
+    const [, tools = ""] = await zz.command("/mcp tools it");
+    deepEqual([tools.split("\n").length, /^tool 1: tool 1$/m.test(tools)], [500, true]);
+    match(zz.notes.join(), /^MCP server 'it' has 599 tools, and zz takes the first 500\. /);
+  });
+
   test("a server's patterns cannot keep zz busy, and what does not fit is told before it is called", async (t) => {
     const zz = await started(t, { odd: fake("patterns") });
     await zz.call("mcp_tools", { servers: ["odd"] });
@@ -294,7 +309,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
 
   test("what a server gets of the environment", async (t) => {
     using _ = withEnvironment({ SECRET_OF_MINE: "not for servers", SSL_CERT_DIR: "/certs" });
-    const f = { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } };
+    const f = { ...fake("env"), env: { SECRET_OF_MINE: "${env:MY_TOKEN:-given}" } };
     const zz = await started(t, { f, g: fake("env") });
     deepEqual(
       [await said(zz, "f", "one"), await said(zz, "g", "one")],

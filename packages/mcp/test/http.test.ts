@@ -88,4 +88,84 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
     );
     doesNotMatch(JSON.stringify([zz.notes, zz.events]), /tok-1234567890abcdef/);
   });
+
+  const CALLS: Record<string, [status: number, type: string, body: string, told: RegExp]> = {
+    "a stream that breaks off": [
+      200,
+      "text/event-stream",
+      'data: {"js',
+      /^MCP server 'it' ended its stream before the answer\. Try again\.$/,
+    ],
+    "no body": [202, "text/plain", "", /^MCP server 'it' answered with nothing\.$/],
+    "a page": [
+      200,
+      "text/html",
+      "<p>",
+      /^MCP server 'it' sent something that is not an answer: .*text\/html\.$/,
+    ],
+    "no JSON": [
+      200,
+      "application/json",
+      "{]",
+      /^MCP server 'it' sent something that is not an answer: \{\]\.$/,
+    ],
+    "an error for nobody": [
+      200,
+      "application/json",
+      '{"id":null,"error":{"code":1,"message":"It is full."}}',
+      /^MCP server 'it' says: It is full\.$/,
+    ],
+    "another's answer": [
+      200,
+      "application/json",
+      '{"id":77,"result":{}}',
+      /^MCP server 'it' sent something that is not an answer: \{"id":77/,
+    ],
+    elsewhere: [
+      307,
+      "http://127.0.0.2/",
+      "",
+      /^Cannot reach '.*': it has moved to 'http:\/\/127\.0\.0\.2\/', another/,
+    ],
+    "more rights": [
+      403,
+      'Bearer error="insufficient_scope", scope="a b"',
+      "",
+      /^MCP server 'it' wants a login for more \(a b\)\. Type: \/mcp login it$/,
+    ],
+  };
+  for (const [name, [status, type, sent, told]] of Object.entries(CALLS))
+    test(`a call that gets ${name} ends at once`, async (t) => {
+      const url = await serving(t, (request, body, response) => {
+        const reply = replyTo(body, () => "");
+        if (isNoCall(request, reply, response)) return;
+        const isCall = JSON.parse(body).method === "tools/call";
+        const header = { 307: "location", 403: "www-authenticate" }[status] ?? "content-type";
+        if (isCall) response.writeHead(status, { [header]: type }).end(sent);
+        else
+          response
+            .writeHead(200, { "content-type": "application/json" })
+            .end(JSON.stringify(reply));
+      });
+      const zz = await started(t, { it: { url } });
+      match((await zz.call("mcp_call", { server: "it", tool: "one" })).text, told);
+    });
+
+  test("a server that was started again gets a new session, unasked", async (t) => {
+    let [session, calls] = [1, 0];
+    const url = await serving(t, (request, body, response) => {
+      const reply = replyTo(body, () => `Call ${++calls} of session ${session}.`);
+      if (isNoCall(request, reply, response)) return;
+      const { "mcp-session-id": given = `${session}` } = request.headers;
+      if (given !== `${session}`) return void response.writeHead(404).end();
+      const headers = { "content-type": "application/json", "mcp-session-id": `${session}` };
+      response.writeHead(200, headers).end(JSON.stringify(reply));
+    });
+    const zz = await started(t, { it: { url } });
+    const one = async () => (await zz.call("mcp_call", { server: "it", tool: "one" })).text;
+    equal(await one(), "Call 1 of session 1.");
+    session = 2;
+    equal(await one(), "Call 3 of session 2.");
+    deepEqual(zz.notes, []);
+  });
 });

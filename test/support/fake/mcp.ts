@@ -35,6 +35,7 @@ const TOOLS: Record<string, () => object[]> = {
   returns: () => TOOLS.changes!().slice(starts === 2 ? 1 : 0),
   hints: () => [tool("echo", "Echoes.", { annotations: { readOnlyHint: true } }), tool("toggle")],
   grows: () => [tool("one"), ...(listed++ ? [tool("later")] : [])],
+  crowd: () => Array.from({ length: 600 }, (_, i) => tool(`tool\n${i}`)),
   builtin: () => [tool("read_file", "Reads otherwise.")],
   patterns: () => [tool("check", "d", { inputSchema: takes({ pattern: "^(a+)+$" }) })],
 };
@@ -69,6 +70,14 @@ function call({ name, arguments: args }: any, id: unknown): void {
     process.exit(3);
   }
   if (how === "nonsense") return void send({ id, result: { content: "no list" } });
+  if (how === "null") return void send({ id, result: null });
+  if (how === "both") return void send({ id, result: text("Fine."), error: null });
+  if (how === "odd-error") return void send({ id, error: "the disk is full" });
+  if (how === "no-picture")
+    return void send({
+      id,
+      result: { content: [{ type: "image", data: "bm9uZQ==", mimeType: "image/png" }] },
+    });
   if (how === "refuses")
     return void send({ id, error: { code: -32000, message: "the disk is full" } });
   if (how === "grows") send({ method: "notifications/tools/list_changed" });
@@ -147,6 +156,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   else if (id !== undefined) send({ id, error: { code: -32601, message: "no such method" } });
 });
 if (how === "quits") process.exit(1);
+if (how === "prints") process.stdout.write("Error: no key is set\n", () => process.exit(2));
 if (how === "throws") {
   const frames = "    at Module._load (node:internal/modules/cjs/loader:1000:19)\n".repeat(9);
   const begin =

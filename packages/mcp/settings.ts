@@ -57,27 +57,22 @@ export async function configured(
         `MCP server '${serverName}' of ${PROJECT_FILE} is left out: ` +
           "your settings have one of that name. Rename one of them.",
       );
-    else await addOfFile(serverName, projectConfig);
+    else await addChecked(serverName, projectConfig, "project");
   for (const [serverName, lentConfig] of Object.entries(lentServers))
     if (servers.has(serverName))
       leftOut.push(
         `The editor's MCP server '${serverName}' is left out: ` +
           "the settings have one of that name. Rename one.",
       );
-    else addServer(serverName, lentConfig, "editor");
+    else await addChecked(serverName, lentConfig, "editor");
   return [servers, leftOut];
 
-  /** Settings were checked when they were read; those of the project's file are checked here. */
-  async function addOfFile(name: string, rawConfig: ServerConfig): Promise<void> {
+  /** Settings were checked when they were read; others are checked here. */
+  async function addChecked(name: string, rawConfig: ServerConfig, from: Source): Promise<void> {
     const config = withOurNames(rawConfig);
     const isObject = typeof config === "object" && config !== null;
     const checked = isObject ? await checkSettings(ctx.about.home, SERVER, config) : {};
-    addServer(
-      name,
-      checked.value ?? config,
-      "project",
-      checked.wrong && `${checked.wrong}. Fix it.`,
-    );
+    addServer(name, checked.value ?? config, from, checked.wrong && `${checked.wrong}. Fix it.`);
   }
 
   function addServer(name: string, rawConfig: ServerConfig, from: Source, misfit?: string): void {

@@ -19,7 +19,10 @@ async function silentFor(leftMs: number, spentMs = 0): Promise<void> {
   const transport = {
     start: async () => {},
     send: async () => sent.resolve(),
-    close: async () => {},
+    async close() {
+      this.onclose?.(); // else its own try waits on, and the test with it
+    },
+    onclose: undefined as (() => void) | undefined,
   };
   const opening = {
     name: "it",
@@ -41,35 +44,38 @@ async function silentFor(leftMs: number, spentMs = 0): Promise<void> {
   await refused;
 }
 
-test("a project's server with a field of a wrong type is left out, and it is said which", () => {
+test("a project's server with a field of a wrong type is left out, and it is said which", async () => {
   const rows: [more: object, told: string][] = [
-    [{ args: "x" }, "args must be a list of texts"],
-    [{ args: null }, "args must be a list of texts"],
-    [{ env: null }, "env must be an object of texts"],
-    [{ env: { A: {} } }, "env must be an object of texts"],
-    [{ headers: "x" }, "headers must be an object of texts"],
-    [{ timeout: -1 }, "timeout must be a number above 0"],
-    [{ timeout: "60" }, "timeout must be a number above 0"],
-    [{ disabledTools: 5 }, "disabledTools must be a list of texts"],
+    [{ args: "x" }, "args must be a list"],
+    [{ args: null }, "args must be a list"],
+    [{ env: null }, "env must be an object"],
+    [{ env: { A: {} } }, "env.A must be a string"],
+    [{ headers: "x" }, "headers must be an object"],
+    [{ timeout: -1 }, "timeout must be more than 0"],
+    [{ timeout: "60" }, "timeout must be a number"],
+    [{ disabledTools: 5 }, "disabledTools must be a list"],
     [{ disabled: "false" }, "disabled must be true or false"],
-    [{ readOnly: true }, 'readOnly must be "ask" or "believe"'],
-    [{ sandbox: { write: "x" } }, 'sandbox must be true, false or { "hosts": […], "write": […] }'],
-    [{ cwd: 5 }, "cwd must be a text"],
+    [{ readOnly: true }, "readOnly must be one of ask, believe"],
+    [
+      { sandbox: { write: "x" } },
+      "sandbox must be true or false, or its entry write must be a list",
+    ],
+    [{ cwd: 5 }, "cwd must be a string"],
   ];
   for (const [more, told] of rows) {
     const it = { command: "x", ...more } as ServerConfig;
-    const [servers, leftOut] = configured(ctx, {}, { it });
-    deepEqual([servers.size, leftOut], [0, [`MCP server 'it' is left out: its ${told}. Fix it.`]]);
+    const [servers, leftOut] = await configured(ctx, {}, { it });
+    deepEqual([servers.size, leftOut], [0, [`MCP server 'it' is left out: ${told}. Fix it.`]]);
   }
 });
 
-test("fields are understood as other programs mean them", () => {
+test("fields are understood as other programs mean them", async () => {
   const it = {
     httpUrl: "http://127.0.0.1/x",
     env: { A: "${env:NO_SUCH:-a}", B: "${workspaceFolder}/b" },
     timeout: 60_000,
   } as ServerConfig;
-  const [servers] = configured(ctx, {}, { it });
+  const [servers] = await configured(ctx, {}, { it });
   const server = { ...servers.get("it")!, from: "project" as const };
   deepEqual(variablesOf(server.config), ["NO_SUCH"]);
   const { timeout, url, env } = filledIn({ io: { variable() {} } } as never, ctx, server);

@@ -249,7 +249,8 @@ function outputOf(
   const outputPieces: Buffer[] = [];
   let outputSize = 0;
   decoderProcess.stdin!.on("error", () => {}); // it may end without reading all
-  // By now it would end with zz. Without BEGIN it ends itself: it was to be ended before that.
+  // Its first output shows that it ends with zz from now on, so it gets its bytes. Without BEGIN it
+  // ends by itself.
   decoderProcess.stdout!.once("data", () => {
     decoderProcess.stdin!.write(BEGIN);
     decoderProcess.stdin!.end(inputBytes);

@@ -125,7 +125,10 @@ async function drawList<T>(
     isDrawn = false; // it would be for the old window
     pickerState.feed = (keyBytes) => void pickerState.typed.push(keyBytes);
     cancelTimer();
-    cancelTimer = io.clock.timer(SETTLED_MS, () => abortController.abort((isResized = true)));
+    cancelTimer = io.clock.timer(SETTLED_MS, () => {
+      isResized = true;
+      abortController.abort(isResized);
+    });
   };
   const output = outputOf(stderr, () => isDrawn);
   const input = inputWith(leavePicker);

@@ -95,9 +95,10 @@ function partsOf(longWord: string): string[] {
 export const terminalColumns = ({ stderr }: Pick<PluginIo, "stderr"> = process): number =>
   stderr.columns || 80;
 
-/** Erases from the cursor's row on, the cursor being at its beginning. As one order, tmux takes it
- * for clearing the whole screen if that is the first row, and copies all of it into what scrolled
- * away. */
+/**
+ * Erases the cursor's row and all below, from the beginning of the row. A single sequence would make
+ * tmux copy the whole screen into its scrollback when the cursor is in the first row.
+ */
 export const ERASE_BELOW = "\x1b7\x1b[K\x1b[B\r\x1b[J\x1b8";
 
 /**

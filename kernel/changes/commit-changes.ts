@@ -32,7 +32,7 @@ import { followChanges } from "./seen-files.ts";
 // The new state of each file, by real path.
 export type PendingChanges = Map<string, { before: DiskState; after: DiskState; moves?: Moves }>;
 
-// left: the files that got a no
+// left: the files that the person declined
 type Committed = { refusal?: string; said?: string; left?: string[] };
 /**
  * What a command did on a copy; the model need not have read those files. brief: files that are
@@ -69,14 +69,14 @@ interface Proposal {
   effects: CopyEffects | undefined;
   open: Map<string, PendingNeed>; // what the rules leave open
   editedDiffs: string[];
-  declined: Map<string, string>; // the refusal of each file that got a no
+  declined: Map<string, string>; // the refusal of each file that the person declined
 }
 
 const shortenName = ({ turn }: Proposal, filePath: string): string =>
   shortestName(turn.core.options, filePath);
 const quotedNames = (proposal: Proposal, changes: [file: string, change: unknown][]): string =>
   changes.map(([filePath]) => `'${visible(shortenName(proposal, filePath))}'`).join(", ");
-/** Those that a question shows one by one. */
+/** The changes that a question shows one by one. */
 const shownInFull = ({ held, effects }: Proposal): PendingChanges =>
   effects ? new Map([...held].filter(([filePath]) => !effects.brief.has(filePath))) : held;
 const editableChanges = (proposal: Proposal) =>
@@ -107,7 +107,8 @@ async function passWrappers(proposal: Proposal): Promise<string | undefined> {
  */
 async function agreeOnChanges(proposal: Proposal): Promise<string | undefined> {
   const { held, open } = proposal;
-  for (let rebaseNews = ""; held.size; ) {
+  let rebaseNews = "";
+  while (held.size) {
     const staleNames = quotedNames(proposal, staleChanges(proposal));
     const warning = staleNames && `${staleNames}: it changed since it was read`;
     if (warning && !open.size) throw fault(`Cannot write ${warning}. Read it again.`);
@@ -133,7 +134,7 @@ function staleChanges({ turn, call, held, effects }: Proposal) {
   );
 }
 
-/** One question. isAgain: it has to be put once more. */
+/** Asks one question; `isAgain` says that it has to be asked once more. */
 async function askAboutChanges(
   proposal: Proposal,
   warning: string,
@@ -254,13 +255,13 @@ async function judgeAll({
       (changedFile) => [filePath, changedFile] as const,
     ),
   );
-  // though each alone is none
+  // several files together may make a repository, though none of them alone does
   const repositoryParts = partsOfRepositories(
     [...held].flatMap(([filePath, { after }]) => (after ? filePath : [])),
   );
   for (const [filePath, target] of targets) {
     if (granted.includes(filePath) && !repositoryParts.has(filePath)) continue;
-    // then its target decides
+    // for a link, its target decides
     const isLink = !effects && tryTo(() => fs.lstatSync(filePath).isSymbolicLink());
     const needsOfFile = new Map<string, PendingNeed>();
     const name = shortestName(core.options, target);

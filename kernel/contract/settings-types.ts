@@ -14,7 +14,7 @@ export type Setting = {
   default?: unknown;
   values?: unknown[];
 } & SetBy;
-// from: who set it; absent: a default
+// `from` lists who set it; without one, the default is in force
 type SetBy = { about?: string; from?: ("team" | "home" | "project")[] };
 
 export interface Settings {

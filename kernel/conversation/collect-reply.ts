@@ -6,11 +6,11 @@ import { errorMessage } from "../text/secrets.ts";
 import { pickKeys, tryTo } from "../text/words.ts";
 import { answerFault, isDeep, MAX_JSON_DEPTH } from "./server-errors.ts";
 
-// so far; and what came since the last call
+// the text and thinking so far, then what this piece added
 type SeeProgress = (
   answerText: string,
   thinking: string,
-  thought: string,
+  newThinking: string,
   pieceSize: number,
 ) => void;
 /** Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names
@@ -99,18 +99,15 @@ const DELTA_FIELDS = {
 const DELTA_FIELD_TYPES = Object.entries(DELTA_FIELDS);
 function isDelta(delta: any): boolean {
   const deltaFields = Object(delta);
-  let fieldCount = 0;
-  for (const [fieldName, fieldType] of DELTA_FIELD_TYPES)
-    if (
-      fieldName in deltaFields &&
-      ++fieldCount &&
-      fieldType &&
-      (deltaFields[fieldName] == null
-        ? fieldName === "call"
-        : typeof deltaFields[fieldName] !== fieldType)
-    )
-      return false;
-  return fieldCount > 0;
+  let hasField = false;
+  for (const [fieldName, fieldType] of DELTA_FIELD_TYPES) {
+    if (!(fieldName in deltaFields)) continue;
+    hasField = true;
+    const value = deltaFields[fieldName];
+    if (!fieldType) continue;
+    if (value == null ? fieldName === "call" : typeof value !== fieldType) return false;
+  }
+  return hasField;
 }
 const MAX_REPLY_CHARS = 64 * 1024 * 1024;
 const CHARS_PER_DELTA = 32; // what an empty delta counts as, so that endless ones stop too
@@ -168,7 +165,8 @@ function addCallPiece(callDrafts: CallDraft[], callPiece: CallDelta, unrunCalls:
       (lastDraft?.id ? undefined : lastDraft);
   if (!callDraft || startsAnother(callDraft)) {
     if (callDrafts.length > MAX_CALLS) leaveOut(callDrafts.pop()!);
-    callDrafts.push((callDraft = { index, id: "", name: "", args: "", last: "", parsed: 0 }));
+    callDraft = { index, id: "", name: "", args: "", last: "", parsed: 0 };
+    callDrafts.push(callDraft);
   }
   callDraft.id ||= id;
   // some gateways send it again: never append

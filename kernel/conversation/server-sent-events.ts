@@ -42,7 +42,7 @@ export async function* eventPieces(
   // an unfinished line, which the parser may drop; no character contains a line break
   let unfinished: Uint8Array[] = [];
   let otherLines = "";
-  // bytes: in all, of the rest, and since the last event ended
+  // bytes: in all, of the unfinished line, and since the last event ended
   let [totalBytes, restSize, openBytes] = [0, 0, 0];
   const tooLong = (excessNoun: string, maxBytes: number) => {
     const [sender, checkHint] = providerName
@@ -60,7 +60,7 @@ export async function* eventPieces(
   });
   for await (const bodyBytes of response.body) {
     const bodyChunk = Buffer.from(bodyBytes.buffer, bodyBytes.byteOffset, bodyBytes.length);
-    // not in `rest`: long lines stay cheap
+    // searches only the new bytes, so that long lines stay cheap
     const lineEnd = Math.max(bodyChunk.lastIndexOf(LF), bodyChunk.lastIndexOf(CR)) + 1;
     totalBytes += bodyChunk.length;
     if (lineEnd) {
@@ -70,8 +70,10 @@ export async function* eventPieces(
       parser.feed(withoutReturns(wholeLines.toString()));
       [unfinished, restSize] = [[], 0];
     }
-    if (lineEnd < bodyChunk.length)
-      restSize += unfinished.push(bodyChunk.subarray(lineEnd)) && bodyChunk.length - lineEnd;
+    if (lineEnd < bodyChunk.length) {
+      unfinished.push(bodyChunk.subarray(lineEnd));
+      restSize += bodyChunk.length - lineEnd;
+    }
     openBytes = pieceBatch.length ? 0 : openBytes + bodyChunk.length;
     if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
     if (openBytes > MAX_LINE_BYTES || otherLines.length > MAX_LINE_BYTES)

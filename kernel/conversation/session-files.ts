@@ -42,8 +42,7 @@ function fileLines(
 ): KeptSession {
   let fd = -1;
   let [isSynced, isTold] = [true, false];
-  // that are new on the disk: its own, and those of the folders that were made for it
-  let newPaths: string[] = [];
+  let newPaths: string[] = []; // new on the disk: the file, and the folders made for it
   const syncNames = (): void =>
     newPaths.splice(0).forEach((newPath) => void syncFolder(path.dirname(newPath)));
   return {

@@ -142,10 +142,8 @@ const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
  * Prepares the prompt for a turn. What changed is attached to the message and kept, so that later
  * requests begin the same way.
  */
-export async function prepareSystemPrompt(
-  turn: TurnContext,
-  { core, chat } = turn,
-): Promise<string> {
+export async function prepareSystemPrompt(turn: TurnContext): Promise<string> {
+  const { core, chat } = turn;
   const { prompt, news } = await composePrompt(turn);
   if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt))
     saveSystemPrompt(core, chat, prompt);
@@ -155,7 +153,7 @@ export async function prepareSystemPrompt(
       chat,
       Object.fromEntries(news.map((newPart) => [layerKey(newPart), newPart.text])),
     );
-  // what plugins remember of it, in case zz is killed before the answer
+  // in case zz is killed before the answer
   savePluginStates(core, chat);
   return prompt.map(({ text }) => text).join("\n\n");
 }

@@ -12,7 +12,7 @@ const MAX_LISTED = 100; // names in a flag that somebody may still copy
 export const needOf = ({ name, why, isUnlistable, exact }: PendingNeed): Need =>
   isUnlistable ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
 
-/** "": no flag does. */
+/** The flags that would let all of them through; "" if none would. */
 export function flagsFor(core: Core, openNeeds: PendingNeed[]): string {
   const needsByKind = KINDS.map((needKind) =>
     openNeeds.filter((openNeed) => openNeed.kind === needKind),

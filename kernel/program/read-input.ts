@@ -75,7 +75,9 @@ async function readUpTo(
   let remaining = (maxMb || Number.POSITIVE_INFINITY) * 2 ** 20;
   for await (const piece of inputStream) {
     noteArrival?.();
-    if ((remaining -= pieces.push(Buffer.from(piece)) && piece.length) < 0) throw tooMuch(maxMb);
+    remaining -= piece.length;
+    if (remaining < 0) throw tooMuch(maxMb);
+    pieces.push(Buffer.from(piece));
   }
   return Buffer.concat(pieces);
 }

@@ -152,7 +152,7 @@ async function saveSetting(core: Core, name: string, inputValue: unknown): Promi
     return void (options.settings = mergeHomeAndProject(options.home, sources));
   }
   const next = { ...sources, home: withValueAt(sources.home, keyPath, value) as Settings };
-  // the others may be wrong already
+  // only this setting counts: others of the section may be wrong already
   const sectionFaults = sectionConfigs.map((ownConfig) =>
     wrongSection(options.home, ownConfig, next.home, settingKey),
   );
@@ -263,14 +263,14 @@ export function unknownSettings(core: Core): string[] {
   const { home, project, team } = sourcesOf(core.options);
   let allSections: Sections | undefined;
   return [
-    ...strange(home, inOwnFile(core.options), []),
+    ...listUnknown(home, inOwnFile(core.options), []),
     ...(team ? faultsOf(team) : []),
     ...(project ? faultsOf(project) : []),
   ];
 
   function faultsOf({ file, settings, left, faults, sends, trusted }: Project): string[] {
     const refused = [...left];
-    const projectFaults = [...faults, ...strange(settings, ` in '${file}'`, refused, trusted)];
+    const projectFaults = [...faults, ...listUnknown(settings, ` in '${file}'`, refused, trusted)];
     const hiddenFaults = projectFaults.length - MAX_NOTES;
     return [
       ...projectFaults.slice(0, MAX_NOTES),
@@ -281,7 +281,7 @@ export function unknownSettings(core: Core): string[] {
   }
 
   /** Settings that the project may not set go to `left`. */
-  function strange(
+  function listUnknown(
     settings: Settings,
     sourceSuffix: string,
     refusedNames: string[],
@@ -332,7 +332,7 @@ function unknownOfKernel(
   ];
 }
 
-/** None if its plugin may come. */
+/** Says nothing about a section whose plugin may still be loaded. */
 function unknownSection(
   core: Core,
   sectionName: string,

@@ -194,12 +194,11 @@ function runGit(
   });
   const [outputChunks, errorChunks]: [Buffer[], Buffer[]] = [[], []];
   let outputSize = 0;
-  gitProcess.stdout!.on(
-    "data",
-    (outputBytes: Buffer) =>
-      (outputSize += outputChunks.push(outputBytes) && outputBytes.length) > MAX_OUTPUT_BYTES &&
-      killGit(),
-  );
+  gitProcess.stdout!.on("data", (outputBytes: Buffer) => {
+    outputChunks.push(outputBytes);
+    outputSize += outputBytes.length;
+    if (outputSize > MAX_OUTPUT_BYTES) killGit();
+  });
   gitProcess.stderr!.on(
     "data",
     (errorBytes: Buffer) => errorChunks.length < 100 && errorChunks.push(errorBytes),

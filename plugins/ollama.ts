@@ -373,7 +373,10 @@ async function* readDeltas(response: HttpAnswer): AsyncGenerator<Iterable<Delta>
     const end = chunk.lastIndexOf(LINE_FEED) + 1;
     const wholeLines = end ? Buffer.concat([...unread, chunk.subarray(0, end)]).toString() : "";
     if (end) [unread, restSize] = [[], 0];
-    if (end < chunk.length) restSize += unread.push(chunk.subarray(end)) && chunk.length - end;
+    if (end < chunk.length) {
+      unread.push(chunk.subarray(end));
+      restSize += chunk.length - end;
+    }
     answerBytes += chunk.length;
     if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
     if (answerBytes > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);

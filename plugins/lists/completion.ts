@@ -3,7 +3,7 @@
 import type { About, Flag } from "zz";
 import { usage } from "zz/text";
 
-/** What completes a value: words, or a command of the shell that prints some, one a line. */
+/** What completes a value: words, or a shell command that prints them, one a line. */
 type Values = { words: string } | { command: string };
 const FIRST_WORDS = "2>/dev/null | head -n 500 | cut -d' ' -f1";
 const MODELS: Values = { command: `zz --models ${FIRST_WORDS}` };

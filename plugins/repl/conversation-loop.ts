@@ -62,7 +62,7 @@ export function openTalk(zz: Zz, host: DialogHost, places: ReadonlySet<AnswerPla
     host.meet({
       ...personAt(keyboard, places),
       tryAgain: async (requestFault, ctx) => {
-        const key = await whatNow(zz, host, requestFault, ctx);
+        const key = await askWhatNow(zz, host, requestFault, ctx);
         retracts = key === "a";
         return key === "r" || key === "m";
       },
@@ -144,7 +144,7 @@ function personAt(keyboard: Keyboard, answerPlaces: ReadonlySet<AnswerPlace>): P
   };
 }
 
-/** Those that zz begins with, such as /setup. */
+/** The commands that a conversation begins with, such as /setup. */
 function commandsToBegin(host: DialogHost): string[] {
   const commands: string[] = [];
   for (let commandName = host.begins(); commandName; commandName = host.begins())
@@ -156,7 +156,12 @@ function commandsToBegin(host: DialogHost): string[] {
  * After a failed request: "r" or "m" to ask again, the same or another model; "a" to take the
  * message back; "" to leave it.
  */
-async function whatNow(zz: Zz, host: DialogHost, requestFault: Fault, ctx: Ctx): Promise<string> {
+async function askWhatNow(
+  zz: Zz,
+  host: DialogHost,
+  requestFault: Fault,
+  ctx: Ctx,
+): Promise<string> {
   const canPickModel = ctx.about.commands.some(({ name }) => name === "model");
   const keysQuestion =
     "[r]etry, [S]kip, [a]bort and take the message " +

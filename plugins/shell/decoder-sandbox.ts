@@ -7,13 +7,13 @@ import { real } from "./resolve-paths.ts";
 import { outsideRules, subpathsOf } from "./seatbelt.ts";
 import { seccompFilter } from "./seccomp.ts";
 
-/** What holds the libraries of a system, and where they are listed. */
+/** Where systems keep their libraries, and the lists of them. */
 const LIBRARIES =
   "/usr /lib /lib32 /lib64 /libx32 /etc/ld.so.cache /etc/ld.so.conf " +
   "/etc/alternatives /nix/store /gnu/store " +
   "/home/linuxbrew/.linuxbrew /opt/homebrew";
 
-/** How it is started. `third`: what is written to its file 3. */
+/** How a program is started there; `third` is written to its file descriptor 3. */
 type Shut = { name: string; argv: string[]; third?: Uint8Array };
 
 /** `name` is the sandbox that was found here; `only` are real paths. */

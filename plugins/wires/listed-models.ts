@@ -47,7 +47,7 @@ const MODEL_PAGE = z.union([
 ]);
 
 type ListedModel = Model & { generates: boolean };
-/** `next`: what to ask for the page after it by. */
+/** `next` is what asks for the next page. */
 export function readModelPage(responseBody: unknown): { models: ListedModel[]; next?: string } {
   const modelPage: Partial<z.infer<(typeof MODEL_PAGE)["options"][1]>> =
     MODEL_PAGE.parse(responseBody);

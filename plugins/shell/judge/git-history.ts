@@ -96,7 +96,8 @@ async function readIndex(askGit: AskGit, topFolder: string, permissions: Ctx["pe
   };
   const takeName = (fileName: string) => {
     linked ||= isLinked(fileName);
-    return !(holdsSecret = permissions.secret(fileName));
+    holdsSecret = permissions.secret(fileName);
+    return !holdsSecret;
   };
   const tracked = await askGit(["ls-files", "-z", "--full-name", ":/"], takeName);
   return { tracked, holdsSecret, linked };

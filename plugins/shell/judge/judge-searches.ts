@@ -112,7 +112,8 @@ function findSecret(
         (entryName.startsWith(".") && !hasWantedEnd(entryName))
       : ends.length > 0 && !hasWantedEnd(entryName);
   const folders = [topFolder];
-  for (let entryCount = 0; folders.length; ) {
+  let entryCount = 0;
+  while (folders.length) {
     const folder = folders.pop()!;
     for (const dirent of direntsOf(folder)) {
       const [entryName, absolutePath] = [dirent.name, `${folder}/${dirent.name}`];

@@ -32,7 +32,10 @@ export function toWire(messages: Message[], model: string, without: Set<string>)
   let results: Content | undefined;
   for (const message of messages) {
     if (message.role === "tool") {
-      if (!results) contents.push((results = { role: "user", parts: [] }));
+      if (!results) {
+        results = { role: "user", parts: [] };
+        contents.push(results);
+      }
       results.parts.push(...resultParts(message, serverIds.get(message.id), isStrict));
       continue;
     }

@@ -73,7 +73,8 @@ function parseSections(patchLines: string[]): FileChange[] {
     const moveMatch = MOVE_HEADER.exec(patchLine);
     if (section) {
       const action = section[1]!.toLowerCase() as FileChange["action"];
-      changes.push((openChange = { action, path: parseName(section[2]!), hunks: [] }));
+      openChange = { action, path: parseName(section[2]!), hunks: [] };
+      changes.push(openChange);
     } else if (PATCH_MARKER.test(patchLine)) {
       openChange = undefined;
       inPatch = /begin/i.test(patchLine);

@@ -7,14 +7,14 @@ import type { Running } from "./running.ts";
 export const TRIES = 6;
 const MAX_PAUSE_MS = 30_000;
 
-/** A failure; `mayPass`: asking again may help. */
+/** A failure; with `mayPass`, asking again may help. */
 export type Mishap = Failed & { mayPass?: boolean };
 
-/** How many ms to wait before an input is asked again that failed so often before. */
+/** How many ms to wait before a failed input is asked again. */
 export const pauseAfter = (failedTries: number): number =>
   Math.min(MAX_PAUSE_MS, 250 * 2 ** failedTries);
 
-/** Asks. What makes it useless to ask more ends the run. */
+/** Asks the model. A failure that all other inputs would meet ends the run. */
 export async function askModel(running: Running, question: Question): Promise<Answered | Mishap> {
   const { ctx, ledger } = running;
   const { plan } = ledger;

@@ -1,10 +1,10 @@
 // How much of a model's window the folds of --reduce take, and how many there will be.
 import type { Ctx } from "zz";
 
-const ASSUMED_WINDOW = 32_000; // tokens, if nobody says it
+const ASSUMED_WINDOW = 32_000; // tokens, where the model's window is unknown
 // of the window: the rest is for the answer, and for estimates that are wrong
 const FOLD_SHARE = 0.5;
-const BYTES_PER_TOKEN = 3; // rather too many tokens than a request that does not fit
+const BYTES_PER_TOKEN = 3; // an estimate on the safe side
 export const FRAME_TOKENS = 20; // around each answer
 
 export const tokensIn = (measuredText: string): number =>
@@ -17,7 +17,7 @@ export const promptLayers = async (ctx: Ctx): Promise<string> =>
 export const foldRoom = (window: number | undefined, layers: string, foldPrompt: string): number =>
   Math.floor((window ?? ASSUMED_WINDOW) * FOLD_SHARE) - tokensIn(layers) - tokensIn(foldPrompt);
 
-/** The requests of a fold of so many answers of that length, and the tokens that they send. */
+/** How many requests it takes to fold these answers into one, and how many tokens they send. */
 export function foldsFor(
   answers: number,
   tokensEach: number,
@@ -25,7 +25,8 @@ export function foldsFor(
 ): { requests: number; tokens: number } {
   const perGroup = Math.max(2, Math.floor(roomTokens / (tokensEach + FRAME_TOKENS)));
   let [requests, tokens] = [0, 0];
-  for (let partCount = answers; ; ) {
+  let partCount = answers;
+  for (;;) {
     const groupCount = Math.max(1, Math.ceil(partCount / perGroup));
     requests += groupCount;
     tokens += partCount * (tokensEach + FRAME_TOKENS);

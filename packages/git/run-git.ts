@@ -292,10 +292,12 @@ function bothEnds() {
   return {
     add(outputPiece: Buffer): void {
       if (headSize < MAX_KEPT_BYTES) {
-        headSize += headPieces.push(outputPiece) && outputPiece.length;
+        headPieces.push(outputPiece);
+        headSize += outputPiece.length;
         return;
       }
-      tailSize += tailPieces.push(outputPiece) && outputPiece.length;
+      tailPieces.push(outputPiece);
+      tailSize += outputPiece.length;
       while (tailSize - tailPieces[0]!.length > MAX_KEPT_BYTES) {
         const droppedPiece = tailPieces.shift()!;
         tailSize -= droppedPiece.length;

@@ -66,7 +66,10 @@ export async function pull(
   const postRequest = (targetUrl: string, { headers: { "User-Agent": _, ...sent }, body }: Asked) =>
     zz.fetch(targetUrl, { method: "POST", headers: sent, body, signal }).then(
       (answer) => (response = answer),
-      (error) => Promise.reject((fetchError = error)),
+      (error) => {
+        fetchError = error;
+        throw error;
+      },
     );
   await new Ollama({ host: address, headers, fetch: postRequest as never })
     .pull({ model, stream: true })

@@ -119,7 +119,8 @@ export class Bot {
   async #poll(): Promise<void> {
     const allowed_updates = ["message", "edited_message", "callback_query"] as const;
     let offset = 0;
-    for (let conflicts = 0; !this.ctx.signal.aborted; ) {
+    let conflicts = 0;
+    while (!this.ctx.signal.aborted) {
       try {
         const asked = { timeout: POLL_S, allowed_updates, ...(offset && { offset }) };
         const updates = await this.telegram.raw.getUpdates(asked);

@@ -121,7 +121,8 @@ export class Phone implements AnswerPlace {
 
   async #poll(): Promise<void> {
     const { signal } = this.#stop;
-    for (let offset = 0; !signal.aborted; ) {
+    let offset = 0;
+    while (!signal.aborted) {
       const pollOptions = { timeout: POLL_SECONDS, ...(offset && { offset }) };
       const updates = await this.#telegram.raw.getUpdates(pollOptions, signal as never);
       const book = new Book(this.#ctx);

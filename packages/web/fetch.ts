@@ -196,8 +196,10 @@ async function beginning({ body }: HttpAnswer, maxBytes: number, signal: AbortSi
       !bytesRead &&
       maxBytes < MAX_PDF_BYTES &&
       Buffer.from(bodyPiece).subarray(0, 5).toString("latin1") === "%PDF-"
-    )
-      bytes = Buffer.allocUnsafeSlow((maxBytes = MAX_PDF_BYTES));
+    ) {
+      maxBytes = MAX_PDF_BYTES;
+      bytes = Buffer.allocUnsafeSlow(maxBytes);
+    }
     bytes.set(bodyPiece.subarray(0, maxBytes - bytesRead), bytesRead);
     bytesRead += bodyPiece.length;
     if (bytesRead > maxBytes) return { bytes, isCut: true, isBroken };

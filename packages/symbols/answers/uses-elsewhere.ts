@@ -40,7 +40,7 @@ export async function unnamedByServer(
     .map(({ path, line, text }) => `${path}:${line}: ${text}`);
 }
 export const endOf = (filePath: string): string | undefined => filePath.split(".").at(-1);
-/** The uses of a name that nothing in the project defines; `about`: only what it means there. */
+/** The uses of a name that the project does not define, as far as it means what it means at `about`. */
 export async function foreignAt(
   state: State,
   index: Index,
@@ -109,7 +109,7 @@ export async function unresolvedUses(
 }
 const mayTake = (specifier: string, symbolName: string) =>
   specifier[0] === "*" || specifier.split(" as ")[0] === symbolName;
-/** The same for a name that was asked for before, as long as no file has changed. */
+/** What was found for this name before, as long as no file has changed since. */
 export function textsAsBefore(
   state: State,
   name: string,
@@ -129,7 +129,7 @@ export function textsAsBefore(
   rows.catch(() => delete state.said);
   return rows;
 }
-/** Where it stands in files that the index does not know. */
+/** Where the name stands in files that the index does not know. */
 export async function textHits(
   symbolName: string,
   { files, names }: Index,

@@ -44,8 +44,10 @@ export function grammarOf(
   grammarName: string = grammar!,
 ): Grammar | string {
   let loadedGrammar = grammars.get(grammarName);
-  if (loadedGrammar === undefined)
-    grammars.set(grammarName, (loadedGrammar = loadGrammar(grammarName as Name, query!)));
+  if (loadedGrammar === undefined) {
+    loadedGrammar = loadGrammar(grammarName as Name, query!);
+    grammars.set(grammarName, loadedGrammar);
+  }
   return typeof loadedGrammar === "string"
     ? `the grammar of ${name} cannot be loaded: ${loadedGrammar}`
     : loadedGrammar;
@@ -66,7 +68,7 @@ function loadGrammar(grammarName: Name, queryText: string): Grammar | string {
   }
 }
 
-// of one file: a tree of what is none of its language can take very long to search
+// for one file: text that is not of its language can give a tree that takes very long to search
 export const MAX_PARSE_S = 4;
 
 /** After a parser has failed, another one takes its place. */

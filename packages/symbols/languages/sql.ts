@@ -75,7 +75,8 @@ export function sqlSpans(
     const tokenSpan: Span = [index, index + tokenText.length];
     if (nextSign) {
       const lastIndex = signPattern.lastIndex;
-      signPattern = tokenPattern((endSign = nextSign));
+      endSign = nextSign;
+      signPattern = tokenPattern(endSign);
       signPattern.lastIndex = lastIndex;
     }
     if (dollars && !isFunctionBody) {

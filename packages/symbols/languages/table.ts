@@ -11,21 +11,21 @@ import type { Sym } from "../scan/facts.ts";
 
 export interface Language {
   name: string;
-  ends: string; // of its files' names
+  ends: string; // the endings of its files
   grammar?: string; // a key of grammars.json; without one it is read by hand
   query?: string;
-  // of a class, by how its declaration begins
+  // the kind of a class, by how its declaration begins
   kinds?: [head: RegExp, kind: Sym["kind"] | "scope"][];
-  before?: Record<string, string>; // a keyword that stands outside of such a node
+  before?: Record<string, string>; // by type of node: the keyword that stands before it
   names?: RegExp; // what a head that has no @name declares
-  nested?: true; // namespaces belong to the names of what is in them
+  nested?: true; // a name begins with its namespaces
   logic?: RegExp; // operators that branch; && and || unless given
   word?: RegExp; // an identifier
   isPrivate?(symbolName: string, headText: string): boolean;
   isExported?(symbolName: string, headText: string): boolean;
-  // of the same length, for a grammar that is stricter than the language
+  // for a grammar that is stricter than the language; keeps the length
   repair?(sourceText: string): string;
-  hasMacros?: true; // what is not understood need not be wrong
+  hasMacros?: true; // code that the grammar does not understand may still be right
   isMarkup?: true; // no code: it stands in no map, and has no branches
 }
 

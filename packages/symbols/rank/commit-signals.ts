@@ -33,8 +33,10 @@ export function readLog(
   const paths: string[] = [];
   const numberOf = (filePath: string): number => {
     let pathNumber = numbers.get(filePath);
-    if (pathNumber === undefined)
-      numbers.set(filePath, (pathNumber = mayKeep(filePath) ? paths.push(filePath) - 1 : -1));
+    if (pathNumber === undefined) {
+      pathNumber = mayKeep(filePath) ? paths.push(filePath) - 1 : -1;
+      numbers.set(filePath, pathNumber);
+    }
     return pathNumber;
   };
   const commits = gitLog

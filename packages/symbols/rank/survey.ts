@@ -135,7 +135,10 @@ const CODE_PATH = anyOf(
 
 function recordSymbol(usesByName: Map<string, Use>, docIndex: number, docSymbol: Sym): void {
   let nameUse = usesByName.get(docSymbol.name);
-  if (!nameUse) usesByName.set(docSymbol.name, (nameUse = { definers: [], users: 0 }));
+  if (!nameUse) {
+    nameUse = { definers: [], users: 0 };
+    usesByName.set(docSymbol.name, nameUse);
+  }
   if (isPublic(docSymbol) && nameUse.definers.at(-1) !== docIndex) nameUse.definers.push(docIndex);
 }
 

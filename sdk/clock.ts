@@ -6,30 +6,31 @@ import { CLOCK, sleepWith } from "../kernel/text/clock.ts";
 import { fault } from "../kernel/text/faults.ts";
 
 export interface StandingClock extends Clock {
-  /** Moves on by so many ms. What is due on the way happens in its order, each with all that
-   * follows from it at once. Files and servers take real time: wait for what they do before the
-   * clock moves on. */
+  /**
+   * Moves the clock on. Timers fire in order, and all that follows at once from one happens before
+   * the next. Files and servers take real time: wait for them before you move the clock on.
+   */
   pass(passedMs: number): Promise<void>;
   /**
-   * Waits until something waits for that long, or for up to `most`. Returns for how long: `pass()`
-   * that many ms reaches just it.
+   * Waits until some timer is set for at least `leastMs` and at most `maxMs`. Returns its ms:
+   * `pass()` with them makes it fire.
    */
   waits(leastMs: number, maxMs?: number): Promise<number>;
 }
 
-/** Real time. Only a test that hangs takes so long. */
+/** In real time, only a test that hangs takes this long. */
 const HANGS_MS = 150_000;
 
-/** What takes so long is a limit, for which no test waits. */
+/** A delay from this length on is a limit, and no test waits for one. */
 const IS_LIMIT_MS = 5_000;
 const atLeast = (delayMs: number): number =>
   delayMs < IS_LIMIT_MS ? delayMs : Math.max(delayMs, HANGS_MS);
 
-/** As it is, whatever tests make of CLOCK. */
+/** The real clock: tests may replace the functions of CLOCK. */
 const MACHINE = { ...CLOCK };
 /**
- * The machine's, but what has a limit gets one that only a hang reaches: how busy the machine is
- * decides nothing.
+ * The real clock, with limits so long that only a hang reaches them: no test depends on how busy
+ * the machine is.
  */
 export const PATIENT: Clock = {
   ...CLOCK,

@@ -1,6 +1,6 @@
-// What strangers sent or stored is decoded in a process of its own that has an end: limits on its
-// memory and its time, no network, nothing to write, and nothing to read but its code. In the
-// sandbox, where there is one.
+// Decodes what strangers sent or stored, in a process of its own: with limits on its memory and its
+// time, without a network, and with nothing to read but its code and nothing to write. It runs in
+// the sandbox, where there is one.
 import type { ChildProcess } from "node:child_process";
 import path from "node:path";
 import type { Writable } from "node:stream";
@@ -19,9 +19,9 @@ export interface Decoding {
   near: string; // import.meta.url of the file that asks
   bytes: Uint8Array;
   how?: unknown; // for the job, as JSON
-  megabytes?: number; // of memory, of all kinds
+  megabytes?: number; // of memory in all
   seconds?: number;
-  most?: number; // megabytes of what comes out
+  most?: number; // megabytes of output
 }
 export type DecodeContext = Pick<Ctx, "programs" | "signal" | "service"> & {
   io: Pick<Ctx["io"], "clock">;
@@ -31,7 +31,7 @@ const [MEGABYTES, SECONDS, MAX_MEGABYTES] = [512, 15, 64];
 const BYTES_PER_MB = 2 ** 20;
 const OWN_MEGABYTES = 128; // of Node itself, before it decodes anything
 const STACK_KB = 3_900; // of the 8 MB that systems give
-// whose limits count all memory, and whose sandbox ends with zz
+// only Linux has limits that count all memory, and a sandbox that ends with zz
 const OF_SYSTEM = process.platform === "linux";
 
 const REASONS = {
@@ -42,7 +42,7 @@ const REASONS = {
   ended: () => "what reads it ended",
 } satisfies Record<string, (decoding: Decoding) => string>;
 type Failure = keyof typeof REASONS;
-/** How a process ends that reached a limit: itself, and as the sandbox reports it. */
+/** How a process ends at a limit: by a signal, or by the exit code that the sandbox reports. */
 const FAILURES_BY_END: Record<string, Failure> = {
   SIGABRT: "memory",
   SIGTRAP: "memory",

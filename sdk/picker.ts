@@ -125,10 +125,7 @@ async function drawList<T>(
     isDrawn = false; // it would be for the old window
     pickerState.feed = (keyBytes) => void pickerState.typed.push(keyBytes);
     cancelTimer();
-    cancelTimer = io.clock.timer(SETTLED_MS, () => {
-      isResized = true;
-      abortController.abort(isResized);
-    });
+    cancelTimer = io.clock.timer(SETTLED_MS, () => abortController.abort((isResized = true)));
   };
   const output = outputOf(stderr, () => isDrawn);
   const input = inputWith(leavePicker);

@@ -96,8 +96,8 @@ export const terminalColumns = ({ stderr }: Pick<PluginIo, "stderr"> = process):
   stderr.columns || 80;
 
 /**
- * Erases the cursor's row and all below, from the beginning of the row. A single sequence would make
- * tmux copy the whole screen into its scrollback when the cursor is in the first row.
+ * Erases the cursor's row and all below, from the beginning of the row. A single sequence would
+ * make tmux copy the whole screen into its scrollback when the cursor is in the first row.
  */
 export const ERASE_BELOW = "\x1b7\x1b[K\x1b[B\r\x1b[J\x1b8";
 

@@ -27,7 +27,7 @@ export async function fitToWindow(
   return fitTokens(state, shortened, ctx);
 }
 
-/** context.messages: earlier turns leave, each whole, once the conversation has more messages. */
+/** Takes out whole early turns once there are more messages than `context.messages` allows. */
 async function withinMessages(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
   const { chat } = ctx;
   const { messages: maxMessages } = state.zz.config;
@@ -44,7 +44,7 @@ async function withinMessages(state: State, request: ChatRequest, ctx: Ctx): Pro
 }
 
 async function fitTokens(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
-  // more than its tokens, so most requests need no estimate
+  // there are fewer tokens than characters, so most requests need no estimate
   const charCount = charsOfRequest(request);
   const window = await windowOf(state, request, charCount < MAX_CHARS_UNCHECKED, ctx);
   if (!window) return request;
@@ -106,7 +106,7 @@ function leaveOut(texts: Texts, { chat, note }: Ctx): void {
 /** Remembers how many tokens the provider counted, for the next estimate. */
 export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: Ctx): Reply {
   const tokens = reply.usage?.input;
-  // data may have taken several requests: that is their sum
+  // an answer as data may have taken several requests, and this is their sum
   if (!tokens || reply.data !== undefined) return reply;
   const lastCount = state.count.last(sent.model);
   const newMessages = sent.messages.filter((sentMessage) => !lastCount?.messages.has(sentMessage));
@@ -114,7 +114,7 @@ export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: 
   const countsLess =
     keepsCounted &&
     (tokens < lastCount.tokens / 1.5 || isStalled(state, sent.model, tokens, newMessages));
-  // without tools, or with a shorter prompt, it is less anyway
+  // a request without tools, or with a shorter prompt, takes fewer tokens anyway
   const isCutByServer = countsLess && lastCount.isLike(counted(state, sent));
   if (!isCutByServer) state.count.learn(counted(state, sent), tokens);
   if (isCutByServer && !state.cut.has(sent.model)) ctx.note(cutByServer(tokens, lastCount.tokens));
@@ -199,7 +199,7 @@ function tooLargeError(state: State, request: ChatRequest, window: number): Erro
       "start again (/new), or choose a model with a larger window.",
   );
 }
-// they fit nearly every window, so the provider is not asked for its models
+// so few fit nearly every window, and the provider is not asked for its models
 const MAX_CHARS_UNCHECKED = 28_000;
 // of the limit: if more is left after removing stale results, notes are needed as well
 const ENOUGH_ROOM = 0.75;

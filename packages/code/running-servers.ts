@@ -99,10 +99,8 @@ export class RunningServers implements LanguageServers {
     const sandboxed = await (serverKind === TYPESCRIPT
       ? sandbox?.startReader(program.argv, program.reads, ctx)
       : sandbox?.start(program.argv, {}, ctx));
-    if (!sandboxed && serverKind !== TYPESCRIPT) {
-      const whyNone = sandbox ? "there is none here" : SHELL_OFF;
-      return `${serverKind.name} runs only in a sandbox, and ${whyNone}`;
-    }
+    if (!sandboxed && serverKind !== TYPESCRIPT)
+      return `${serverKind.name} runs only in a sandbox, and ${sandbox ? NO_SANDBOX : SHELL_OFF}`;
     const started = this.#start(serverKind, program, sandboxed, serverKey, ctx);
     this.#running.set(serverKind.name, started);
     return started;
@@ -187,6 +185,7 @@ export class RunningServers implements LanguageServers {
 }
 
 /** The variables that a program needs to run at all; the person's keys are not among them. */
+const NO_SANDBOX = "there is none here";
 const SHELL_OFF = "the plugin 'shell' is off (/plugins on shell turns it on)";
 const VARIABLES =
   "HOME LANG LC_ALL LOGNAME PATH SHELL USER GOPATH GOROOT JAVA_HOME RUSTUP_HOME CARGO_HOME".split(

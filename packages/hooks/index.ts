@@ -60,7 +60,7 @@ function hookRunner() {
   let current: Hooks = { hooks: [], leftOut: [] };
   return { load, fire, isInHook: () => running.getStore() === true };
 
-  /** Reads the files again: what is trusted may be others by now. */
+  /** Reads the files again: other ones may be trusted by now. */
   function load(ctx: Ctx): Hooks {
     const before = new Set(current.leftOut);
     current = readHooks(ctx);

@@ -13,7 +13,7 @@ const SILENT_REMEDY = 'Check its command or its address, or raise its "timeout".
 const LISTING = "list what it has";
 const SLOW_REMEDY = 'Try again, or raise its "timeout".';
 const [MAX_LISTED, MAX_PAGES] = [500, 20];
-// of the time for a start: what does not answer a question of 2026 until then is greeted
+// of the time for a start: a server that has not answered the protocol of 2026 by then is greeted
 const PROBE_SHARE = 0.5;
 const MAX_ASKED = 50; // how often a server may ask the model or the person in one conversation
 
@@ -30,7 +30,7 @@ export type Link = ReturnType<typeof makeLink>;
 export type Era = "legacy" | "modern";
 type Opening = {
   name: string;
-  version: string; // zz's
+  version: string; // zz's own
   transport: Transport;
   endReason(): string; // what is known about why the server ended
   seconds: { start: number; call: number }; // limits

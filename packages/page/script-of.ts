@@ -1,7 +1,7 @@
-// Functions as a script for a browser, and what a policy says so that only it runs.
+// Turns functions into a script for a browser, and names it in the content security policy.
 import { createHash } from "node:crypto";
 
-/** The first one is called. `__name` is what tsx puts around functions. */
+/** Calls the first function. tsx wraps functions in `__name`, so the script defines it. */
 export const scriptOf = (functions: ((...parameters: never[]) => unknown)[]): string =>
   [
     '(()=>{"use strict";const __name=(f)=>f;',
@@ -9,6 +9,6 @@ export const scriptOf = (functions: ((...parameters: never[]) => unknown)[]): st
     `${functions[0]!.name}();})();`,
   ].join("\n");
 
-/** How a content security policy names a text that may stand in the page. */
+/** The hash by which a content security policy allows an inline text. */
 export const allowed = (pageText: string): string =>
   `'sha256-${createHash("sha256").update(pageText).digest("base64")}'`;

@@ -1,8 +1,8 @@
-// What runs in the server, each script whole or not at all.
+// Lua scripts that run in the Redis server, each whole or not at all.
 
 /**
- * The first answer to a job counts. KEYS: the answers of its run, the job. ARGV: the job's id, an
- * answer, seconds to keep it. Gives the one that counts; nothing: nobody waits for it any more.
+ * Keeps the first answer to a job. KEYS: the answers of its run, the job. ARGV: the job's id, an
+ * answer, seconds to keep it. Returns the answer that counts, or nothing if the job is gone.
  */
 export const KEEP = `
 if redis.call('EXISTS', KEYS[2]) == 0 then return false end
@@ -11,17 +11,19 @@ if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 1 then
 end
 return redis.call('HGET', KEYS[1], ARGV[1])`;
 
-// What is known of a provider's server: until when nothing is sent ("paused"), whether an answer
-// said how much may be ("known"), until when one request asks alone ("probe"), how much was sent.
-// Of requests (r) and tokens (t): the limit, what is left of it, when it is whole again, how long
-// that took at most, and how much had been sent when it was whole last.
+// KEYS[1] holds what is known about a provider's server: until when nothing is sent ("paused"),
+// whether an answer has named the limits ("known"), until when one request asks alone ("probe"),
+// and how much was sent. For requests (r) and tokens (t) it holds the limit, what is left of it,
+// when it is full again, how long that takes at most, and how much had been sent when it was last
+// full.
 //
-// What is left, as answers tell it, is not enough: they come late and out of order, a failure tells
-// nothing, and nobody knows when the server begins to count again. So KEYS[2] has each request of
-// its own until when it may count there: as long as a limit takes to be whole, from its answer on,
-// or from when it must have arrived. Of those there are never more than the limit. One that failed
-// may have begun what the server counts, and told nothing: until an answer is surely of the first
-// ("sure"), that lasts from the first one sent on ("longest").
+// What answers say is left is not enough: they arrive late and out of order, a failure says
+// nothing, and nobody knows when the server starts to count again. So KEYS[2] lists each request
+// with the time until which the server may count it: from its answer, or from when it must have
+// arrived, for as long as a limit takes to be full again. The list never grows beyond the limit. A
+// failed request may have started the server's count without saying so. Until an answer is surely
+// the first that was counted ("sure"), requests therefore count for the time since the first one
+// sent ("longest").
 const COMMON_PRELUDE = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -31,8 +33,9 @@ redis.call('PEXPIRE', KEYS[1], 3600000)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)`;
 
 /**
- * Whether one more request may be sent. ARGV: its tokens, ms that one may ask alone, ms that one
- * may be on its way. Gives ms to wait, or 0 and what has been sent with it.
+ * Decides whether one more request may be sent. ARGV: its tokens, how many ms one request may ask
+ * alone, how many ms it may take to arrive. Returns the ms to wait, or 0 and what has been sent,
+ * this request included.
  */
 export const ALLOW = `${COMMON_PRELUDE}
 local wait = get('paused') - now
@@ -66,8 +69,9 @@ redis.call('PEXPIRE', KEYS[2], 3600000)
 return {0, sent, redis.call('HINCRBY', KEYS[1], 'tsent', ARGV[1])}`;
 
 /**
- * What an answer said. ARGV: ms to pause, whether it was answered, then for
- * requests and tokens: what had been sent with it, limit (0: not said), left, ms until it is whole.
+ * Learns from an answer. ARGV: ms to pause, whether the server answered, then for requests and for
+ * tokens: what had been sent, this request included, the limit (0: not said), what is left, and the
+ * ms until it is full.
  */
 export const LEARN = `${COMMON_PRELUDE}
 if tonumber(ARGV[1]) > 0 then set('paused', math.max(get('paused'), now + ARGV[1])) end

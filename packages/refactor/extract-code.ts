@@ -74,7 +74,7 @@ function planExtraction(openedProject: OpenProject, declaration: "function" | "c
   };
 }
 
-/** The name that TypeScript gave is replaced where it is one, not in texts. */
+/** Replaces the name that TypeScript made up, only where it is an identifier. */
 function replaceGeneratedName(
   newText: string,
   file: string,

@@ -66,10 +66,7 @@ export async function pull(
   const postRequest = (targetUrl: string, { headers: { "User-Agent": _, ...sent }, body }: Asked) =>
     zz.fetch(targetUrl, { method: "POST", headers: sent, body, signal }).then(
       (answer) => (response = answer),
-      (error) => {
-        fetchError = error;
-        throw error;
-      },
+      (error) => Promise.reject((fetchError = error)),
     );
   await new Ollama({ host: address, headers, fetch: postRequest as never })
     .pull({ model, stream: true })

@@ -40,7 +40,7 @@ export async function unnamedByServer(
     .map(({ path, line, text }) => `${path}:${line}: ${text}`);
 }
 export const endOf = (filePath: string): string | undefined => filePath.split(".").at(-1);
-/** The uses of a name that the project does not define, as far as it means what it means at `about`. */
+/** The uses of a name that the project does not define, where it means the same as at `about`. */
 export async function foreignAt(
   state: State,
   index: Index,

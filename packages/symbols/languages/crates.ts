@@ -5,7 +5,7 @@ import { firstOf, folderOf, join, under, upwards } from "../resolve/paths.ts";
 import type { Import } from "../scan/facts.ts";
 
 export interface Crates {
-  libs: Map<string, string>; // the file of each library, by the name that code has for it
+  libs: Map<string, string>; // the root file of each library, by its name in code
   roots: Set<string>; // files where a crate begins that are not called lib.rs or main.rs
 }
 interface Project {
@@ -14,11 +14,11 @@ interface Project {
   crates: Crates;
 }
 interface Module {
-  folder: string; // of what is in it
-  file?: string | undefined; // where that is known
+  folder: string; // where its submodules are
+  file?: string | undefined; // its own file, if known
 }
 
-/** What the text of a Cargo.toml says. */
+/** Takes libraries and crate roots from the text of a Cargo.toml. */
 export function noteCrate({ libs, roots }: Crates, cargoFile: string, cargoText: string): void {
   const crateFolder = folderOf(cargoFile);
   const section = (sectionTitle: string) =>
@@ -38,7 +38,7 @@ export function noteCrate({ libs, roots }: Crates, cargoFile: string, cargoText:
   }
 }
 
-/** The files of what an import names; that of the whole too, unless each name has one. */
+/** The files of the imported names; also the whole module's, unless each name has its own. */
 export const partsOrWhole = (partFiles: string[][], wholeFiles: string[]): string[] => [
   ...partFiles.flat(),
   ...(partFiles.length && partFiles.every(({ length }) => length) ? [] : wholeFiles),
@@ -72,7 +72,7 @@ export function rust(
       `${basePath}.rs`,
     ]);
   }
-  /** A type, or a module within a file, is in the file of what is around it. */
+  /** A type, or a module within a file, is in the file of the module around it. */
   function holderOf(modulePath: string[]): string[] {
     const holderFiles = moduleOf(modulePath);
     return holderFiles.length || !modulePath.length
@@ -82,8 +82,8 @@ export function rust(
 }
 
 /**
- * The module that a path begins at, and what follows. `inside`: so many modules of the file itself
- * are around it.
+ * The module that a path begins at, and the rest of the path. `inside` counts the modules of the
+ * same file that are around it.
  */
 function startOf(project: Project, file: string, pathParts: string[], inside: number) {
   const ownModule: Module = {

@@ -5,17 +5,17 @@
 import type { Reason } from "./map-request.ts";
 import type { FileRole } from "./survey.ts";
 
-/** Each signal is between 0 and 1, and 1 of the file for which it is the strongest. */
+/** Each signal goes from 0 to 1; the file for which it is strongest gets 1. */
 export const SIGNALS = [
   "bm25", // the query's words in the file, as search engines count them
-  "content", // the same without regard to how long the file is, with its path
+  "content", // the same, whatever the file's length, and in its path
   "own", // in the file's own name
-  "declared", // in the names of all that it declares
-  "symbol", // in the name of one thing that it declares
+  "declared", // in all the names that it declares, together
+  "symbol", // in a single name that it declares
   "named", // identifiers of the query in the file
-  "declares", // declared there
+  "declares", // identifiers of the query that the file declares
   "uses", // it uses the best files, or they use it
-  "folder", // it lies beside them
+  "folder", // it lies beside the best files
   "messages", // past commits whose messages have the query's words changed it
   "churn", // it changes often
 ] as const;
@@ -46,7 +46,7 @@ export const ROLE_SCORES: Record<FileRole, number> = {
   made: -4.2,
 };
 
-/** Under what `why` tells of it. */
+/** Which reason `why` gives for each signal. */
 export const REASONS: Record<Signal, Reason> = {
   bm25: "words",
   content: "words",

@@ -141,7 +141,7 @@ export function cycles({ imports }: Graph): { files: string[]; round: string[] }
   return circles;
 }
 
-/** Without the files that lead to no circle, or that no circle leads to. */
+/** Leaves out files that cannot be on a circle: those that import or are imported by none left. */
 function withoutDeadEnds(
   targetsByFile: Map<string, string[]>,
   importersByFile: Map<string, string[]>,
@@ -169,7 +169,7 @@ function withoutDeadEnds(
   return remaining;
 }
 
-/** What can be reached from a file, and from where first: itself too, where it lies on a circle. */
+/** Maps each reachable file to where it was first reached from; on a circle, the start as well. */
 function reachFrom(
   firstFile: string,
   neighbours: Map<string, string[]>,

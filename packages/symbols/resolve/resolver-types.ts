@@ -7,19 +7,19 @@ import type { Import } from "../scan/facts.ts";
  * files were added or removed.
  */
 export interface Resolver {
-  // before resolve()
+  // has to be called before resolve()
   prepare(
     askedFiles: Iterable<readonly [file: string, imports: readonly AskedImport[]]>,
   ): Promise<void>;
   resolve(importer: string, askedImport: AskedImport): string | undefined;
-  // undefined: resolve() knows. See languages/find-imports.ts
+  // files of other languages (languages/find-imports.ts); undefined where resolve() answers
   others(
     importer: string,
     askedImport: Pick<Import, "from" | "names" | "inside">,
   ): string[] | undefined;
   // mains: what package.json names as main, bin, exports …
   packages(): { folder: string; mains: string[] }[];
-  kept(): Kept; // the same object as was given, unless there are new answers, or more was read
+  kept(): Kept; // the object that it was opened with, as long as nothing new was found or read
 }
 /** Plain JSON, to pass to openResolver() the next time. */
 export interface Kept {
@@ -32,9 +32,9 @@ export type AskedImport = Pick<Import, "from" | "how">;
 export type ImportForm = Import["how"];
 
 export interface Edge {
-  to: string | undefined; // if it is internal
-  also?: string[]; // where an import is of several files
-  own?: true; // what a module within a file takes from the file itself
+  to: string | undefined; // the file, if it is internal
+  also?: string[]; // further files, where one import leads to several
+  own?: true; // a module within a file imports from that file
   spec: string;
   line: number;
   kind: "internal" | "external" | "builtin" | "missing";

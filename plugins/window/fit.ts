@@ -2,8 +2,8 @@
 // was too long.
 import type { ChatRequest, Ctx, Message, Reply } from "zz";
 import { oneLine } from "zz/text";
+import { tryToTakeNotes } from "./compact-to-notes.ts";
 import { cutLastResults, cutTexts } from "./cut.ts";
-import { tryToTakeNotes } from "./notes.ts";
 import { overflow } from "./overflow.ts";
 import { staleResults, type Texts } from "./stale.ts";
 import { notesIn } from "./summary.ts";

@@ -3,6 +3,7 @@
 // last two are replaced by notes that the model writes, or leave the window without notes. The
 // session's file keeps everything.
 import type { Zz } from "zz";
+import { takeNotes } from "./compact-to-notes.ts";
 import {
   fitToWindow,
   recordUsage,
@@ -10,7 +11,6 @@ import {
   startOfRecentTurns,
   toolsThatChange,
 } from "./fit.ts";
-import { takeNotes } from "./notes.ts";
 import { overflow } from "./overflow.ts";
 import { staleResults } from "./stale.ts";
 import { forgetModels, newState, tokensOf, turnStarts } from "./window-state.ts";

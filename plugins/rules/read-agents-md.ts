@@ -1,8 +1,8 @@
-// Rules: AGENTS.md of the home; AGENTS.md, else CLAUDE.md, from the top of the repository down to
-// the working folder; and the texts they reference.
+// Reads the rules: AGENTS.md of the home; AGENTS.md, else CLAUDE.md, from the top of the repository
+// down to the working folder; and the texts they reference.
 import fs from "node:fs";
 import path from "node:path";
-import type { Ctx, Zz } from "zz";
+import type { Ctx } from "zz";
 import { isInside, stampOf, tryTo } from "zz/text";
 
 const RULE_FILES = ["AGENTS.md", "CLAUDE.md"];
@@ -10,7 +10,7 @@ const MAX_HOME_CHARS = 6_000;
 const MAX_RULES_CHARS = 24_000; // of all rules together
 const NAMED_FILES = { max: 16, maxChars: 6_000, room: 12_000 }; // that rules reference
 const MAX_LEFT_OUT = 20; // files listed as left out
-const TOKEN_BUDGET = 12_500; // tokens: all of that, with titles
+export const TOKEN_BUDGET = 12_500; // tokens: all of that, with titles
 const PREFACE =
   "Rules for this project, the outermost first; where two differ, the later one holds.";
 const CODE_BLOCK = /^ {0,3}(`{3,}|~{3,})[\s\S]*?^ {0,3}\1|`[^`\n]*`/gm;
@@ -19,32 +19,13 @@ const REFERENCE = /(?<=^|[\s(])@([^\s()<>[\]"'`,;]+)|\]\(\s*<?([^\s()<>]+)/gm;
 
 /** A text that may be used, with links followed. */
 type Found = { file: string; size: number };
-type Rendered = Pick<Rendering, "top" | "stamps"> & { text: string };
-
-export default (zz: Zz) => {
-  let lastRendered: Rendered | undefined;
-  zz.layer({
-    name: "rules",
-    slot: "rules",
-    budget: TOKEN_BUDGET,
-    text(ctx) {
-      const topFolder = repositoryOf(ctx.root);
-      const isUnchanged =
-        lastRendered?.top === topFolder &&
-        [...lastRendered.stamps].every(
-          ([stampedFile, stampBefore]) => stampOf(stampedFile) === stampBefore,
-        );
-      if (!isUnchanged) lastRendered = renderRules(topFolder, ctx);
-      return lastRendered!.text;
-    },
-  });
-};
+export type Rendered = Pick<Rendering, "top" | "stamps"> & { text: string };
 
 /**
  * The repository as git finds it: the nearest folder with a .git in it, but not in another user's
  * folder.
  */
-function repositoryOf(root: string): string {
+export function repositoryOf(root: string): string {
   const rootOwner = statsOf(root)?.uid;
   for (
     let parentFolder = root;
@@ -81,7 +62,7 @@ function rulesOfHome({ stamps, used, files }: Rendering, home: string): string {
   return readText({ file, size: fileStats.size }, MAX_HOME_CHARS, files.open) ?? "";
 }
 
-function renderRules(top: string, { root, permissions, files, about }: Ctx): Rendered {
+export function renderRules(top: string, { root, permissions, files, about }: Ctx): Rendered {
   const rendering: Rendering = {
     top,
     root,

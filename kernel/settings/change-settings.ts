@@ -4,7 +4,7 @@ import type { Preferences, Setting, Settings } from "../contract.ts";
 import { emitNote } from "../events.ts";
 import { initialRules } from "../gate/rules.ts";
 import type { Config, Project } from "../instance.ts";
-import { type Core, isFlagGiven, registeredValues } from "../instance.ts";
+import { type Core, isFlagGiven } from "../instance.ts";
 import { writePrivate } from "../system/atomic-write.ts";
 import { updatePrivateFile } from "../system/locks.ts";
 import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
@@ -293,14 +293,18 @@ export function unknownSettings(core: Core): string[] {
         return unknownOfKernel(core, settingName, settingValue, sourceSuffix);
       allSections ??= sectionsOf(core);
       const section = allSections.get(settingName);
-      if (!section) {
-        const isTheirs = settings !== home;
-        return unknownSection(core, settingName, [...allSections.keys()], sourceSuffix, isTheirs);
-      }
+      if (!section)
+        return unknownSection(
+          core,
+          settingName,
+          [...allSections.keys()],
+          sourceSuffix,
+          settings !== home,
+        );
       if (!isObject(settingValue))
         return [`Cannot use the setting "${settingName}"${sourceSuffix}: it must be an object.`];
       if (!isTrusted) refusedNames.push(...refusedSettings(settingName, section, settingValue));
-      return unknownKeys(section.shape, settingValue, `${settingName}.`, sourceSuffix, true);
+      return unknownKeys(section.shape, settingValue, `${settingName}.`, sourceSuffix);
     });
   }
 }
@@ -316,20 +320,18 @@ function unknownOfKernel(
     core.options.own === false ||
     core.plugins.some(({ disabled, failure }) => disabled || failure) ||
     hasUntrustedPlugins(core);
-  if (settingName !== "providers" || isPartial || !isObject(settingValue))
-    return unknownKeys(SETTINGS[settingName]!, settingValue, `${settingName}.`, sourceSuffix);
-  const names = registeredValues(core.providers).map(({ name }) => name);
-  const isUnlike = ({ like }: any) => typeof like === "string" && !names.includes(like);
-  const unlike = pickKeys(settingValue, (_, endpoint) => isUnlike(endpoint));
-  const others = pickKeys(settingValue, (name) => !Object.hasOwn(unlike, name));
-  return [
-    ...Object.entries(unlike).map(
-      ([name, { like }]: [string, any]) =>
-        `Cannot use the setting "providers.${shortenName(name)}.like"${sourceSuffix}: ` +
-        unknown("provider", shortenName(like), names),
-    ),
-    ...unknownKeys({ properties: providersOf(core) }, others, "providers.", sourceSuffix),
-  ];
+  const unknownIn = (shape: Shape) =>
+    unknownKeys(shape, settingValue, `${settingName}.`, sourceSuffix);
+  if (settingName !== "providers" || isPartial) return unknownIn(SETTINGS[settingName]!);
+  const { providers } = core;
+  const endpoints = settingValue as Record<string, { like?: string }>;
+  const unlike = pickKeys(endpoints, (_, { like }) => like !== undefined && !providers.has(like));
+  const likeFaults = Object.entries(unlike).map(
+    ([name, { like = "" }]) =>
+      `Cannot use the setting "providers.${shortenName(name)}.like"${sourceSuffix}: ` +
+      unknown("provider", shortenName(like), [...providers.keys()]),
+  );
+  return [...likeFaults, ...unknownIn({ properties: { ...providersOf(core), ...unlike } })];
 }
 
 /** Says nothing about a section whose plugin may still be loaded. */
@@ -390,17 +392,13 @@ function sectionsOf({ configs, plugins }: Core): Sections {
   return sections;
 }
 
-/** In a plugin's section, its schema has told of what is inside of closed objects. */
 function unknownKeys(
   parentShape: Shape,
   settings: unknown,
   parentPath: string,
   sourceSuffix: string,
-  isPlugins = false,
 ): string[] {
   if (!isObject(settings)) return [];
-  if (isPlugins && parentShape.additionalProperties === false && /\..*\./.test(parentPath))
-    return [];
   const { properties = {}, additionalProperties } = parentShape;
   return Object.entries(settings).flatMap(([settingKey, settingValue]) => {
     const isMisspelt =
@@ -412,13 +410,7 @@ function unknownKeys(
       : !isMisspelt && additionalProperties;
     if (isObject(innerShape))
       return innerShape.properties || innerShape.additionalProperties
-        ? unknownKeys(
-            innerShape,
-            settingValue,
-            `${parentPath}${settingKey}.`,
-            sourceSuffix,
-            isPlugins,
-          )
+        ? unknownKeys(innerShape, settingValue, `${parentPath}${settingKey}.`, sourceSuffix)
         : [];
     return innerShape || (!parentShape.properties && !additionalProperties)
       ? []

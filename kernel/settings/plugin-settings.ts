@@ -9,6 +9,7 @@ import { say } from "../system/streams.ts";
 import {
   inOneLine,
   type Misfit,
+  NOT_KNOWN,
   type Shape,
   toJsonSchema,
   withSwitches,
@@ -46,12 +47,6 @@ export function configOf(core: Core, pluginName: string, exports: any): Awaitabl
 }
 
 type TellFault = (faultText: string) => unknown;
-/** Where settings stand, and how what is wrong with them is said. */
-interface Source {
-  tellFault: TellFault | undefined;
-  suffix: string;
-  isOwn: boolean;
-}
 export function fillConfig(
   { options }: Core,
   config: Config,
@@ -75,9 +70,15 @@ export function fillConfig(
   async function checked(): Promise<Config> {
     const fittingTeams = await fitting(team, teamSection, defaults);
     const baseValues = merge(defaults, fittingTeams);
-    const ownSource = { tellFault, suffix: inOwnFile(options), isOwn: true };
-    const fittingOwn =
-      homeSection && (await fittingKeys(options.home, config, homeSection, baseValues, ownSource));
+    const suffix = inOwnFile(options);
+    const fittingOwn = await fittingKeys(
+      options.home,
+      config,
+      homeSection,
+      baseValues,
+      tellFault,
+      suffix,
+    );
     const fittingTheirs = await fitting(project, projectSection, merge(baseValues, fittingOwn));
     return fillLive(config, fittingOwn, fittingTheirs, fittingTeams);
   }
@@ -87,11 +88,9 @@ export function fillConfig(
     wantedValues: object | undefined,
     baseValues: unknown,
   ) {
-    if (!settingsSource || !wantedValues) return undefined;
-    const noteFault = tellFault && ((faultText: string) => settingsSource.faults.push(faultText));
-    const suffix = ` in '${settingsSource.file}'`;
-    const source = { tellFault: noteFault, suffix, isOwn: false };
-    return fittingKeys(options.home, config, wantedValues, baseValues, source);
+    const noteFault = tellFault && ((faultText: string) => settingsSource!.faults.push(faultText));
+    const suffix = ` in '${settingsSource?.file}'`;
+    return fittingKeys(options.home, config, wantedValues, baseValues, noteFault, suffix);
   }
 }
 
@@ -137,27 +136,20 @@ function pickCounting(
 async function fittingKeys(
   homeFolder: string,
   config: Config,
-  wantedValues: object,
+  wantedValues: object | undefined,
   baseValues: unknown,
-  { tellFault, suffix, isOwn }: Source,
+  tellFault: TellFault = () => {},
+  sourceSuffix: string,
 ) {
-  const { section, defaults } = config;
+  if (!wantedValues) return undefined;
+  const { section } = config;
   const misfits = await misfitsIn(homeFolder, config, merge(baseValues, wantedValues));
-  const { properties = {}, additionalProperties: allowsOthers } = configSchema(config);
   for (const { path, words } of misfits) {
     const [settingKey = ""] = path;
+    if (!Object.hasOwn(wantedValues, settingKey)) continue;
     const fullMisfit = { path: [section, ...path], words };
-    if (Object.hasOwn(wantedValues, settingKey)) config.fault ??= quoted(fullMisfit);
-    const ownRemedy = Object.hasOwn(defaults, settingKey)
-      ? "Its default is used"
-      : "It is left out";
-    if (
-      Object.hasOwn(wantedValues, settingKey) &&
-      (allowsOthers || Object.hasOwn(properties, settingKey))
-    )
-      tellFault?.(
-        `${unusable(fullMisfit, suffix)} ${isOwn ? `${ownRemedy}; fix it` : "It is ignored"}.`,
-      );
+    config.fault ??= quoted(fullMisfit);
+    if (!words.startsWith(NOT_KNOWN)) tellFault(unusable(fullMisfit, sourceSuffix));
   }
   const fittingValues = pickKeys(
     wantedValues,
@@ -168,9 +160,9 @@ async function fittingKeys(
     : "";
   if (!remainingFault) return fittingValues;
   config.fault ??= `"${section}" does not fit: ${remainingFault}`;
-  tellFault?.(
-    `Cannot use the settings under "${section}"${suffix}: ${remainingFault}. ` +
-      (isOwn ? "Its defaults are used; fix them." : "They are ignored."),
+  tellFault(
+    `Cannot use the settings under "${section}"${sourceSuffix}: ${remainingFault}. ` +
+      "They are ignored.",
   );
   return undefined;
 }

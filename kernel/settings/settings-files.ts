@@ -138,7 +138,7 @@ export async function wrongKernelSetting(
 const misfitName = ({ path }: Misfit): string => `"${path.map(shortenName).join(".")}"`;
 export const quoted = (misfit: Misfit): string => `${misfitName(misfit)} ${misfit.words}`;
 export const unusable = (misfit: Misfit, sourceSuffix: string) =>
-  `Cannot use the setting ${misfitName(misfit)}${sourceSuffix}: it ${misfit.words}.`;
+  `Cannot use the setting ${misfitName(misfit)}${sourceSuffix}: it ${misfit.words}. It is ignored.`;
 
 /** A folder like a project's: what a store brings lies in its .zz/. */
 export const teamFolder = (homeFolder: string): string => path.join(homeFolder, "team");
@@ -262,8 +262,7 @@ async function allowedProjectSettings(
       projectRight && permitted !== undefined
         ? await misfitsOf(homeFolder, KERNEL_SETTINGS, { [settingName]: permitted })
         : [];
-    for (const misfit of misfits)
-      project.faults.push(`${unusable(misfit, ` in '${project.file}'`)} It is ignored.`);
+    for (const misfit of misfits) project.faults.push(unusable(misfit, ` in '${project.file}'`));
     if (misfits.some(({ path }) => path.length < 2)) return [];
     const fittingValue = isObject(permitted)
       ? pickKeys(permitted, (innerKey) => !misfits.some(({ path }) => path[1] === innerKey))

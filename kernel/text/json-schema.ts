@@ -214,7 +214,7 @@ function sentenceOfTypebox({
 }
 const allowedValuesIn = (errorParams: any): string[] | undefined =>
   errorParams.allowedValues?.map(String);
-const NOT_KNOWN = "is not known";
+export const NOT_KNOWN = "is not known";
 
 /** Each type in words. */
 const TYPE_NAMES: Record<string, string> = {

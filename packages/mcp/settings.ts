@@ -70,9 +70,8 @@ export async function configured(
   /** Settings were checked when they were read; others are checked here. */
   async function addChecked(name: string, rawConfig: ServerConfig, from: Source): Promise<void> {
     const config = withOurNames(rawConfig);
-    const isObject = typeof config === "object" && config !== null;
-    const checked = isObject ? await checkSettings(ctx.about.home, SERVER, config) : {};
-    addServer(name, checked.value ?? config, from, checked.wrong && `${checked.wrong}. Fix it.`);
+    const { value, wrong } = await checkSettings(ctx.about.home, SERVER, config);
+    addServer(name, value, from, wrong && `${wrong}. Fix it.`);
   }
 
   function addServer(name: string, rawConfig: ServerConfig, from: Source, misfit?: string): void {
@@ -136,7 +135,6 @@ function wrongIn(serverName: string, config: ServerConfig): string | undefined {
     );
   if (serverName.includes("__"))
     return "its name has two _ in a row, which stand between a server and its tool. Rename it.";
-  if (typeof config !== "object" || config === null) return "it must be an object.";
   if (typeof config.command !== "string" && typeof config.url !== "string")
     return 'it has neither "command" nor "url". Add one.';
   const strange = Object.keys(config).find(

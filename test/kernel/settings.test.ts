@@ -269,11 +269,11 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ rouds: 3 }, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`],
     [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary" in FILE: there is no setting 'sumary'. Did you mean 'summary'?`, ""],
     [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai" in FILE: there is no setting 'opnai'. Did you mean 'openai'?`, ""],
-    [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme" in FILE: it must be one of auto, dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of auto, dark, light, none; nearest to "drak" is "dark". It is ignored.`],
-    [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds" in FILE: it must be a number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`],
+    [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme" in FILE: it must be one of auto, dark, light, none; nearest to "drak" is "dark". It is ignored.`, `Cannot use the setting "display.theme" in FILE: it must be one of auto, dark, light, none; nearest to "drak" is "dark". It is ignored.`],
+    [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`],
     [{ providers: { work: { like: "openia" } } }, `Cannot use the setting "providers.work.like" in FILE: there is no provider 'openia'. Did you mean 'openai'?`, ""],
-    [{ display: { colours: { headding: "bold" } } }, `Cannot use the setting "display.colours.headding" in FILE: it is not known; nearest to "headding" is "heading". Its default is used; fix it.`, ""],
-    [{ mcpServers: { a: { command: "x", sandbox: "no" } } }, `Cannot use the setting "mcpServers.a.sandbox" in FILE: it must be true or false, or an object. It is left out; fix it.`, ""],
+    [{ display: { colours: { headding: "bold" } } }, `Unknown setting "display.colours.headding" in FILE: there is no setting 'headding'. Did you mean 'heading'?`, ""],
+    [{ mcpServers: { a: { command: "x", sandbox: "no" } } }, `Cannot use the setting "mcpServers.a.sandbox" in FILE: it must be true or false, or an object. It is ignored.`, ""],
     [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: it must be a number. It is ignored.`],
     [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: it is not known; nearest to "dney" is "deny". It is ignored.`],
     [{ permissions: { deny: { net: ["a b"] } } }, "", `Cannot use deny net "a b" in the settings: it is not a host's name. Write a host alone, such as example.com, *.example.com or example.com:443. This is in FILE, whose permissions are ignored.`],
@@ -400,7 +400,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     const { value, notes } = await inForce(where);
     deepEqual([value("lamp.unit"), value("lamp.watts"), value("lock.tires")], ["C", 40, 1]);
     deepEqual(notes, [
-      `Cannot use the settings under "lock" in '${homeFile(where)}': code is missing. Its defaults are used; fix them.`,
+      `Cannot use the settings under "lock" in '${homeFile(where)}': code is missing. They are ignored.`,
       `Unknown setting "lamp.unti" in '${homeFile(where)}': there is no setting 'unti'. Did you mean 'unit'?`,
     ]);
   });

@@ -375,7 +375,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     await zz.ctx.plugins.trust(true);
     const notes = await zz.command("/mcp");
     const wrong = rows.map(([, wrong], i) => {
-      const remedy = /^it /.test(wrong) ? "." : ". Fix it.";
+      const remedy = /Add one$/.test(wrong) ? "." : ". Fix it.";
       return `MCP server 's${i}' of .mcp.json is left out: ${wrong}${remedy}`;
     });
     deepEqual(notes.at(-1)!.split("\n").slice(1), wrong);

@@ -38,6 +38,8 @@ export {
   byName,
   CHARS_PER_TOKEN,
   compare,
+  isDeep,
+  isObject,
   jsonOrText,
   ownValue,
   partsOf,

@@ -3,8 +3,8 @@ import type { Call, CallDelta, Delta, Finish, Reply, Usage } from "../contract.t
 import { newId } from "../instance.ts";
 import { asFault, fault } from "../text/faults.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { pickKeys, tryTo } from "../text/words.ts";
-import { answerFault, isDeep, MAX_JSON_DEPTH } from "./server-errors.ts";
+import { isDeep, MAX_JSON_DEPTH, pickKeys, tryTo } from "../text/words.ts";
+import { answerFault } from "./server-errors.ts";
 
 // the text and thinking so far, then what this piece added
 type SeeProgress = (

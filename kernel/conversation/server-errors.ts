@@ -4,17 +4,8 @@ import type { Core } from "../instance.ts";
 import errors from "../text/errors.json" with { type: "json" };
 import { fault, usage } from "../text/faults.ts";
 import { errorMessage, sealUrl, veil } from "../text/secrets.ts";
-import { jsonOrText } from "../text/words.ts";
+import { isDeep, jsonOrText } from "../text/words.ts";
 import { fetchWithRedirects, fillSecrets } from "./http-transport.ts";
-
-export const MAX_JSON_DEPTH = 100;
-export function isDeep(jsonValue: unknown, maxLevels = MAX_JSON_DEPTH): boolean {
-  if (typeof jsonValue !== "object" || jsonValue === null) return false;
-  return (
-    maxLevels === 0 ||
-    Object.values(jsonValue).some((innerValue) => isDeep(innerValue, maxLevels - 1))
-  );
-}
 
 /**
  * Sends a request. Network errors and refusals become sentences in the server's own words, with a

@@ -12,6 +12,16 @@ export const byName = (first: { name: string }, second: { name: string }): numbe
 export const isObject = (candidate: unknown): candidate is Record<string, unknown> =>
   typeof candidate === "object" && candidate !== null && !Array.isArray(candidate);
 
+export const MAX_JSON_DEPTH = 100;
+/** Whether it holds more levels of lists and objects. */
+export function isDeep(jsonValue: unknown, maxLevels = MAX_JSON_DEPTH): boolean {
+  if (typeof jsonValue !== "object" || jsonValue === null) return false;
+  return (
+    maxLevels === 0 ||
+    Object.values(jsonValue).some((innerValue) => isDeep(innerValue, maxLevels - 1))
+  );
+}
+
 /** What stands in a table itself under a key: "constructor" is in every object. */
 export const ownValue = <T>(
   table: Readonly<Record<string, T>> | undefined,

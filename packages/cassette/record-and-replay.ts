@@ -212,13 +212,12 @@ async function readExchanges(cassetteFile: string, shownPath: string): Promise<E
   const { exchange } = await import("./exchange.ts");
   return exchangeLines.map((exchangeLine, i) => {
     const { data, error } = exchange.safeParse(tryTo(() => JSON.parse(exchangeLine)));
-    const { path = [], message = "" } = error?.issues[0] ?? {};
+    if (data) return data;
+    const { path, message } = error.issues[0]!;
     const place = path.length
-      ? ` ("${path.join(".")}"${message.replace(/^Invalid input/, "")})`
+      ? ` ("${path.join(".")}"${message.replace("Invalid input", "")})`
       : "";
-    if (!data)
-      throw cannot(`line ${i + 2} is not a recorded exchange${place}. ` + "Record it again.");
-    return data;
+    throw cannot(`line ${i + 2} is not a recorded exchange${place}. Record it again.`);
   });
 }
 

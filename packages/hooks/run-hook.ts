@@ -2,7 +2,7 @@
 // told comes on stdin, as JSON.
 import { randomUUID } from "node:crypto";
 import type { Ctx } from "zz";
-import { jsonOrText, shorten } from "zz/text";
+import { isObject, jsonOrText, shorten } from "zz/text";
 import type { Hook } from "./read-hooks.ts";
 
 /** What came of a hook. */
@@ -38,7 +38,7 @@ const saidIn = (output = ""): string => shorten(output.trim(), MAX_OUTPUT_CHARS)
 /** The forms that an output may have: a decision, or the newer one by event, or text. */
 function outcomeOf(hook: Hook, hookOutput: string): HookOutcome {
   const parsedOutput = jsonOrText(hookOutput.trim());
-  if (!isRecord(parsedOutput)) {
+  if (!isObject(parsedOutput)) {
     const isContext = hook.event === "UserPromptSubmit" || hook.event === "SessionStart";
     return { context: isContext ? saidIn(hookOutput) : "" };
   }
@@ -52,14 +52,12 @@ function outcomeOf(hook: Hook, hookOutput: string): HookOutcome {
     context: isText(specific.additionalContext) ? saidIn(specific.additionalContext) : "",
     ...((isDenied || general.continue === false) && { blocked: shownReason }),
     ...(specific.permissionDecision === "ask" && { asks: shownReason }),
-    ...(isRecord(specific.updatedInput) && { args: specific.updatedInput }),
+    ...(isObject(specific.updatedInput) && { args: specific.updatedInput }),
   };
 }
 
 const isText = (fieldValue: unknown): fieldValue is string =>
   typeof fieldValue === "string" && fieldValue !== "";
-const isRecord = (fieldValue: unknown): fieldValue is Record<string, unknown> =>
-  typeof fieldValue === "object" && fieldValue !== null && !Array.isArray(fieldValue);
 
 /** The JSON in one line; long texts in it are cut if it is too long. */
 function inputText(hookInput: object): string {

@@ -2,7 +2,7 @@
 // the person trusts, and those that an editor names for its conversation.
 import path from "node:path";
 import type { Ctx, Schema, Zz } from "zz";
-import { checkSettings, fault, nearest, plural, textOf, tryTo } from "zz/text";
+import { checkSettings, fault, isObject, nearest, plural, textOf, tryTo } from "zz/text";
 import { SCHEMA, type ServerConfig } from "./settings-schema.ts";
 
 export type { ServerConfig } from "./settings-schema.ts";
@@ -70,7 +70,7 @@ export async function configured(
   /** Settings were checked when they were read; others are checked here. */
   async function addChecked(name: string, rawConfig: ServerConfig, from: Source): Promise<void> {
     const config = withOurNames(rawConfig);
-    const { value, wrong } = await checkSettings(ctx.about.home, SERVER, config);
+    const { value, wrong } = await checkSettings(ctx.about.home, SERVER as Schema, config);
     addServer(name, value, from, wrong && `${wrong}. Fix it.`);
   }
 
@@ -190,15 +190,15 @@ function projectServers({ root, plugins }: Ctx, leftOut: string[]): Record<strin
     projectText.length > MAX_FILE_BYTES
       ? undefined
       : tryTo(() => JSON.parse(projectText).mcpServers);
-  if (typeof servers === "object" && servers !== null) return servers;
+  if (isObject(servers)) return servers as Record<string, ServerConfig>;
   leftOut.push(
     `The MCP servers of ${PROJECT_FILE} are left out: it is not JSON with "mcpServers". Fix it.`,
   );
   return {};
 }
 
-const SERVER = SCHEMA.additionalProperties as object as Schema;
-const KNOWN_FIELDS = Object.keys(SCHEMA.additionalProperties.properties);
+const SERVER = SCHEMA.additionalProperties;
+const KNOWN_FIELDS = Object.keys(SERVER.properties);
 /** Fields that other programs have in such a file. */
 const OF_OTHERS =
   `$schema type transport name title id description icon version enabled alwaysAllow autoApprove

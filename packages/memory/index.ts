@@ -36,6 +36,7 @@ export default (zz: Zz<typeof defaults>) => {
     budget: zz.config.tokens + 300,
     text: (ctx) => overview(ctx, zz.config.tokens),
   });
+  const readsAll = (_: object, ctx: Ctx) => ({ read: tree.filesOf(ctx).files.map(tree.allowed) });
   zz.tool({
     name: "remember",
     description:
@@ -60,7 +61,7 @@ export default (zz: Zz<typeof defaults>) => {
       "or give the path of a file of memory to read all of it.",
     aliases: ["search_memory"],
     params: { query: "string words of what is looked for" },
-    needs: (_, ctx) => ({ read: tree.filesOf(ctx).files.map(tree.allowed) }),
+    needs: readsAll,
     run: recallNotes,
   });
   zz.tool({
@@ -71,7 +72,7 @@ export default (zz: Zz<typeof defaults>) => {
     also: { what: ["query", "place", "text"] },
     params: { what: "string FILE:LINE, or words" },
     changes: true,
-    needs: (_, ctx) => ({ read: tree.filesOf(ctx).files.map(tree.allowed) }),
+    needs: readsAll,
     run: forgetNote,
   });
   zz.command({

@@ -310,9 +310,10 @@ async function listModels(
         headers: { authorization: `Bearer ${secretKey ?? "none"}` },
         signal: AbortSignal.any([signal, zz.io.clock.limit(10_000)]),
       });
-      const answerBody = Object(await response.json());
-      const lists = [answerBody, answerBody.data, answerBody.models];
-      const modelIds = ((lists.find(Array.isArray) ?? []) as any[])
+      const answerBody = await response.json();
+      const { data, models } = Object(answerBody);
+      const listed: any[] = [answerBody, data, models].find(Array.isArray) ?? [];
+      const modelIds = listed
         .map((listedModel) => listedModel?.id ?? listedModel?.name)
         .filter((id) => typeof id === "string")
         .sort();

@@ -6,6 +6,7 @@ import {
   anyOf,
   codeOf,
   errnoSentence,
+  isObject,
   ownValue,
   shortSchema,
   tryTo,
@@ -107,8 +108,6 @@ export const shortForm = (shortText: string): JsonSchema => shortSchema(shortTex
 // Checks: what no answer can fit
 
 const TYPE_NAMES = ["string", "number", "integer", "boolean", "object", "array", "null"];
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * What a reference within a schema refers to; undefined if it leads nowhere, or out of the schema.

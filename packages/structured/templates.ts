@@ -5,6 +5,7 @@ import type { Ctx, Result, Typed } from "zz";
 import {
   errnoSentence,
   fault,
+  isObject,
   jsonOrText,
   makeFolder,
   oneLine,
@@ -14,7 +15,7 @@ import {
   writeWhole,
 } from "zz/text";
 import type { Wanted } from "./index.ts";
-import { isObject, type JsonSchema, readSchema, shortForm } from "./schema.ts";
+import { type JsonSchema, readSchema, shortForm } from "./schema.ts";
 
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SAVED_MARK = "saved: by --save";

@@ -1,7 +1,7 @@
 // Recognizes objects that are calls: what models call the name and the arguments, and what they
 // wrap them in.
 
-import { isObject } from "./coerce.ts";
+import { isObject } from "zz/text";
 import { type Json, readJson, skipSpace, type Work, wholeJson } from "./json.ts";
 import { matchAt, skipMatch } from "./search-text.ts";
 import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Source, type Tool } from "./types.ts";

@@ -1,6 +1,6 @@
 // Turns what a text contained into a call of an offered tool: cleans the name, converts values to
 // the types of the tool's schema if nothing is lost by it, and checks the result.
-import { anyOf, ownValue, tryTo } from "zz/text";
+import { anyOf, isObject, ownValue, tryTo } from "zz/text";
 import { setField, type Work, wholeJson } from "./json.ts";
 import type { Tool } from "./types.ts";
 
@@ -322,9 +322,6 @@ function resolveRef(schema: Schema, rootSchema: Schema): Schema {
       .reduce((innerSchema: Schema, pathKey: string) => innerSchema?.[pathKey], rootSchema);
   return typeof resolved === "object" && resolved !== null ? resolved : {};
 }
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeOf(value) === "object";
 
 export function typeOf(value: unknown): string {
   if (value === null) return "null";

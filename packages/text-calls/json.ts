@@ -1,5 +1,6 @@
 // Reads JSON as models write it, and Python's literals: strictly if it is valid JSON, else with the
 // usual syntax errors. It never invents a value.
+import { isDeep } from "zz/text";
 import { matchAt, skipMatch } from "./search-text.ts";
 
 /** How many characters may still be examined, so that every text takes linear time. */
@@ -65,7 +66,7 @@ export const readLiteral = (sourceText: string, startIndex: number): Json | unde
 export function wholeJson(jsonText: string, work: Work): unknown {
   try {
     const parsedValue = JSON.parse(jsonText);
-    return isDeeper(parsedValue, MAX_DEPTH) ? undefined : parsedValue;
+    return isDeep(parsedValue, MAX_DEPTH) ? undefined : parsedValue;
   } catch {}
   const jsonStart = skipSpace(jsonText, 0);
   const parsedJson = readJson(jsonText, jsonStart, work);
@@ -104,14 +105,6 @@ function stringEnd(sourceText: string, quoteIndex: number): number {
     else if (charCode === 34) return i;
   }
   return -1;
-}
-
-function isDeeper(value: unknown, depthLeft: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return (
-    depthLeft === 0 ||
-    Object.values(value).some((innerValue) => isDeeper(innerValue, depthLeft - 1))
-  );
 }
 
 export function setField(object: Record<string, unknown>, fieldName: string, value: unknown): void {

@@ -1,8 +1,8 @@
 // Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and
 // values, MiniCPM's tags.
-import { anyOf } from "zz/text";
+import { anyOf, isObject } from "zz/text";
 import { longestName, readArguments, readObjects, skipCloser, skipFence } from "./call-shapes.ts";
-import { isObject, toolFor } from "./coerce.ts";
+import { toolFor } from "./coerce.ts";
 import { setField, skipSpace, wholeJson } from "./json.ts";
 import { matchAt, skipMatch } from "./search-text.ts";
 import { MAX_CALLS_PER_MARK, type Piece, type Raw, type Reader, type Source } from "./types.ts";

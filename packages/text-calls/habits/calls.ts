@@ -1,7 +1,7 @@
 // Applies the table of habits to the calls of a reply.
 import type { Call, ChatRequest, Ctx } from "zz";
-import { ownValue } from "zz/text";
-import { fits, isObject } from "../coerce.ts";
+import { isObject, ownValue } from "zz/text";
+import { fits } from "../coerce.ts";
 import { type Args, bareName, bareNames, renameArgs, withoutFolder } from "./rename-arguments.ts";
 import { EDITORS, HABITS, type Habit } from "./table.ts";
 import { type AskedCall, type GivenCall, VALUES } from "./values.ts";

@@ -2,8 +2,7 @@
 // several of zz's.
 import { existsSync, statSync } from "node:fs";
 import type { ChatRequest, Ctx } from "zz";
-import { plural, tryTo } from "zz/text";
-import { isObject } from "../coerce.ts";
+import { isObject, plural, tryTo } from "zz/text";
 import { editsOfBlocks } from "./blocks.ts";
 import { commandCall } from "./command-calls.ts";
 import { type Args, bareName, renameArgs } from "./rename-arguments.ts";

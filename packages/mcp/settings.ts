@@ -147,9 +147,8 @@ function wrongIn(serverName: string, config: ServerConfig): string | undefined {
       : `Its fields are ${KNOWN_FIELDS.join(", ")}.`;
     return `it has "${strange.slice(0, 60)}", which zz does not know. ${nextStep}`;
   }
-  // it may begin with a variable
-  if (config.url !== undefined && !/^(https?:\/\/[^/]|\$\{)/.test(config.url))
-    return "its url does not begin with http:// or https://. Fix it.";
+  if (config.url !== undefined && !WEB_ADDRESS.test(config.url))
+    return "its url is not one of the web. Fix it.";
   return undefined;
 }
 
@@ -205,6 +204,8 @@ const OF_OTHERS =
     autoStart trust tools enabledTools includeTools excludeTools gallery dev startup_timeout_sec
     tool_timeout_sec`.split(/\s+/);
 
+/** It may begin with a variable. */
+const WEB_ADDRESS = /^(https?:\/\/(\[[\da-f:.]+\]|[\w$])|\$\{)\S*$/i;
 const VARIABLE = /\$\{(?:env:)?(\w+)(?::-([^}]*))?\}/g;
 const PROJECT_FOLDER = "workspaceFolder"; // so other programs name it
 

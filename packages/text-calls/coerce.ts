@@ -320,7 +320,7 @@ function resolveRef(schema: Schema, rootSchema: Schema): Schema {
       .slice(2)
       .split("/")
       .reduce((innerSchema: Schema, pathKey: string) => innerSchema?.[pathKey], rootSchema);
-  return typeof resolved === "object" && resolved !== null ? resolved : {};
+  return isObject(resolved) ? resolved : {};
 }
 
 export function typeOf(value: unknown): string {

@@ -32,10 +32,10 @@ export class ServerOver extends Error {
 }
 
 /** The server is there, and gives this question an error for an answer. */
-class ServerRefused extends Error {
+export class ServerRefused extends Error {
   readonly isRefusal = true; // for another plugin
   readonly code: number;
-  constructor({ code, message }: { code: number; message: string }) {
+  constructor({ code = 0, message }: { code?: number; message: string }) {
     super(clip(oneLine(clean(String(message))), MAX_REFUSAL_CHARS) || "without a reason");
     this.code = code;
   }

@@ -14,7 +14,7 @@ import type {
 } from "vscode-languageserver-protocol";
 import type { Called, LanguageServer, Point, Spot } from "zz";
 import { isInside, tryTo } from "zz/text";
-import { type Client, ServerOver } from "./server-client.ts";
+import { type Client, ServerOver, ServerRefused } from "./server-client.ts";
 
 /** Also which URI a file has, for what is told to it. */
 export interface OpenServer extends LanguageServer {
@@ -204,16 +204,18 @@ function buildSpot(
   };
 }
 
-/** Throws where it would also change what lies outside of the project. */
+/** Throws where it would do more than change texts, which it was not told that zz could. */
 function editsOf(projectRoot: string, answer: unknown): (Spot & { text: string })[] {
   const { changes = {}, documentChanges = [] } = (answer ?? {}) as WorkspaceEdit;
   const editsByFile = [
     ...Object.entries(changes),
     ...takeList<{ textDocument?: { uri: string }; edits?: { range: Range; newText: string }[] }>(
       documentChanges,
-    ).flatMap(({ textDocument, edits }) =>
-      textDocument && edits ? [[textDocument.uri, edits] as const] : [],
-    ),
+    ).map(({ textDocument, edits }) => {
+      if (!textDocument || !edits)
+        throw new ServerRefused({ message: "it would make, move or delete files for it" });
+      return [textDocument.uri, edits] as const;
+    }),
   ];
   return editsByFile.flatMap(([fileUri, fileEdits]) =>
     takeList<{ range: Range; newText: string }>(fileEdits).map(({ range, newText }) => {

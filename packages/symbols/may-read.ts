@@ -12,10 +12,14 @@ export const deniesReading = ({ permissions }: Ctx): boolean =>
 export const mayRead = ({ permissions }: Ctx, filePath: string): boolean =>
   permissions.judge("read", filePath).verdict === "allow";
 /** The same, for one answer: each file is judged once. */
-export function readability(ctx: Ctx): (filePath: string) => boolean {
+export function readability(
+  ctx: Ctx,
+  isThere: (filePath: string) => boolean,
+): (filePath: string) => boolean {
   const judgedFiles = new Map<string, boolean>();
   return (filePath) => {
-    if (!judgedFiles.has(filePath)) judgedFiles.set(filePath, mayRead(ctx, filePath));
+    if (!judgedFiles.has(filePath))
+      judgedFiles.set(filePath, mayRead(ctx, filePath) && isThere(filePath));
     return judgedFiles.get(filePath)!;
   };
 }

@@ -29,6 +29,7 @@ const whole = (text) => "Content-Length: " + Buffer.byteLength(text) + "\\r\\n\\
 const send = (message) => process.stdout.write(whole(JSON.stringify({ jsonrpc: "2.0", ...message })));
 let root = "", all = "";
 const place = (file, line) => ({ uri: file[0] === "/" ? "file://" + file : root + "/" + file, range: { start: { line, character: 5 }, end: { line, character: 10 } } });
+const at = (file, line, character, length = 5) => ({ uri: root + "/" + file, range: { start: { line, character }, end: { line, character: character + length } } });
 process.stdin.on("data", (data) => {
   all += data;
   for (let found; (found = /Content-Length: (\\d+)\\r\\n\\r\\n/.exec(all)) && all.length >= found.index + found[0].length + +found[1]; ) {
@@ -37,7 +38,10 @@ process.stdin.on("data", (data) => {
     all = all.slice(from + +found[1]);
     if (method === "initialize") root = params.rootUri;
     if (method === "initialize" && ${acts.startsWith("/* start */")}) { ${acts} }
-    else if (method === "initialize") send({ id, result: { capabilities: { referencesProvider: true } } });
+    else if (method === "initialize") send({ id, result: { capabilities: { referencesProvider: true, renameProvider: true } } });
+    else if (${acts.startsWith("/* rename */")} && method === "textDocument/references") send({ id, result: [place("a.go", 2), at("a.go", 5, 11), at("c.go", 2, 11)] });
+    else if (method === "textDocument/prepareRename") send({ id, result: {} });
+    else if (method === "textDocument/rename") { ${acts} }
     else if (method === "textDocument/references" || (id !== undefined && ${acts.startsWith("/* every */")})) { ${acts} }
     else if (id !== undefined && method) send({ id, result: null });
   }

@@ -2,7 +2,6 @@
 import path from "node:path";
 import type { Called, Ctx, Result } from "zz";
 import { plural } from "zz/text";
-import { mayRead } from "../may-read.ts";
 import type { SymbolSpot } from "../meaning/code-uses.ts";
 import {
   atDesk,
@@ -46,7 +45,7 @@ export async function findCalls(
     ctx,
     async (desk) => {
       serverName = desk.server.name;
-      return callsAtDesk(desk, targetSpot, direction, ctx);
+      return callsAtDesk(desk, targetSpot, direction);
     },
     (reason) => {
       throw makeError(`${reason}. find_references shows the places.`);
@@ -76,12 +75,7 @@ export async function findCalls(
 }
 
 /** Who calls it, or what it calls, as far as that may be read. */
-async function callsAtDesk(
-  desk: Desk,
-  targetSpot: SymbolSpot,
-  direction: "callers" | "callees",
-  ctx: Ctx,
-) {
+async function callsAtDesk(desk: Desk, targetSpot: SymbolSpot, direction: "callers" | "callees") {
   const targetPoint = await locate(desk, targetSpot);
   // some servers know just what they were shown
   if (direction === "callers") await showOthers(desk, targetSpot);
@@ -90,7 +84,7 @@ async function callsAtDesk(
     return calledIn(desk, targetSpot);
   });
   const readable = relatedCalls.filter(
-    ({ path, from }) => mayRead(ctx, path) && from.every((callSpot) => mayRead(ctx, callSpot.path)),
+    ({ path, from }) => desk.mayShow(path) && from.every((callSpot) => desk.mayShow(callSpot.path)),
   );
   return Promise.all(
     readable.map(async ({ name, from, ...spot }) => ({

@@ -1,5 +1,6 @@
 // Where one question to a language server is worked on: the texts of files, and what a place in
 // them is for the server and for the tools.
+import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, LanguageServer, Point, Spot } from "zz";
 import { stampOf } from "zz/text";
@@ -26,7 +27,7 @@ export interface Desk {
   ctx: Ctx;
   server: LanguageServer;
   texts: Map<string, Text>;
-  mayShow(filePath: string): boolean; // each file is judged once for one answer
+  mayShow(filePath: string): boolean; // a file that may be read, and is there
 }
 export interface Text {
   text: string; // as read, with its mark
@@ -51,7 +52,10 @@ export async function atDesk<T>(
   instead?: (reason: string) => T,
 ): Promise<T> {
   let answer: { value: T } | { error: unknown } | undefined;
-  const mayShow = readability(ctx);
+  const mayShow = readability(
+    ctx,
+    (filePath) => index.entries.has(filePath) || isFile(path.join(state.root, filePath)),
+  );
   const reason = await ctx.service("languageServers")?.answer(
     {
       file,
@@ -83,6 +87,7 @@ export async function atDesk<T>(
 }
 
 const CODE_OFF = "the plugin 'code' is off (/plugins on code turns it on)";
+const isFile = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.isFile() === true;
 
 /** Starts the server of such a file, while the index is brought up to date. */
 export function startServerEarly(filePath: string | undefined, ctx: Ctx): void {

@@ -52,6 +52,10 @@ export async function planRename(
   const refusal = await server.mayRename(targetPoint);
   if (refusal) throw makeError(refusalOf(refusal));
   const ownChanges = await changesAt(desk, targetPoint, newName);
+  const unfit =
+    (await unfitChange(desk, ownChanges, targetSpot.name, newName)) ||
+    (await leftUse(desk, ownChanges, allUses, targetSpot));
+  if (unfit) throw makeError(`${server.name} ${unfit}. Edit each place instead.`);
   const changes = [
     ...ownChanges,
     ...(await changesOf(desk, await takingsToChange(desk, takings, ownChanges, newName), newName)),
@@ -106,14 +110,18 @@ async function takingsToChange(
 async function changesAt(desk: Desk, targetPoint: Point, newName: string): Promise<Change[]> {
   const changes: Change[] = [];
   for (const spot of await desk.server.rename(targetPoint, newName)) {
-    if (path.isAbsolute(spot.path) || spot.path.startsWith("..")) {
+    if (isOutside(spot.path)) {
       changes.push({ path: spot.path, start: 0, end: 0, text: "", before: 0 });
       continue;
     }
     const { start, end } = await toCodeUse(desk, spot);
+    const isThere = await isInText(desk, spot, {
+      line: spot.endLine,
+      character: spot.endCharacter,
+    });
     changes.push({
       path: spot.path,
-      start,
+      start: isThere ? start : -1,
       end,
       text: spot.text,
       before: Math.max(spot.text.indexOf(newName), 0),
@@ -121,6 +129,61 @@ async function changesAt(desk: Desk, targetPoint: Point, newName: string): Promi
   }
   return changes;
 }
+
+async function isInText(
+  desk: Desk,
+  start: Point,
+  ...ends: Pick<Point, "line" | "character">[]
+): Promise<boolean> {
+  const { text, lines, mark } = await textAt(desk, start.path);
+  return [start, ...ends].every(({ line, character }) => {
+    const [lineStart, lineEnd = text.length] = [lines[line], lines[line + 1]];
+    return lineStart !== undefined && lineStart + character + (line === 0 ? mark : 0) <= lineEnd;
+  });
+}
+
+/** What the server would do besides giving a name for the other, each place once; "": nothing. */
+async function unfitChange(
+  desk: Desk,
+  changes: Change[],
+  oldName: string,
+  newName: string,
+): Promise<string> {
+  if (!changes.length) return "names nothing to change";
+  const sorted = changes.toSorted((a, b) => compare(a.path, b.path) || a.start - b.start);
+  for (const [i, { path: filePath, start, end, text }] of sorted.entries()) {
+    if (isOutside(filePath)) continue; // which is said
+    if (start < 0 || end < start) return `would change '${filePath}' where there is no text`;
+    const next = sorted[i + 1];
+    const isSame = next && next.start === start && next.end === end && next.text === text;
+    if (next?.path === filePath && !isSame && (next.start < end || next.start === start))
+      return `would change a place of '${filePath}' twice`;
+    const replaced = (await textAt(desk, filePath)).text.slice(start, end);
+    const isName = replaced.includes(oldName) && text.includes(newName);
+    if (!isName && end > start && /^[\p{L}\p{N}_$#]+$/u.test(oldName) && oldName !== "default")
+      return `would change more in '${filePath}' than the name`;
+  }
+  return "";
+}
+
+/** A use that it knows and would leave. In scripts, some keep the name. */
+async function leftUse(
+  desk: Desk,
+  changes: Change[],
+  allUses: CodeUse[],
+  { path: targetPath, name }: SymbolSpot,
+): Promise<string> {
+  if (SCRIPT.test(targetPath)) return "";
+  for (const { path: filePath, line, start, end } of allUses) {
+    const isChanged = changes.some(
+      (change) => change.path === filePath && change.start <= start && end <= change.end,
+    );
+    if (!isChanged && (await textAt(desk, filePath)).text.slice(start, end) === name)
+      return `would leave ${filePath}:${line} as it is`;
+  }
+  return "";
+}
+const isOutside = (filePath: string) => path.isAbsolute(filePath) || filePath.startsWith("..");
 
 /** What files take by a way that the server does not follow. */
 async function changesOf(desk: Desk, takings: Taking[], newName: string): Promise<Change[]> {

@@ -43,6 +43,7 @@ needs("bwrap")("of a language server's places only those in the project are show
     "'node_modules/x/x.go', 1",
     "'c.go', 2",
     "'c.go', 99",
+    "'none.go', 0",
   ];
   const { text, rows } = await asked(
     `send({ id, result: [${places.map((one) => `place(${one})`).join()}] })`,

@@ -1,5 +1,7 @@
 // What else a language server may do: the index answers by name, and says so in one sentence.
 import { deepEqual, doesNotMatch, match } from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { needs } from "../../../../test/support/needs.ts";
 import { harness } from "../../../../test/support/script.ts";
 import { FILES, installServer, takesOver } from "../strange-server.ts";
@@ -34,6 +36,34 @@ takesOver({
     "it sent something that cannot be read",
   ],
 });
+
+/** Besides the places to be changed: `more`. */
+const renames = (more: string, places = "at('a.go', 2, 5), at('a.go', 5, 11), at('c.go', 2, 11)") =>
+  `/* rename */ const changes = {}; for (const { uri, range } of [${places}, ${more}]) (changes[uri] ??= []).push({ range, newText: "Lamp" }); send({ id, result: { changes } })`;
+const RENAMES: Record<string, [acts: string, says: RegExp]> = {
+  "changes just the places": [renames(""), /^Renamed 'Light' to 'Lamp' in 3 places:/],
+  "changes overlapping places": [renames("at('a.go', 2, 7)"), /would change a place of 'a.go' twice/],
+  "changes a place from its end on": [renames("at('c.go', 2, 16, -5)"), /'c.go' where there is no text/],
+  "changes what is beyond a line": [renames("at('a.go', 2, 900)"), /'a.go' where there is no text/],
+  "changes what is beyond the file": [renames("at('a.go', 900, 0)"), /'a.go' where there is no text/],
+  "changes another word": [renames("at('c.go', 0, 0, 7)"), /would change more in 'c.go' than the name/],
+  "changes a file outside": [renames("at('../x.go', 0, 0)"), /outside the project's code/],
+  "leaves a place": [renames("", "at('a.go', 2, 5), at('a.go', 5, 11)"), /would leave c.go:3 as it is/],
+  "changes nothing": ["/* rename */ send({ id, result: null })", /names nothing to change/],
+  "moves a file": [
+    "/* rename */ send({ id, result: { documentChanges: [{ kind: 'rename', oldUri: root + '/a.go', newUri: 'file:///x' }] } })",
+    /gopls refused: it would make, move or delete files for it/,
+  ],
+}; // biome-ignore format: short
+for (const [what, [acts, says]] of Object.entries(RENAMES))
+  needs("bwrap")(`a rename by a server that ${what} is whole, or none`, async (t) => {
+    installServer(acts);
+    const zz = await harness({ own: true, files: FILES, answer: "yes" }, t);
+    match((await zz.call("rename_symbol", { symbol: "Light", to: "Lamp" })).text, says);
+    const texts = Object.keys(FILES).map((file) => readFileSync(join(zz.root, file), "utf8"));
+    const isWhole = what === "changes just the places";
+    deepEqual(texts.map((text) => /\bLamp\b/.test(text)), [isWhole, isWhole]); // biome-ignore format: short
+  });
 
 const STRANGE: Record<string, string> = {
   "lists of nothing": "result: [null]",

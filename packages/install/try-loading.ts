@@ -33,7 +33,7 @@ export async function checkLoads(pluginName: string, pluginStage: Stage, ctx: Ct
     "--home",
     pluginStage.home,
     ...(fs.existsSync(configFile) ? ["--config", configFile] : []),
-    ...otherPlugins.flatMap(({ file }) => ["--plugin", file]),
+    ...otherPlugins.flatMap((plugin) => ["--plugin", pathAsNamed(plugin)]),
     "--plugins",
     "--json",
     "--quiet",
@@ -74,6 +74,15 @@ export async function checkLoads(pluginName: string, pluginStage: Stage, ctx: Ct
     throw fault(
       `it conflicts with what is installed: ${shownText(broken.failure!)}. Nothing was changed`,
     );
+}
+
+/** A folder's plugin is named after the folder, whatever its file is called. */
+function pathAsNamed({ name, file }: Pick<Listed, "name" | "file">): string {
+  if (path.parse(file).name === name) return file;
+  let folder = path.dirname(file);
+  while (path.basename(folder) !== name && folder !== path.dirname(folder))
+    folder = path.dirname(folder);
+  return path.basename(folder) === name ? folder : file;
 }
 
 /** The list that zz printed last; plugins may have printed something before it. */

@@ -316,6 +316,16 @@ test("refused: what stands there and was not installed, and a plugin that anothe
   deepEqual(Object.keys(all(where.home)), ["plugins/x.js"]);
 });
 
+test("plugins in folders may all call their file the same", async () => {
+  const packages = ["a", "b", "c"].flatMap((name) => [
+    [`${name}/package.json`, manifest(`${name}-plug`)],
+    [`${name}/plugin.js`, tool(name, name)],
+  ]);
+  const where = place(Object.fromEntries(packages));
+  for (const name of ["a", "b", "c"]) await does(where, ["-A", "--install", `./${name}`]);
+  deepEqual(Object.keys(lockOf(where)), ["a-plug", "b-plug", "c-plug"]);
+});
+
 const OUT = { spec: "./x", source: "", integrity: "", top: "x/../../y", files: {} };
 for (const [what, text, why] of [
   ["no JSON", "{", /it is not JSON\. Fix it, or remove it/],

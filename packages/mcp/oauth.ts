@@ -229,7 +229,7 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
       state,
       open,
     });
-    const fetchFn = fetchOf(zz, recordingGuard);
+    const fetchFn = inTime(zz, recordingGuard);
     const { scope: announced, resourceMetadataUrl } = await challengeOf(url, fetchFn);
     const scope = computeScopeUnion(
       config.oauth?.scope ?? announced,
@@ -255,6 +255,29 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
   return `Logged in to MCP server '${name}'.`;
 }
 
+const HOST_MS = 30_000; // for one answer: many hosts may be asked for one login
+/** Requests with a limit each, which does not count while the person is asked about a host. */
+function inTime(zz: Zz<any>, guard: Guard): ReturnType<typeof fetchOf> {
+  return (url, requestInit = {}) => {
+    const limit = new AbortController();
+    const isLate = () => limit.abort(new DOMException("late", "TimeoutError"));
+    let cancel = () => {};
+    const thenLimited: Guard = async (...request) => {
+      cancel();
+      const lookup = await guard(...request);
+      cancel = zz.io.clock.timer(HOST_MS, isLate);
+      return lookup;
+    };
+    const { signal: givenSignal } = requestInit;
+    const signals = [limit.signal, ...(givenSignal ? [givenSignal] : [])];
+    const answered = fetchOf(zz, thenLimited)(url, {
+      ...requestInit,
+      signal: AbortSignal.any(signals),
+    });
+    return answered.finally(() => cancel());
+  };
+}
+
 /**
  * What a server says to who comes without a login: where its metadata is, and what the login is to
  * be for.
@@ -273,12 +296,13 @@ async function challengeOf(serverAddress: string, fetchFn: ReturnType<typeof fet
   return challenge.status === 401 ? extractWWWAuthenticateParams(challenge) : {};
 }
 
+const LOGIN_FAULTS: Record<string, string> = {
+  TimeoutError: "nobody came back from the browser in time",
+  SyntaxError: "what it sent for the login is not JSON",
+};
 const cannotLogIn = (serverName: string, error: unknown): Error => {
   const { name: errorName, message } = error as Error;
-  const reason =
-    errorName === "TimeoutError"
-      ? "nobody came back from the browser in time"
-      : clean(message).split("\n")[0]!.slice(0, 300);
+  const reason = LOGIN_FAULTS[errorName] ?? clean(message).split("\n")[0]!.slice(0, 300);
   const nextStep = reason.startsWith("Refused:") ? "" : " Try again.";
   return fault(
     `Cannot log in to MCP server '${serverName}': ${reason.replace(/\.$/, "")}.${nextStep}`,

@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
-import type { Setup } from "../../../../sdk/testing.ts";
+import { type Setup, standingClock } from "../../../../sdk/testing.ts";
 import { listen } from "../../../../test/support/fake/http.ts";
 import { isNoCall, replyTo, started } from "../../../../test/support/mcp.ts";
 import { waitFor } from "../../../../test/support/wait.ts";
@@ -228,5 +228,25 @@ describe("logins to MCP servers", () => {
     await zz.restart();
     match(await call(), /wants a login/);
     deepEqual(it.seen.grants, ["own authorization_code"]);
+  });
+
+  test("a host that is silent is given up after 30 s; what is no JSON is a sentence", async (t) => {
+    const asked: string[] = [];
+    const url = await listen(t, (request, response) => {
+      asked.push(request.url!);
+      if (request.url === "/silent") return;
+      const metadata = `Bearer resource_metadata="http://${request.headers.host}/silent"`;
+      if (request.url === "/") response.writeHead(401, { "www-authenticate": metadata }).end();
+      else response.writeHead(request.method === "POST" ? 201 : 404).end();
+    });
+    const clock = standingClock();
+    const zz = await started(t, { it: { url } }, { clock });
+    const told = zz.command("/mcp login it").catch(({ message }) => message);
+    await waitFor("the silent host", () => asked.includes("/silent"));
+    await clock.pass(30_000);
+    equal(
+      await told,
+      "Cannot log in to MCP server 'it': what it sent for the login is not JSON. Try again.",
+    );
   });
 });

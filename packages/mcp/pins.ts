@@ -56,14 +56,11 @@ export async function settleTools(
     ? (await ctx.ask(`${message}\nOffer them to the model? [y/N] `, "yn")) === "y"
     : accepts;
   if (isAccepted) return { kept: current, held: new Map(), gone };
-  const reasonFor = (previousTool: KnownTool | undefined) =>
-    previousTool
-      ? "its description changed, and nobody has agreed to it"
-      : "its description would steer the model";
   const held = new Map(doubtful.map(({ tool, old }) => [tool.name, reasonFor(old)] as const));
+  const heldRows = [...held].map(([heldName, because]) => `${shownName(heldName)} (${because})`);
   ctx.note(
     `Tools of MCP server '${name}' are left out: ` +
-      `${[...held].map(([heldName, because]) => `${shownName(heldName)} (${because})`).join(", ")}. ` +
+      `${heldRows.join(", ")}. ` +
       `/mcp tools ${name} shows them.`,
   );
   return {
@@ -74,6 +71,11 @@ export async function settleTools(
     gone,
   };
 }
+
+const reasonFor = (previousTool: KnownTool | undefined) =>
+  previousTool
+    ? "its description changed, and nobody has agreed to it"
+    : "its description would steer the model";
 
 const describeTool = ({ description, schema }: KnownTool): string =>
   oneLine(`${description} ${JSON.stringify(schema.properties ?? {})}`);

@@ -22,6 +22,9 @@ function lastWordsIn(printedText: string): string {
   return printedText && `its last words: ${clip(oneLine(clean(withoutTraces)).slice(-300), 300)}`;
 }
 
+const endOf = (printedText: string, added: string): string =>
+  (printedText + added.slice(-MAX_PRINTED_CHARS)).slice(-MAX_PRINTED_CHARS);
+
 /** The transport. `startProgram` starts the program once the client connects. */
 export function stdio(startProgram: () => ChildProcess): Stdio {
   const pending = new Set<string | number>();
@@ -34,7 +37,7 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
       signalGroup(serverProcess, "SIGKILL");
       markEnded("it sent far more than anybody asked for, and was ended");
     },
-    stray: (words) => keepWords(`${words}\n`),
+    stray: keepWords,
   });
   const transport: Stdio & { stderr: null; pid: undefined } = {
     stderr: null,
@@ -59,9 +62,8 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
   }
 
   function keepWords(words: string): void {
-    printedEnd = (printedEnd + words.slice(-MAX_PRINTED_CHARS)).slice(-MAX_PRINTED_CHARS);
+    printedEnd = endOf(printedEnd, words);
   }
-
   async function send(message: JSONRPCMessage): Promise<void> {
     if (isClosed || !serverProcess?.stdin?.writable)
       // before "close" has told of it
@@ -159,7 +161,7 @@ function openInbox(
     const message = tryTo(() => JSON.parse(messageLine)) as Message | undefined;
     // older versions of the protocol batch messages
     const messages = Array.isArray(message) ? message : [message];
-    if (message === undefined) inboxEvents.stray(messageLine);
+    if (message === undefined) inboxEvents.stray(`${messageLine}\n`);
     for (const singleMessage of messages)
       if (typeof singleMessage === "object" && singleMessage)
         receive(singleMessage, messageLine.length);

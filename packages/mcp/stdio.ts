@@ -31,6 +31,7 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
   let serverProcess: ChildProcess | undefined;
   let [printedEnd, endedBecause] = ["", ""];
   let isClosed = false;
+  const keepWords = (words: string) => void (printedEnd = endOf(printedEnd, words));
   const readMessages = openInbox(pending, {
     give: (message) => void (isClosed || transport.onmessage?.(message as JSONRPCMessage)),
     flood() {
@@ -61,9 +62,6 @@ export function stdio(startProgram: () => ChildProcess): Stdio {
     await spawned(serverProcess);
   }
 
-  function keepWords(words: string): void {
-    printedEnd = endOf(printedEnd, words);
-  }
   async function send(message: JSONRPCMessage): Promise<void> {
     if (isClosed || !serverProcess?.stdin?.writable)
       // before "close" has told of it

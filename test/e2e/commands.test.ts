@@ -259,8 +259,10 @@ describe("cost", () => {
     await it.chat.use("script/other");
     await say("two");
     const cost =
-      /script\/model {2}122 in {2}18 out {4}0\.1220\nscript\/other +61 in +9 out {2}no price\nin all +0\.1220/;
+      /script\/model {2}122 in {2}18 out +0\.1220\nscript\/other +61 in +9 out +no price\nin all +at least 0\.1220/;
     await tells("/cost", cost);
+    await tells("/config unset prices", "prices is not set now");
+    await tells("/cost", /^in all +no price$/m);
   });
 });
 

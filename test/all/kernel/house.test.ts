@@ -15,9 +15,9 @@ const sources = (folder: string): string[] =>
 
 /** What the code may come to, in tokens: lines follow typesetting, and bytes follow names. */
 const BUDGETS = {
-  core: 156_300, // 150,000 before a team's settings, hooks, words alone and flags found by judging
-  plugins: 227_300, // 226,000 before vi's keys, lists of models by zod and sentences in two lines
-  packages: 374_600, // 330,000 before page and queue, 350,000 before telegram and hooks
+  core: 157_500, // 156,300 before what is off, and places of wrong settings; 150,000 before a team's settings, hooks, words alone and flags found by judging
+  plugins: 227_500, // 226,000 before vi's keys, lists of models by zod and sentences in two lines
+  packages: 377_500, // 350,000 before telegram and hooks, 374,600 before answers of MCP that are none
   file: 6_800,
   function: 1_400,
 };

@@ -159,7 +159,12 @@ async function unfitChange(
     if (next?.path === filePath && !isSame && (next.start < end || next.start === start))
       return `would change a place of '${filePath}' twice`;
     const replaced = (await textAt(desk, filePath)).text.slice(start, end);
-    const isName = replaced.includes(oldName) && text.includes(newName);
+    const besides = text.replaceAll(newName, "").replaceAll(oldName, "");
+    const isName =
+      replaced.includes(oldName) &&
+      text.includes(newName) &&
+      // `{ a }` comes to `{ a: b }`, and an import of it to `a as b`
+      (besides === replaced.replaceAll(oldName, "") || /^\s*(:|as)\s*$/.test(besides));
     if (!isName && end > start && /^[\p{L}\p{N}_$#]+$/u.test(oldName) && oldName !== "default")
       return `would change more in '${filePath}' than the name`;
   }

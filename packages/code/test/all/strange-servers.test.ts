@@ -38,8 +38,9 @@ takesOver({
 });
 
 /** Besides the places to be changed: `more`. */
-const renames = (more: string, places = "at('a.go', 2, 5), at('a.go', 5, 11), at('c.go', 2, 11)") =>
-  `/* rename */ const changes = {}; for (const { uri, range } of [${places}, ${more}]) (changes[uri] ??= []).push({ range, newText: "Lamp" }); send({ id, result: { changes } })`;
+const PLACES = "at('a.go', 2, 5), at('a.go', 5, 11), at('c.go', 2, 11)";
+const renames = (more: string, places = PLACES, text = "Lamp") =>
+  `/* rename */ const changes = {}; for (const { uri, range } of [${places}, ${more}]) (changes[uri] ??= []).push({ range, newText: "${text}" }); send({ id, result: { changes } })`;
 const RENAMES: Record<string, [acts: string, says: RegExp]> = {
   "changes just the places": [renames(""), /^Renamed 'Light' to 'Lamp' in 3 places:/],
   "changes overlapping places": [renames("at('a.go', 2, 7)"), /would change a place of 'a.go' twice/],
@@ -47,6 +48,7 @@ const RENAMES: Record<string, [acts: string, says: RegExp]> = {
   "changes what is beyond a line": [renames("at('a.go', 2, 900)"), /'a.go' where there is no text/],
   "changes what is beyond the file": [renames("at('a.go', 900, 0)"), /'a.go' where there is no text/],
   "changes another word": [renames("at('c.go', 0, 0, 7)"), /would change more in 'c.go' than the name/],
+  "puts code with the name": [renames("", PLACES, "Lamp() { evil() }; func x"), /would change more in 'a.go' than the name/],
   "changes a file outside": [renames("at('../x.go', 0, 0)"), /outside the project's code/],
   "leaves a place": [renames("", "at('a.go', 2, 5), at('a.go', 5, 11)"), /would leave c.go:3 as it is/],
   "changes nothing": ["/* rename */ send({ id, result: null })", /names nothing to change/],

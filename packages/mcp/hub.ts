@@ -45,6 +45,7 @@ export interface Hub {
   lent: Config; // servers that an editor names for this conversation
   servers: Map<string, Server>;
   leftOut: string[]; // a sentence for each server that is left out
+  disabledNames: string[];
   told: Set<string>; // sentences that the person has seen
   accepts: Accepts;
   names: Map<string, string>; // of tools that were registered, by their server and own name
@@ -62,8 +63,12 @@ export const registeredNameOf = (
 
 /** Brings the list of servers up to date; those whose settings did not change keep running. */
 export async function lookUp(hub: Hub, ctx: Ctx): Promise<void> {
-  const [configuredServers, leftOut] = await configured(ctx, hub.zz.config, hub.lent);
-  hub.leftOut = leftOut;
+  const [configuredServers, leftOut, disabledNames] = await configured(
+    ctx,
+    hub.zz.config,
+    hub.lent,
+  );
+  Object.assign(hub, { leftOut, disabledNames });
   const newServers = [...configuredServers.values()].filter(
     ({ name, id }) => hub.servers.get(name)?.id !== id,
   );
@@ -107,10 +112,12 @@ function keepCatalog(server: Server, ctx: Ctx): void {
   tryTo(() => ctx.keep(CACHE, updateCache)); // if that fails, the server is asked again next time
 }
 
-export function serverNamed({ servers, leftOut }: Hub, serverName: string): Server {
+export function serverNamed({ servers, leftOut, disabledNames }: Hub, serverName: string): Server {
   const server = servers.get(serverName);
   if (server) return server;
   const leftOutReason = leftOut.find((sentence) => sentence.includes(`'${serverName}'`));
+  if (disabledNames.includes(serverName))
+    throw fault(`Cannot use MCP server '${serverName}': it is disabled where it is configured.`);
   const knownNames = [...servers.keys()].join(", ");
   throw fault(
     leftOutReason ??

@@ -50,6 +50,7 @@ export default (zz: Zz<Config>) => {
     lent: {},
     servers: new Map(),
     leftOut: [],
+    disabledNames: [],
     told: new Set(),
     accepts: {},
     names: new Map(),

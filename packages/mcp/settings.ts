@@ -33,14 +33,15 @@ const PROJECT_FILE = ".mcp.json";
 const SETTINGS = ".zz/zz.config.json";
 const MAX_FILE_BYTES = 1_000_000;
 
-/** All servers by name, and a sentence for each that is left out. */
+/** All servers by name, a sentence for each that is left out, and the names of disabled ones. */
 export async function configured(
   ctx: Ctx,
   ownServers: Servers,
   lentServers: Servers,
-): Promise<[Map<string, Configured>, string[]]> {
+): Promise<[Map<string, Configured>, string[], string[]]> {
   const servers = new Map<string, Configured>();
   const leftOut: string[] = [];
+  const disabledNames: string[] = [];
   const byProject = sourcesOf(ctx);
   for (const [serverName, ownConfig] of Object.entries(ownServers)) {
     const settingSources = byProject.get(serverName) ?? [];
@@ -65,7 +66,7 @@ export async function configured(
           "the settings have one of that name. Rename one.",
       );
     else await addChecked(serverName, lentConfig, "editor");
-  return [servers, leftOut];
+  return [servers, leftOut, disabledNames];
 
   /** Settings were checked when they were read; others are checked here. */
   async function addChecked(name: string, rawConfig: ServerConfig, from: Source): Promise<void> {
@@ -80,8 +81,8 @@ export async function configured(
     const ofFile = from === "project" && !byProject.has(name) ? ` of ${PROJECT_FILE}` : "";
     if (problemWords)
       leftOut.push(`MCP server '${name.slice(0, 60)}'${ofFile} is left out: ${problemWords}`);
-    else if (!config.disabled && config.enabled !== false)
-      servers.set(name, { name, config, from, id: idOf(name, config, from, ctx.root) });
+    else if (config.disabled || config.enabled === false) disabledNames.push(name);
+    else servers.set(name, { name, config, from, id: idOf(name, config, from, ctx.root) });
   }
 }
 

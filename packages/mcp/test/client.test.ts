@@ -109,7 +109,9 @@ describe("MCP servers", { concurrency: 2 }, () => {
       match(results[i]!.replaceAll(`'${how}'`, "'it'"), expected, how);
     const missing = await started(t, {
       gone: { command: "no-such-program-of-mine", sandbox: false },
+      off: { command: "x", disabled: true },
     });
+    match(await said(missing, "off", "x"), /'off': it is disabled where it is configured\.$/);
     match(await said(missing, "gone", "x"), /'gone': 'no-such-program-of-mine' was not found: /);
     match(
       await said(missing, "other", "x"),

@@ -1,6 +1,7 @@
 // What zz's own plugins that are off would bring: who asks for it is told how to turn it on.
 import type { Command } from "../contract.ts";
 import { type Core, emptyInstance, type LoadedPlugin } from "../instance.ts";
+import { inOwnFile } from "../settings/settings-files.ts";
 import { unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
 import { startImport } from "./import-plugin.ts";
@@ -44,5 +45,9 @@ export async function whyOff(
   }
   const owner = ownerIn(trial);
   await closeInstance(trial);
-  return owner && `the plugin '${owner}' is off. /plugins on ${owner} turns it on.`;
+  // without the command there is only the file
+  const remedy = core.commands.has("plugins")
+    ? `/plugins on ${owner} turns it on`
+    : `Take it out of "plugins.off"${inOwnFile(core.options) || " in the settings"}`;
+  return owner && `the plugin '${owner}' is off. ${remedy}.`;
 }

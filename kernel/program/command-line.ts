@@ -8,6 +8,7 @@ import {
   fallbackModel,
   modelOfSession,
   providerNamed,
+  wantedModel,
 } from "../conversation/choose-model.ts";
 import { TEMPLATE_OWNER } from "../conversation/prompt-files.ts";
 import {
@@ -33,6 +34,7 @@ import { createCtx } from "../plugins/create-ctx.ts";
 import { whyOff } from "../plugins/off-plugins.ts";
 import { requireToolMeant } from "../plugins/run-call.ts";
 import { allFlags } from "../settings/flag-table.ts";
+import { allProviders } from "../settings/providers.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { say } from "../system/streams.ts";
 import { nearest } from "../text/did-you-mean.ts";
@@ -115,7 +117,16 @@ export async function checkNamedModel(core: Core): Promise<void> {
   const namedModel = options.model || io.env.ZZ_MODEL;
   if (!namedModel || options.baseUrl) return;
   options.model = await completeModelName(core, namedModel);
+  await refuseOffProvider(core, options.model);
   providerNamed(core, options.model);
+}
+
+/** Why a provider is not there, where its plugin is off. */
+async function refuseOffProvider(core: Core, modelName: string): Promise<void> {
+  const [providerName = ""] = modelName.split("/");
+  if (allProviders(core).has(providerName)) return;
+  const reason = await whyOff(core, ({ providers }) => providers.get(providerName)?.owner);
+  if (reason) throw usage(`Cannot use model '${modelName}': ${reason}`);
 }
 
 /** The command line by all flags, those of plugins too, which are set. */
@@ -222,10 +233,9 @@ export async function openConversation(
     id && !cli.values.has("fork") && !cli.values.has("no-session") ? openUnlessFull(id) : undefined;
   const savedSession = session ?? (id ? readSession(sessionPlace, id) : undefined);
   try {
-    const chosenModel = await chooseModel(
-      core,
-      (savedSession && modelOfSession(savedSession)) || undefined,
-    );
+    const earlierModel = (savedSession && modelOfSession(savedSession)) || undefined;
+    await refuseOffProvider(core, wantedModel(core, earlierModel) ?? "");
+    const chosenModel = await chooseModel(core, earlierModel);
     if (chosenModel === undefined) return undefined;
     core.namedProvider = chosenModel.split("/")[0]!;
     return openChat(core, chosenModel, savedSession);

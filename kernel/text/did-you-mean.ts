@@ -19,7 +19,7 @@ export function unknown(
     unknownName.length > MAX_NAME_CHARS ? `${unknownName.slice(0, MAX_NAME_CHARS)}…` : unknownName;
   const nameHint = nearestName
     ? `Did you mean '${nearestName}'?`
-    : (instead ?? `There are: ${knownNames.join(", ")}.`);
+    : (instead ?? `There are: ${knownNames.join(", ") || "none"}.`);
   return `there is no ${noun} '${shownName}'. ${nameHint}`;
 }
 const MAX_NAME_CHARS = 100; // longer ones are not typos

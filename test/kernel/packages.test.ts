@@ -112,11 +112,31 @@ describe("what a package brings that is off", () => {
       await saysOf(off, "--mcp"),
       "Cannot use --mcp: the plugin 'mcp' is off. /plugins on mcp turns it on.",
     );
+    const noLists = place({}, { plugins: { off: ["lists"] } });
+    match(
+      await saysOf(noLists, "/plugins"),
+      /^Cannot run '\/plugins': the plugin 'lists' is off\. Take it out of "plugins\.off" in '.*'\.$/,
+    );
     match(await saysOf(off, "--mcpp"), /^Unknown flag --mcpp\./);
     match(await saysOf(off, "/mccp"), /there is no command '\/mccp'/);
     const replaced = place({}, {}, { "plugins/eval/index.js": says("mine", "mine") });
     match(await saysOf(replaced, "/eval"), /there is no command '\/eval'/);
   });
+});
+
+test("a provider of a plugin that is off is told as that, also where nothing else is one", async () => {
+  const off = ["wires", "offline", "ollama"];
+  for (const [name, plugin] of [
+    ["openai/m", "wires"],
+    ["offline", "offline"],
+  ]) {
+    const why = `Cannot use model '${name}': the plugin '${plugin}' is off. /plugins on ${plugin} turns it on.`;
+    const named = await zz(place({}, { plugins: { off } }), ["-m", name!, "hi"]);
+    const set = await zz(place({}, { plugins: { off }, model: name }), ["hi"]);
+    deepEqual([named.stderr.trim(), set.stderr.trim()], [why, why]);
+  }
+  const { stderr } = await zz(place({}, { plugins: { off } }), ["-m", "nope/m", "hi"]);
+  match(stderr, /there is no provider 'nope'\. There are: none\.$/m);
 });
 
 const says = (name: string, text: string) =>

@@ -302,7 +302,9 @@ export function unknownSettings(core: Core): string[] {
           settings !== home,
         );
       if (!isObject(settingValue))
-        return [`Cannot use the setting "${settingName}"${sourceSuffix}: it must be an object.`];
+        return [
+          `Cannot use the setting "${settingName}"${sourceSuffix}: it must be an object. It is ignored.`,
+        ];
       if (!isTrusted) refusedNames.push(...refusedSettings(settingName, section, settingValue));
       return unknownKeys(section.shape, settingValue, `${settingName}.`, sourceSuffix);
     });
@@ -320,6 +322,10 @@ function unknownOfKernel(
     core.options.own === false ||
     core.plugins.some(({ disabled, failure }) => disabled || failure) ||
     hasUntrustedPlugins(core);
+  const isOfPlugin = core.configs.some(({ value: { section } }) => section === settingName);
+  // an object is for a plugin of that name, and without one it would limit nothing
+  if (settingName === "budget" && isObject(settingValue) && !isPartial && !isOfPlugin)
+    return [`Cannot use the setting "budget"${sourceSuffix}: it must be a number. It is ignored.`];
   const unknownIn = (shape: Shape) =>
     unknownKeys(shape, settingValue, `${settingName}.`, sourceSuffix);
   if (settingName !== "providers" || isPartial) return unknownIn(SETTINGS[settingName]!);

@@ -59,6 +59,8 @@ export function fillConfig(
   const homeValues = merge(merge(defaults, teamSection), homeSection);
   const projectSection = project && pickCounting(project, config, homeValues);
   delete config.fault;
+  if ([home, team?.settings ?? {}].some((settings) => !isObject(settings[config.section] ?? {})))
+    config.fault = `"${config.section}" must be an object`;
   const misfits =
     schema && (homeSection || projectSection || teamSection)
       ? misfitsIn(options.home, config, merge(homeValues, projectSection))

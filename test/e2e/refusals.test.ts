@@ -77,6 +77,9 @@ test("A setting of 'shell' that cannot be understood lets no command run", async
       /"shell\.sandbox" must be one of auto, required, off; nearest .* is "required"\. Fix/,
     ],
     [{ except: "chmod" }, /the setting "shell\.except" must be a list\. Fix it\./],
+    [5, /^Cannot run commands: the setting "shell" must be an object\. Fix it\./m],
+    [["sandbox"], /^Cannot run commands: the setting "shell" must be an object\. Fix it\./m],
+    ["required", /^Cannot run commands: the setting "shell" must be an object\. Fix it\./m],
     [{ seconds: -1 }, /the setting "shell\.seconds" must be at least 0\. Fix it\./],
     [
       { sandbx: "off" },

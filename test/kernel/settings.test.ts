@@ -274,6 +274,8 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ providers: { work: { like: "openia" } } }, `Cannot use the setting "providers.work.like" in FILE: there is no provider 'openia'. Did you mean 'openai'?`, ""],
     [{ display: { colours: { headding: "bold" } } }, `Unknown setting "display.colours.headding" in FILE: there is no setting 'headding'. Did you mean 'heading'?`, ""],
     [{ mcpServers: { a: { command: "x", sandbox: "no" } } }, `Cannot use the setting "mcpServers.a.sandbox" in FILE: it must be true or false, or an object. It is ignored.`, ""],
+    [{ display: 5 }, `Cannot use the setting "display" in FILE: it must be an object. It is ignored.`, `Cannot use the setting "display" in FILE: it must be an object. It is ignored.`],
+    [{ budget: { dollars: 2 } }, `Cannot use the setting "budget" in FILE: it must be a number. It is ignored.`, ""],
     [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: it must be a number. It is ignored.`],
     [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: it is not known; nearest to "dney" is "deny". It is ignored.`],
     [{ permissions: { deny: { net: ["a b"] } } }, "", `Cannot use deny net "a b" in the settings: it is not a host's name. Write a host alone, such as example.com, *.example.com or example.com:443. This is in FILE, whose permissions are ignored.`],

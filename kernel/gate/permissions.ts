@@ -7,6 +7,7 @@ import { updatePrivateFile } from "../system/locks.ts";
 import { absolutePath } from "../system/real-paths.ts";
 import { fault } from "../text/faults.ts";
 import { anyCase } from "../text/name-patterns.ts";
+import { refuseNoObject } from "../text/read-quietly.ts";
 import { clean } from "../text/show-safely.ts";
 import { compilerRules } from "./compiler-gate.ts";
 import {
@@ -65,8 +66,9 @@ export function permissions({ rules, options }: Core): Permissions {
         ...addedRules,
       ],
     });
-    if (changedRule.from === "project")
-      updatePrivateFile(keptRulesFile(home), () => JSON.stringify(nextRules(), null, 2));
+    if (changedRule.from !== "project") return;
+    refuseNoObject(keptRulesFile(home));
+    updatePrivateFile(keptRulesFile(home), () => JSON.stringify(nextRules(), null, 2));
   }
 }
 

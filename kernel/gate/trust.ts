@@ -15,7 +15,7 @@ import { compare, tryTo } from "../text/words.ts";
 type TrustScope = { root: string; home: string };
 
 const [MAX_FILES, MAX_BYTES] = [2_000, 20_000_000];
-const trustFile = (home: string): string => path.join(home, "trust.json");
+export const trustFile = (home: string): string => path.join(home, "trust.json");
 const readTrustFile = (home: string): Record<string, Hashes> => jsonIn(trustFile(home)) ?? {};
 
 /**

@@ -1,10 +1,14 @@
 // What stderr says while a turn runs, and what plugins print on their own.
 import type { Answer } from "../contract.ts";
 import { observeEvent } from "../events.ts";
+import { keptRulesFile } from "../gate/rules.ts";
+import { trustFile } from "../gate/trust.ts";
 import { type Core, MAX_TRIES } from "../instance.ts";
 import { pluginInStack } from "../plugins/import-plugin.ts";
 import { unknownSettings } from "../settings/change-settings.ts";
+import { keysFile } from "../settings/settings-files.ts";
 import { say, wrapForTerminal } from "../system/streams.ts";
+import { whyNoObject } from "../text/read-quietly.ts";
 import { plural } from "../text/words.ts";
 
 /**
@@ -41,7 +45,10 @@ export function narrateTurns(core: Core): void {
 export function sayFaults(core: Core): void {
   const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
   const settingFaults = core.options.quiet ? [] : unknownSettings(core);
-  for (const sentence of [...failures, ...settingFaults]) say(core.io, sentence);
+  const { home } = core.options;
+  const uselessFiles = [keysFile(home), keptRulesFile(home), trustFile(home)].filter(whyNoObject);
+  const fileFaults = uselessFiles.map((file) => `Cannot use '${file}': ${whyNoObject(file)}`);
+  for (const sentence of [...failures, ...settingFaults, ...fileFaults]) say(core.io, sentence);
 }
 
 /**

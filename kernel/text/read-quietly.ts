@@ -2,8 +2,8 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { codeOf, usage } from "./faults.ts";
-import { tryTo } from "./words.ts";
+import { codeOf, fault, usage } from "./faults.ts";
+import { isObject, tryTo } from "./words.ts";
 
 /** The text of a file, or "" if it cannot be read. */
 export const textOf = (filePath: string): string =>
@@ -11,6 +11,17 @@ export const textOf = (filePath: string): string =>
 
 /** What the JSON of a file stands for; undefined if it cannot be read, or is none. */
 export const jsonIn = (filePath: string): any => tryTo(() => JSON.parse(textOf(filePath)));
+
+/** Why a file that should hold a JSON object is of no use; "" if it is, or is not there. */
+export const whyNoObject = (filePath: string): string =>
+  textOf(filePath).trim() && !isObject(jsonIn(filePath))
+    ? "it is not a JSON object. Fix it or move it away."
+    : "";
+/** Throws before such a file is written over. */
+export function refuseNoObject(filePath: string): void {
+  const reason = whyNoObject(filePath);
+  if (reason) throw fault(`Cannot change '${filePath}': ${reason}`);
+}
 
 /** The bytes of a regular file. A FIFO never ends, nor does a link to a device. */
 export function readRegular(filePath: string): Buffer {

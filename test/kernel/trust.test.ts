@@ -1,6 +1,6 @@
 // What a project brings in its .zz/: left out until the person says yes, by the bytes that they
 // said yes to.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
 import {
   chmodSync,
   existsSync,
@@ -99,6 +99,28 @@ test("A yes is for one folder: a copy of it elsewhere is asked for again", async
   deepEqual(Object.keys(JSON.parse(readFileSync(join(where.home, "trust.json"), "utf8"))), [
     where.cwd,
   ]);
+});
+
+for (const file of ["keys.json", "permissions.json", "trust.json"])
+  test(`A ${file} that is no JSON object is told at the start`, async () => {
+    const { where, put, zz } = project({});
+    for (const text of ['{ "/a": [', "[1]"]) {
+      put(file, text, where.home);
+      const { stderr } = await zz("/status");
+      const path = join(where.home, file);
+      equal(stderr, `Cannot use '${path}': it is not a JSON object. Fix it or move it away.\n`);
+    }
+  });
+
+test("The rules in a permissions.json that is no JSON are not written over", async (t) => {
+  const { ctx } = await harness({}, t);
+  const file = join(ctx.about.home, "permissions.json");
+  const rule = { verdict: "deny", kind: "run", name: "rm", from: "project" } as const;
+  put(ctx.about.home, { "permissions.json": "{ cut" });
+  throws(() => ctx.permissions.add(rule), {
+    message: /^Cannot change '.*permissions\.json': it is/,
+  });
+  equal(readFileSync(file, "utf8"), "{ cut");
 });
 
 const OUTSIDE = {

@@ -15,7 +15,7 @@ const sources = (folder: string): string[] =>
 
 /** What the code may come to, in tokens: lines follow typesetting, and bytes follow names. */
 const BUDGETS = {
-  core: 157_500, // 156,300 before what is off, and places of wrong settings; 150,000 before a team's settings, hooks, words alone and flags found by judging
+  core: 158_000, // 156,300 before what is off, and places of wrong settings; 150,000 before a team's settings, hooks, words alone and flags found by judging
   plugins: 227_500, // 226,000 before vi's keys, lists of models by zod and sentences in two lines
   packages: 377_600, // 350,000 before telegram and hooks, 374,600 before answers of MCP that are none
   file: 6_800,

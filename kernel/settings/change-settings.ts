@@ -303,7 +303,8 @@ export function unknownSettings(core: Core): string[] {
         );
       if (!isObject(settingValue))
         return [
-          `Cannot use the setting "${settingName}"${sourceSuffix}: it must be an object. It is ignored.`,
+          `Cannot use the setting "${settingName}"${sourceSuffix}: it must be an object. ` +
+            "It is ignored.",
         ];
       if (!isTrusted) refusedNames.push(...refusedSettings(settingName, section, settingValue));
       return unknownKeys(section.shape, settingValue, `${settingName}.`, sourceSuffix);

@@ -84,8 +84,8 @@ const MEANS_BEFORE_A_CALL = /^(pre|before)\W*_?tool/i; // misspelt, or in anothe
 
 function addHooks(foundHooks: Hooks, sourceName: string, content: unknown): void {
   const { hooks: byEvent } = Object(content) as { hooks?: unknown };
-  if (typeof content === "string" && content.trim())
-    leaveOut(foundHooks, sourceName, "PreToolUse", "it is not JSON");
+  const reason = whyNoHooks(sourceName, content, byEvent);
+  if (reason) return void leaveOut(foundHooks, sourceName, "PreToolUse", reason);
   for (const [event, hookGroups] of Object.entries(Object(byEvent))) {
     if (Object.hasOwn(EVENTS, event))
       for (const hookGroup of [hookGroups].flat())
@@ -97,9 +97,19 @@ function addHooks(foundHooks: Hooks, sourceName: string, content: unknown): void
   }
 }
 
+/** Why nothing in a file can be a hook, though it may be meant as one. */
+function whyNoHooks(sourceName: string, content: unknown, byEvent: unknown): string {
+  if (typeof content === "string") return content.trim() && "it is not JSON";
+  if (byEvent !== undefined) return isRecord(byEvent) ? "" : 'its "hooks" is not an object';
+  const holdsOthers = sourceName.includes("settings") || JSON.stringify(content) === "{}";
+  return holdsOthers ? "" : 'it has no "hooks" with the events in it';
+}
+const isRecord = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 function addGroup(foundHooks: Hooks, from: string, event: EventName, hookGroup: unknown): void {
-  const { matcher: written = "", hooks = [] } = Object(hookGroup) as Record<string, unknown>;
-  const { matcher, wrong } = matcherOf(written);
+  const { matcher: written = "", hooks } = Object(hookGroup) as Record<string, unknown>;
+  const { matcher, wrong = !hooks && `a matcher of ${event} has no "hooks"` } = matcherOf(written);
   if (wrong) return void leaveOut(foundHooks, from, event, wrong, matcher);
   for (const writtenHook of [hooks].flat()) {
     const { type = "command", command, timeout } = Object(writtenHook) as Record<string, unknown>;

@@ -17,7 +17,7 @@ const sources = (folder: string): string[] =>
 const BUDGETS = {
   core: 158_000, // 156,300 before what is off, and places of wrong settings; 150,000 before a team's settings, hooks, words alone and flags found by judging
   plugins: 227_500, // 226,000 before vi's keys, lists of models by zod and sentences in two lines
-  packages: 377_600, // 350,000 before telegram and hooks, 374,600 before answers of MCP that are none
+  packages: 377_800, // 350,000 before telegram and hooks, 374,600 before answers of MCP that are none
   file: 6_800,
   function: 1_400,
 };

@@ -7,6 +7,7 @@ export interface Result {
   data?: unknown; // for programs: --call --json, scripts, other tools
   failed?: boolean;
   refused?: boolean; // it failed because it was not permitted
+  wrote?: boolean; // set by zz: files were changed by it
   images?: Image[];
   files?: string[]; // absolute paths of what a dialog elsewhere hands to the person
 }
@@ -148,7 +149,7 @@ export interface Answer extends Filled, Pick<Reply, "data"> {
     args: Record<string, unknown>;
     ok: boolean;
     refused?: boolean; // it was not permitted
-    changes?: boolean; // of a tool that writes files
+    changes?: boolean; // of a tool that writes files, or it wrote some
   }[];
   usage: Usage; // of all rounds
   ms: number; // without the time spent waiting for the person

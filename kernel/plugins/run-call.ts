@@ -16,6 +16,7 @@ import {
   type Services,
   type Tool,
 } from "../contract.ts";
+import { isChange } from "../conversation/session-lines.ts";
 import { emit, emitNote, pauseLimitWhileWaiting, runStep } from "../events.ts";
 import { judgeCall } from "../gate/gate.ts";
 import { type Core, registeredValues, showsTraces, type TurnContext } from "../instance.ts";
@@ -116,9 +117,9 @@ export function refuseUnoffered(core: Core, calls: readonly Call[]): void {
 export function recordOfCall(
   core: Core,
   { name, args }: Call,
-  { failed, refused }: Result,
+  { failed, refused, wrote }: Result,
 ): Answer["calls"][number] {
-  const changes = findTool(core, name)?.changes;
+  const changes = findTool(core, name)?.changes || wrote;
   return { name, args, ok: !failed, ...(refused && { refused }), ...(changes && { changes }) };
 }
 
@@ -211,6 +212,7 @@ async function runTool(turn: TurnContext, call: Call): Promise<Result> {
     files: { value: callFiles },
     signal: { value: callSignal },
   });
+  const entryCount = turn.chat.session?.entries.length;
   const returned = await orAbort(callSignal, (async () => tool.run(args, toolCtx))()).finally(
     timeLimit.lift,
   );
@@ -219,7 +221,12 @@ async function runTool(turn: TurnContext, call: Call): Promise<Result> {
     throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
   const checkedResult = withIgnored(plainResult, tool, namedArgs);
   for (const [filePath, fileHash] of reads) markLinesSeen(turn.chat, filePath, fileHash);
-  const finalResult = { ...checkedResult, text: edited + checkedResult.text };
+  const wrote = turn.chat.session?.entries.slice(entryCount).some(isChange);
+  const finalResult = {
+    ...checkedResult,
+    text: edited + checkedResult.text,
+    ...(wrote && { wrote }),
+  };
   if (!held || finalResult.failed) return finalResult;
   const doneCall = { name: tool.name, args };
   const { refusal, said } = await commitChanges(turn, doneCall, held, granted.write);

@@ -23,6 +23,7 @@ import {
   say,
   stream,
 } from "../support/fake/openai.ts";
+import { needs } from "../support/needs.ts";
 import { put } from "../support/repository.ts";
 import {
   type How,
@@ -497,6 +498,15 @@ describe("exit codes are the same in text, --json and --json-lines", () => {
       noTrace(text.stderr + json.stderr + events.stderr + json.stdout);
     });
 });
+
+needs("bwrap")(
+  "an edit that fails, then a command that makes the change, is no failure",
+  async () => {
+    const made = call(["run_command", { command: "echo x > b" }]);
+    const { code, stderr } = await ask([call(EDIT), made, say("Done!")], ["-A"]);
+    deepEqual([code, stderr], [0, ""]);
+  },
+);
 
 describe("the kind of an error, for programs", () => {
   const no = (status: number, message = "No.", more = {}) =>

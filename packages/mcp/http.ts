@@ -6,8 +6,8 @@ export { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
 import type { Zz } from "zz";
 import { jsonOrText, tryTo } from "zz/text";
-import { answerIn, answerTo, noAnswer } from "./answers.ts";
 import { lineReader, salvage } from "./read-lines.ts";
+import { answerIn, answerTo, noAnswer } from "./refuse-bad-answers.ts";
 
 type Id = string | number;
 const KEPT_HEADERS = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];

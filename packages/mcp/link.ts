@@ -4,8 +4,8 @@ import { pathToFileURL } from "node:url";
 import { Client, SdkErrorCode, type Transport } from "@modelcontextprotocol/client";
 import type { Clock, Ctx } from "zz";
 import { clean, clip, fault, jsonOrText, oneLine, plural } from "zz/text";
-import { NO_ANSWER, withoutJson } from "./answers.ts";
 import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
+import { NO_ANSWER, withoutJson } from "./refuse-bad-answers.ts";
 import { UNCHECKED } from "./settings.ts";
 
 const NO_LIMIT_MS = 2 ** 31 - 1;

@@ -3,8 +3,8 @@ import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { clean, clip, fault, oneLine, tryTo } from "zz/text";
-import { answerTo } from "./answers.ts";
 import { lineReader, type Message, salvage } from "./read-lines.ts";
+import { answerTo } from "./refuse-bad-answers.ts";
 
 /** How much a server may send without a request, between two answers, before it is ended. */
 const [MAX_UNASKED, MAX_UNASKED_BYTES] = [20_000, 50_000_000];
